@@ -1,0 +1,372 @@
+"""The published data sets: what each is, where it comes from, and how its files are read."""
+
+import csv
+import hashlib
+import io
+import re
+import tarfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from rnnlab.data import tables
+from rnnlab.data.download import unpack
+from rnnlab.data.examples import BadRow, Examples
+from rnnlab.data.reading import read_examples
+from rnnlab.errors import DataError
+from rnnlab.files import write_atomically
+from rnnlab.runs import sha256_of
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file of the publisher's, and the data files that come of it."""
+
+    url: str
+    files: tuple[str, ...]
+    unpack: Callable[[Path, Path], None] | None = None  # (archive, folder); None: the download is the data file
+    sha256: str | None = None  # None: nobody we can cite has published one
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A data set, and all that a person should know before using it."""
+
+    name: str
+    title: str
+    description: str
+    languages: tuple[str, ...]  # empty for numeric sequences
+    rows: Mapping[str, int]  # as published, by split
+    licence: str
+    citation: str
+    homepage: str
+    folder: str  # under $RNNLAB_DATA
+    files: tuple[str, ...]
+    read: Callable[[Path], dict[str, Examples]]
+    optional: tuple[str, ...] = ()  # files that are read if they are there
+    downloads: tuple[Download, ...] = ()  # empty: the publisher wants an account
+    tested: Mapping[str, str] = field(default_factory=dict)  # file → SHA-256 of our copy
+
+
+# How each set is read
+
+
+def _read_movie_reviews(folder: Path) -> dict[str, Examples]:
+    """Phrases. Those of one sentence overlap, so the sentence is their group."""
+    table = tables.read(folder / "train.tsv")
+    train = _phrases(table, _column(table, "Sentiment"), table.digest)
+    if not all((folder / file).is_file() for file in ("test.tsv", "test_labels_from_sst.tsv")):
+        note = "no test set: test.tsv has no labels of its own, and test_labels_from_sst.tsv isn't beside it"
+        return {"train": replace(train, notes=(*train.notes, note))}
+    table, labels = tables.read(folder / "test.tsv"), tables.read(folder / "test_labels_from_sst.tsv")
+    label_of = dict(zip(_column(labels, "PhraseId"), _column(labels, "Sentiment"), strict=True))
+    digest = hashlib.sha256(f"{table.digest} {labels.digest}".encode()).hexdigest()
+    test = _phrases(table, [label_of.get(phrase, "") for phrase in _column(table, "PhraseId")], digest)
+    shared = set(train.groups or ()) & set(test.groups or ())
+    if shared:
+        raise DataError(f"{folder}: sentence {min(shared)} stands in train.tsv and in test.tsv")
+    return {"train": train, "test": test}
+
+
+def _phrases(table: tables.Table, labels: list[str], digest: str) -> Examples:
+    """Rows with a text and a label; the others (the publisher left one blank in each file) are named in a note."""
+    texts, phrases = _column(table, "Phrase"), _column(table, "PhraseId")
+    sentences = _column(table, "SentenceId")
+    kept, skipped, notes = [], [], list(table.notes)
+    for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
+        line = int(table.lines[row])
+        missing = [what for what, there in (("text", text.strip()), ("label", label)) if not there]
+        if missing:
+            skipped.append(BadRow(line, f"no {' and no '.join(missing)}"))
+            notes.append(f"phrase {phrases[row]} (line {line}) is left out: {skipped[-1].reason}")
+        elif label not in ("0", "1", "2", "3", "4"):
+            raise DataError(f"{table.path}:{line}: the label of phrase {phrases[row]} is {label!r}, not one of 0 to 4")
+        else:
+            kept.append(row)
+    return Examples(
+        source=table.path,
+        labels=[labels[row] for row in kept],
+        texts=[texts[row] for row in kept],
+        groups=[sentences[row] for row in kept],
+        lines=table.lines[kept],
+        digest=digest,
+        skipped=tuple(skipped),
+        notes=tuple(notes),
+    )
+
+
+def _column(table: tables.Table, name: str) -> list[str]:
+    if table.bad:
+        raise DataError(f"{table.path}:{table.bad[0].line}: {table.bad[0].reason}")
+    if name not in table.values:
+        raise DataError(f"{table.path}: no column '{name}', only {', '.join(table.values)}")
+    return table.values[name]
+
+
+def _read_sst(folder: Path) -> dict[str, Examples]:
+    """Whole sentences with the label at the root of their tree."""
+    return {split: _sentences(folder / f"{file}.txt") for split, file in _TRAIN_DEV_TEST.items()}
+
+
+def _sentences(path: Path) -> Examples:
+    try:
+        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 (byte {error.start})") from None
+    trees = [_read_tree(path, number, line) for number, line in enumerate(lines, 1)]
+    return Examples(
+        source=str(path),
+        labels=[label for label, _ in trees],
+        texts=[" ".join(words) for _, words in trees],
+        lines=np.arange(1, len(trees) + 1),
+        digest=sha256_of(path),
+    )
+
+
+_LEAF = re.compile(r"\([0-4] ([^ ()\0]+)\)")
+_NODE = re.compile(r"\([0-4](?: \0)+\)")  # a node whose children were all read
+
+
+def _read_tree(path: Path, number: int, line: str) -> tuple[str, list[str]]:
+    """``(3 (2 It) (3 (3 works) (2 .)))`` → ``("3", ["It", "works", "."])``, read from the leaves inwards."""
+    before, rest = line, _LEAF.sub("\0", line)
+    while rest not in ("\0", before):
+        before, rest = rest, _NODE.sub("\0", rest)
+    if rest != "\0" or "\0" in line:
+        found = rest.replace("\0", "…")[:60]
+        raise DataError(f"{path}:{number}: not a tree like (3 (2 It) (3 (3 works) (2 .))), with labels 0 to 4: {found}")
+    return line[1], [_unescape(word) for word in _LEAF.findall(line)]
+
+
+def _unescape(word: str) -> str:
+    """The Penn Treebank's way of writing brackets and slashes, undone."""
+    return _BRACKETS.get(word) or word.replace("\\/", "/").replace("\\*", "*")
+
+
+_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+
+
+def _read_imdb(folder: Path) -> dict[str, Examples]:
+    return {split: read_examples(folder / f"{split}.csv", text="text", label="label") for split in ("train", "test")}
+
+
+def _pack_imdb(archive: Path, folder: Path) -> None:
+    """One file a review → ``train.csv`` and ``test.csv``, negative reviews first. Nothing else leaves the archive."""
+    rows: dict[str, list[tuple[int, int, int, str]]] = {"train": [], "test": []}
+    try:
+        with tarfile.open(archive, "r|gz") as opened:
+            for member in opened:
+                name = _REVIEW.fullmatch(member.name)
+                file = opened.extractfile(member) if name and member.isfile() else None
+                if name and file:
+                    split, kind, number, rating = name.groups()
+                    rows[split].append((int(kind == "pos"), int(number), int(rating), file.read().decode()))
+    except (tarfile.TarError, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise DataError(f"{archive}: not the archive of reviews that it should be ({error}); delete it") from None
+    for split, found in rows.items():
+        if not found:
+            raise DataError(f"{archive}: holds no reviews like aclImdb/{split}/pos/0_9.txt")
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        writer.writerow(("id", "rating", "label", "text"))
+        writer.writerows((number, rating, label, review) for label, number, rating, review in sorted(found))
+        write_atomically(folder / f"{split}.csv", text.getvalue())
+
+
+_REVIEW = re.compile(r"aclImdb/(train|test)/(neg|pos)/(\d{1,6})_(\d{1,2})\.txt")
+
+
+def _read_thucnews(folder: Path) -> dict[str, Examples]:
+    """Titles; the number of a class is its line in class.txt."""
+    classes = tables.read(folder / "class.txt", columns=("class",))
+    names = _column(classes, "class")
+    splits = {}
+    for split, file in _TRAIN_DEV_TEST.items():
+        path = folder / f"{file}.txt"
+        found = read_examples(path, text="title", label="class", columns=("title", "class"))
+        name_of = {str(number): name.strip() for number, name in enumerate(names)}
+        unknown = next((row for row, label in enumerate(found.labels) if label not in name_of), None)
+        if unknown is not None:
+            line = "" if found.lines is None else f":{found.lines[unknown]}"
+            raise DataError(f"{path}{line}: class {found.labels[unknown]!r} isn't a line of class.txt")
+        digest = hashlib.sha256(f"{found.digest} {classes.digest}".encode()).hexdigest()
+        splits[split] = replace(found, labels=[name_of[label] for label in found.labels], digest=digest)
+    return splits
+
+
+_TRAIN_DEV_TEST = {"train": "train", "valid": "dev", "test": "test"}
+
+
+def _uea(problem: str) -> Callable[[Path], dict[str, Examples]]:
+    """A reader of one problem of the UEA archive."""
+    return lambda folder: {
+        split: read_examples(folder / f"{problem}_{split.upper()}.ts") for split in ("train", "test")
+    }
+
+
+def _members(files: Mapping[str, str]) -> Callable[[Path, Path], None]:
+    """An unpacker that takes these members from a ZIP archive: ``{file: member}``."""
+    return lambda archive, folder: unpack(archive, files, folder)
+
+
+# The data sets
+
+_SST_FILES = ("train.txt", "dev.txt", "test.txt")
+_THUCNEWS_FILES = ("train.txt", "dev.txt", "test.txt", "class.txt")
+_VOWELS_FILES = ("JapaneseVowels_TRAIN.ts", "JapaneseVowels_TEST.ts")
+_MOTIONS_FILES = ("BasicMotions_TRAIN.ts", "BasicMotions_TEST.ts")
+_UEA_CITATION = "Bagnall et al. 2018, The UEA multivariate time series classification archive, arXiv:1811.00075"
+
+ENTRIES = {
+    found.name: found
+    for found in (
+        Entry(
+            name="movie-reviews",
+            title="Sentiment Analysis on Movie Reviews",
+            description="phrases of Rotten Tomatoes sentences, from 0 (negative) to 4 (positive)",
+            languages=("en",),
+            rows={"train": 156_060, "test": 66_292},
+            licence="research use",
+            citation="Socher et al. 2013, Recursive deep models for semantic compositionality, EMNLP; Kaggle 2014",
+            homepage="https://www.kaggle.com/c/sentiment-analysis-on-movie-reviews/data",
+            folder="movie-reviews",
+            files=("train.tsv",),
+            optional=("test.tsv", "test_labels_from_sst.tsv"),
+            read=_read_movie_reviews,
+            tested={
+                "train.tsv": "b59d3b8ab798d0d4f2469932e32ebfa89c9efd0dd2989aa34437c93004974bee",
+                "test.tsv": "76a0d0337b4da8d02bbce9c43bc6519515d186c9f6ba768838106fd017952f41",
+                "test_labels_from_sst.tsv": "a800ca901fef03886ea77e8b5a776c5c2327a48dc71d45d4d24ad8fc1df96591",
+            },
+        ),
+        Entry(
+            name="sst",
+            title="Stanford Sentiment Treebank",
+            description="whole sentences of movie reviews, from 0 (very negative) to 4 (very positive)",
+            languages=("en",),
+            rows={"train": 8_544, "valid": 1_101, "test": 2_210},
+            licence="research use",
+            citation="Socher et al. 2013, Recursive deep models for semantic compositionality, EMNLP",
+            homepage="https://nlp.stanford.edu/sentiment/",
+            folder="sst",
+            files=_SST_FILES,
+            read=_read_sst,
+            downloads=(
+                Download(
+                    "https://nlp.stanford.edu/sentiment/trainDevTestTrees_PTB.zip",
+                    _SST_FILES,
+                    _members({file: f"trees/{file}" for file in _SST_FILES}),
+                    # the sum that Hugging Face Datasets and Flux's model zoo both recorded
+                    sha256="5c613a4f673fc74097d523a2c83f38e0cc462984d847b82c7aaf36b01cbbbfcc",
+                    size=789_539,
+                ),
+            ),
+            tested={
+                "train.txt": "e2f3f41b0b1e6d4dddc0effe3bfc2d27ed8928079aa9a03d652311614fc5feb7",
+                "dev.txt": "0e9336aed6e4730e19f58d00a77b3f0297efdb755f7b5e598c98a05e3f97ea40",
+                "test.txt": "6e54806dee95cf80cd918e7dfb3f6770f6df24bf826f289a4d1f709e1c8f6761",
+            },
+        ),
+        Entry(
+            name="imdb",
+            title="Large Movie Review Dataset",
+            description="whole film reviews, 0 (negative) or 1 (positive)",
+            languages=("en",),
+            rows={"train": 25_000, "test": 25_000},
+            licence="none stated; cite the paper",
+            citation="Maas et al. 2011, Learning word vectors for sentiment analysis, ACL",
+            homepage="https://ai.stanford.edu/~amaas/data/sentiment/",
+            folder="imdb",
+            files=("train.csv", "test.csv"),
+            read=_read_imdb,
+            downloads=(
+                Download(
+                    "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
+                    ("train.csv", "test.csv"),
+                    _pack_imdb,
+                    # the sum that TensorFlow Datasets and Hugging Face Datasets both recorded
+                    sha256="c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
+                    size=84_125_825,
+                ),
+            ),
+        ),
+        Entry(
+            name="thucnews",
+            title="THUCNews titles",
+            description="titles of Sina news in ten classes",
+            languages=("zh",),
+            rows={"train": 180_000, "valid": 10_000, "test": 10_000},
+            licence="research use",
+            citation="Sun et al. 2016, THUCTC: an efficient Chinese text classifier",
+            homepage="https://github.com/649453932/Chinese-Text-Classification-Pytorch",
+            folder="thucnews",
+            files=_THUCNEWS_FILES,
+            read=_read_thucnews,
+            downloads=tuple(
+                Download(
+                    "https://raw.githubusercontent.com/649453932/Chinese-Text-Classification-Pytorch"
+                    f"/master/THUCNews/data/{file}",
+                    (file,),
+                )
+                for file in _THUCNEWS_FILES
+            ),
+            tested={  # of train.txt, our copy is only a half: there is no sum for the whole
+                "dev.txt": "6ed73aa2c57ee1560c8f76570d48735c4b1c29ae4983fe3523d56e115813e175",
+                "test.txt": "ebecc8c896635ad69730083ca7b81d37c42c9a5779bc05c9d2479d894e34f026",
+                "class.txt": "005e8813ad639c219e5902dc84889202b4a717b4238497d26c3fbd5e43927a86",
+            },
+        ),
+        Entry(
+            name="japanese-vowels",
+            title="Japanese Vowels",
+            description="nine speakers saying two vowels: 12 channels, 7 to 29 steps",
+            languages=(),
+            rows={"train": 270, "test": 370},
+            licence="redistributable",
+            citation=f"Kudo, Toyama and Shimbo 1999, Pattern Recognition Letters 20; {_UEA_CITATION}",
+            homepage="https://www.timeseriesclassification.com/description.php?Dataset=JapaneseVowels",
+            folder="uea",
+            files=_VOWELS_FILES,
+            read=_uea("JapaneseVowels"),
+            downloads=(
+                Download(
+                    "https://www.timeseriesclassification.com/aeon-toolkit/JapaneseVowels.zip",
+                    _VOWELS_FILES,
+                    _members({file: file for file in _VOWELS_FILES}),
+                ),
+            ),
+            tested={
+                "JapaneseVowels_TRAIN.ts": "68a430eabd919cc77f40b1f5f3bc0dcafacc1486bca9260785aeb7d262cc78cd",
+                "JapaneseVowels_TEST.ts": "b3d41d6a0ca3bcad3afb9ca7d4365382aa51341e2e58bae2a574babdda5b9462",
+            },
+        ),
+        Entry(
+            name="basic-motions",
+            title="Basic Motions",
+            description="four activities recorded by a smart watch: 6 channels, 100 steps",
+            languages=(),
+            rows={"train": 40, "test": 40},
+            licence="redistributable",
+            citation=_UEA_CITATION,
+            homepage="https://www.timeseriesclassification.com/description.php?Dataset=BasicMotions",
+            folder="uea",
+            files=_MOTIONS_FILES,
+            read=_uea("BasicMotions"),
+            downloads=(
+                Download(
+                    "https://www.timeseriesclassification.com/aeon-toolkit/BasicMotions.zip",
+                    _MOTIONS_FILES,
+                    _members({file: file for file in _MOTIONS_FILES}),
+                ),
+            ),
+            tested={
+                "BasicMotions_TRAIN.ts": "8dc43cc6306cb679c888c01e26f91772ac4441a916da43bac8b79734a538b9d6",
+                "BasicMotions_TEST.ts": "79213102bc6fca1a398ad98ce1185dff0208fa3d1465e687f48288946b0ff8dc",
+            },
+        ),
+    )
+}
