@@ -1,0 +1,69 @@
+"""rnnlab measures which sequence model fits your data, shows why, and hands you the trained model.
+
+import rnnlab
+result = rnnlab.compare("reviews.csv")
+print(result.verdict.sentence)
+model = rnnlab.load(result.recommended_run)
+model.predict(["not good at all"])
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rnnlab.analysis.comparison import Comparison
+    from rnnlab.errors import RnnlabError
+    from rnnlab.experiment import Experiment, RunSpec, Training
+    from rnnlab.models.base import Architecture, architecture
+    from rnnlab.predict import Prediction, Predictor, load
+    from rnnlab.runs import RunDirectory, find_runs
+    from rnnlab.sweep.compare import compare, train
+    from rnnlab.tasks.base import Task, task
+
+_HOMES = {
+    "compare": "rnnlab.sweep.compare",
+    "train": "rnnlab.sweep.compare",
+    "load": "rnnlab.predict",
+    "Predictor": "rnnlab.predict",
+    "Prediction": "rnnlab.predict",
+    "Comparison": "rnnlab.analysis.comparison",
+    "Experiment": "rnnlab.experiment",
+    "RunSpec": "rnnlab.experiment",
+    "Training": "rnnlab.experiment",
+    "Architecture": "rnnlab.models.base",
+    "architecture": "rnnlab.models.base",
+    "Task": "rnnlab.tasks.base",
+    "task": "rnnlab.tasks.base",
+    "RunDirectory": "rnnlab.runs",
+    "find_runs": "rnnlab.runs",
+    "RnnlabError": "rnnlab.errors",
+}
+__all__ = [
+    "Architecture",
+    "Comparison",
+    "Experiment",
+    "Prediction",
+    "Predictor",
+    "RnnlabError",
+    "RunDirectory",
+    "RunSpec",
+    "Task",
+    "Training",
+    "architecture",
+    "compare",
+    "find_runs",
+    "load",
+    "task",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imported on first use (PEP 562): `rnnlab --help` must not wait for torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rnnlab' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

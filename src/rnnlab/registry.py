@@ -12,6 +12,7 @@ from rnnlab.config import Config, parse, problems
 from rnnlab.errors import ConfigError, did_you_mean
 
 C = TypeVar("C", bound=Config)
+D = TypeVar("D", bound=Config)
 
 
 class Registry(Generic[C]):
@@ -23,15 +24,15 @@ class Registry(Generic[C]):
         self._classes: dict[str, type[C]] = {}
         self._loaded = False
 
-    def register(self, name: str) -> Callable[[type[C]], type[C]]:
+    def register(self, name: str) -> Callable[[type[D]], type[D]]:
         """Class decorator: ``@architecture("mgu")``."""
 
-        def add(cls: type[C]) -> type[C]:
+        def add(cls: type[D]) -> type[D]:
             known = self._classes.get(name)
             if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise ConfigError(f"{self.what} '{name}' is registered twice: {known.__module__} and {cls.__module__}")
             cls.kind = name
-            self._classes[name] = cls
+            self._classes[name] = cls  # type: ignore[assignment]  # D is C or a subclass, which typing can't say
             return cls
 
         return add

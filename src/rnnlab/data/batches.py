@@ -7,27 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rnnlab.data.sequences import Sequences
 from rnnlab.seeding import generator
 
 POOL = 50  # batches sorted by length together: enough to leave little padding, few enough to keep them mixed
-
-
-@dataclass(frozen=True)
-class Sequences:
-    """Rows of one split, laid end to end. Row i is ``values[offsets[i]:offsets[i + 1]]``."""
-
-    values: np.ndarray  # (N,) int32 token ids or (N, D) float32 features
-    offsets: np.ndarray  # (rows + 1,) int64
-    targets: np.ndarray  # (rows,) int64
-    groups: np.ndarray  # (rows,) int64: rows with the same number are not independent of each other
-    tags: np.ndarray | None = None  # (rows,) int64, numbers into the task's tag names
-
-    def __len__(self) -> int:
-        return len(self.targets)
-
-    @property
-    def lengths(self) -> np.ndarray:
-        return np.diff(self.offsets)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """What an architecture is: settings that build an encoder. An encoder knows no task."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeVar
 
 from pydantic import Field
 from torch import Tensor, nn
@@ -17,21 +18,47 @@ class Encoded:
 
     states: Tensor  # (B, T, H), zero at padding
     summary: Tensor  # (B, S), what pooling made of them
+    weights: Tensor | None = None  # (B, T), where attention pooling looked; zero at padding, each row sums to 1
+
+
+class Encoder(nn.Module):
+    """What `Architecture.build` returns. A subclass sets both widths and writes ``forward``."""
+
+    width: int
+    """S, of the summary."""
+    state_width: int
+    """H, of the states."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        """``x`` is (B, T, input_width), right-padded; ``lengths`` is (B,), each >= 1."""
+        raise NotImplementedError
 
 
 class Architecture(Config):
     """Pure data: its fields are its schema, its documentation and its sweep axes."""
 
-    causal: ClassVar[bool] = False
-    """Whether ``states[:, t]`` depends on inputs up to t only; ``check_architecture`` holds it to that."""
+    needs_vectors: ClassVar[bool] = False
+    """Whether it can't be used without pre-trained vectors."""
 
-    embedding: Embedding | None = Field(None, description="Token embedding; filled in for text, refused for numbers.")
-    output_dropout: float = Field(0.0, ge=0, lt=1, description="Dropout on the summary, before the head.")
+    embedding: Embedding | None = Field(
+        default=None, description="Token embedding; filled in for text, refused for numbers."
+    )
+    output_dropout: float = Field(default=0.0, ge=0, lt=1, description="Dropout on the summary, before the head.")
 
-    def build(self, input_width: int) -> nn.Module:
-        """An encoder: ``(x (B, T, input_width), lengths (B,)) -> Encoded``, with ``.width`` = S of the summary
-        and ``.state_width`` = H of the states."""
+    @property
+    def causal(self) -> bool:
+        """Whether ``states[:, t]`` depends on inputs up to t only; ``check_architecture`` holds it to that."""
+        return False
+
+    def build(self, input_width: int) -> Encoder:
+        """A fresh encoder. Weights are drawn from torch's global generator alone: the caller seeds it."""
         raise NotImplementedError
+
+    def check(self, input_kind: Literal["tokens", "features"]) -> list[str]:
+        """Why these settings don't suit such input; empty when they do."""
+        if input_kind == "tokens" or self.embedding is None:
+            return []
+        return ["model.embedding: the sequences are numbers, which have no embedding; leave it out"]
 
 
 ARCHITECTURES: Registry[Architecture] = Registry(
@@ -43,4 +70,14 @@ ARCHITECTURES: Registry[Architecture] = Registry(
         "rnnlab.models.linear",
     ),
 )
-architecture = ARCHITECTURES.register
+A = TypeVar("A", bound=Architecture)
+
+
+def architecture(name: str) -> Callable[[type[A]], type[A]]:
+    """Class decorator: ``@architecture("mgu")`` gives a subclass of `Architecture` its name."""
+
+    def add(cls: type[A]) -> type[A]:
+        ARCHITECTURES.register(name)(cls)
+        return cls
+
+    return add

@@ -1,0 +1,3 @@
+from rnnlab.cli.main import main
+
+main()

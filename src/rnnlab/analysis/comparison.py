@@ -1,0 +1,242 @@
+"""What the runs of a comparison add up to: the one place from which the terminal, JSON and reports take figures."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import safetensors.numpy
+
+from rnnlab.analysis.verdict import ArmScores, Estimate, Verdict, judge
+from rnnlab.data.encoded import EncodedData
+from rnnlab.experiment import Experiment, RunSpec
+from rnnlab.models.baselines import Baseline
+from rnnlab.runs import Diverged, Failed, Finished, Outcome, RunDirectory
+
+FORMAT = 1
+LENGTH_BUCKETS = 4
+
+
+class Record(Protocol):
+    """A run with what became of it (`sweep.run.RunRecord`)."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def spec(self) -> RunSpec: ...
+    @property
+    def outcome(self) -> Outcome: ...
+    @property
+    def path(self) -> Path: ...
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Accuracy on a part of the test rows, all runs of an arm together."""
+
+    accuracy: float
+    count: int  # test rows in this part
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    seed: int
+    digest: str
+    path: str
+    status: str  # finished, diverged or failed
+    valid_accuracy: float | None
+    accuracy: float | None
+    macro_f1: float | None
+    best_epoch: int | None
+    reason: str | None  # why there is no score
+
+
+@dataclass(frozen=True)
+class ArmSummary:
+    """One row of the table. Scores are None when no run of the arm finished."""
+
+    label: str
+    model: dict[str, Any]
+    accuracy: Estimate | None
+    macro_f1: float | None
+    loss: float | None
+    epoch_seconds: float | None
+    tokens_per_second: float | None
+    best_epoch: float | None
+    parameters: int | None
+    peak_memory_mb: float | None
+    by_tag: dict[str, Cell]
+    by_length: dict[str, Cell]
+    runs: tuple[RunSummary, ...]
+    in_best_group: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The answer, with all it rests on."""
+
+    profile: dict[str, Any]
+    arms: tuple[ArmSummary, ...]  # best first
+    baselines: tuple[ArmSummary, ...]
+    verdict: Verdict
+    recommended_run: str | None  # of the recommended arm, the run with the best *validation* score: test never selects
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"format": FORMAT, **asdict(self)}
+
+
+def summarise(experiment: Experiment, data: EncodedData, records: Sequence[Record]) -> Comparison:
+    """Score every arm on the predictions in its run directories, and judge."""
+    by_label: dict[str, list[Record]] = {}
+    for record in records:
+        by_label.setdefault(record.label, []).append(record)
+    predictions = {label: _predictions(runs) for label, runs in by_label.items()}
+    baselines = [label for label, runs in by_label.items() if isinstance(runs[0].spec.model, Baseline)]
+    scores = {label: _scores(label, by_label[label], predictions[label], len(data.test)) for label in by_label}
+    verdict = judge(
+        [scores[label] for label in by_label if label not in baselines],
+        np.asarray(data.test.groups),
+        baselines=[scores[label] for label in baselines],
+    )
+    summaries = {label: _summary(label, runs, predictions[label], data, verdict) for label, runs in by_label.items()}
+    arms = [summaries[label] for label in by_label if label not in baselines]
+    return Comparison(
+        profile=data.profile,
+        arms=tuple(sorted(arms, key=lambda arm: -arm.accuracy.mean if arm.accuracy else 1.0)),
+        baselines=tuple(summaries[label] for label in baselines),
+        verdict=verdict,
+        recommended_run=_best_run(summaries.get(verdict.recommended or "")),
+        notes=experiment.notes,
+    )
+
+
+def unfinished(result: Comparison) -> str:
+    """The runs without a score, a line each; empty when every run has one."""
+    return "\n".join(
+        f"{arm.label} seed {run.seed} {run.status}: {run.reason}"
+        for arm in (*result.arms, *result.baselines)
+        for run in arm.runs
+        if run.status != "finished"
+    )
+
+
+def _predictions(runs: Sequence[Record]) -> list[dict[str, np.ndarray]]:
+    """Of the finished runs, in their order."""
+    finished = [run for run in runs if isinstance(run.outcome, Finished)]
+    paths = [RunDirectory(run.path).verified("predictions.safetensors") for run in finished]
+    return [safetensors.numpy.load_file(path) for path in paths]
+
+
+def _correct(predictions: Sequence[dict[str, np.ndarray]], rows: int) -> np.ndarray:
+    """(runs, test rows) of 0 and 1."""
+    right = [p["test.logits"].argmax(1) == p["test.targets"] for p in predictions]
+    return np.array(right, np.uint8).reshape(len(predictions), rows)
+
+
+def _scores(label: str, runs: Sequence[Record], predictions: Sequence[dict[str, np.ndarray]], rows: int) -> ArmScores:
+    finished = [run for run in runs if isinstance(run.outcome, Finished)]
+    return ArmScores(
+        label=label,
+        seeds=[run.spec.seed for run in finished],
+        correct=_correct(predictions, rows),
+        cost=_median(finished, "epoch_seconds"),
+    )
+
+
+def _summary(
+    label: str,
+    runs: Sequence[Record],
+    predictions: Sequence[dict[str, np.ndarray]],
+    data: EncodedData,
+    verdict: Verdict,
+) -> ArmSummary:
+    finished = [run for run in runs if isinstance(run.outcome, Finished)]
+    correct = _correct(predictions, len(data.test))
+    tags = np.asarray(data.test.tags) if data.test.tags is not None else None
+    return ArmSummary(
+        label=label,
+        model=runs[0].spec.model.to_dict(),
+        accuracy=verdict.estimates.get(label),
+        macro_f1=_mean(finished, "test", "macro_f1"),
+        loss=_mean(finished, "test", "loss"),
+        epoch_seconds=_median(finished, "epoch_seconds"),
+        tokens_per_second=_median(finished, "tokens_per_second"),
+        best_epoch=_median(finished, "best_epoch"),
+        parameters=finished[0].outcome.result["parameters"]["total"] if finished else None,  # type: ignore[union-attr]
+        peak_memory_mb=_median(finished, "peak_memory_mb"),
+        by_tag={} if tags is None else _by_part(correct, tags, list(data.tag_names)),
+        by_length=_by_part(correct, *_length_buckets(data.test.lengths)),
+        runs=tuple(_run_summary(run) for run in runs),
+        in_best_group=label in verdict.best_group,
+    )
+
+
+def _by_part(correct: np.ndarray, part: np.ndarray, names: Sequence[str]) -> dict[str, Cell]:
+    """Accuracy on each part of the test rows; ``part`` numbers them."""
+    if not len(correct):
+        return {}
+    counts = np.bincount(part, minlength=len(names))
+    sums = np.bincount(part, weights=correct.mean(0), minlength=len(names))
+    return {
+        name: Cell(float(total / count), int(count))
+        for name, total, count in zip(names, sums, counts, strict=True)
+        if count
+    }
+
+
+def _length_buckets(lengths: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Quarters of the test rows by length, as far as equal lengths allow, named by their bounds."""
+    edges = np.unique(np.quantile(lengths, np.linspace(0, 1, LENGTH_BUCKETS + 1)[1:], method="higher"))
+    lows = [int(lengths.min()), *(int(edge) + 1 for edge in edges[:-1])]
+    names = [f"{low}–{int(high)}" if low < high else str(low) for low, high in zip(lows, edges, strict=True)]
+    return np.searchsorted(edges, lengths), names
+
+
+def _run_summary(run: Record) -> RunSummary:
+    outcome = run.outcome
+    result: dict[str, Any] = outcome.result if isinstance(outcome, Finished | Diverged) else {}
+    reason = None
+    if isinstance(outcome, Failed):
+        reason = outcome.reason
+    elif isinstance(outcome, Diverged):
+        reason = f"step {result['divergence']['step']}: {result['divergence']['reason']}"
+    return RunSummary(
+        seed=run.spec.seed,
+        digest=run.spec.digest,
+        path=str(run.path),
+        status=type(outcome).__name__.lower(),
+        valid_accuracy=result.get("valid", {}).get("accuracy"),
+        accuracy=result.get("test", {}).get("accuracy"),
+        macro_f1=result.get("test", {}).get("macro_f1"),
+        best_epoch=result.get("best_epoch"),
+        reason=reason,
+    )
+
+
+def _best_run(arm: ArmSummary | None) -> str | None:
+    runs = [run for run in arm.runs if run.valid_accuracy is not None] if arm else []
+    return max(runs, key=lambda run: (run.valid_accuracy or 0.0, -run.seed)).path if runs else None
+
+
+def _values(runs: Sequence[Record], *path: str) -> list[float]:
+    found = []
+    for run in runs:
+        value: Any = run.outcome.result  # type: ignore[union-attr]  # only finished runs come here
+        for part in path:
+            value = value.get(part) if value is not None else None
+        if value is not None:
+            found.append(float(value))
+    return found
+
+
+def _mean(runs: Sequence[Record], *path: str) -> float | None:
+    values = _values(runs, *path)
+    return statistics.fmean(values) if values else None
+
+
+def _median(runs: Sequence[Record], *path: str) -> float | None:
+    values = _values(runs, *path)
+    return statistics.median(values) if values else None

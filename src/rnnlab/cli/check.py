@@ -1,0 +1,26 @@
+"""rnnlab check"""
+
+from typing import Annotated
+
+import typer
+
+from rnnlab.cli import options
+
+
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE.toml")],
+    settings: options.Settings = None,
+    plugin: options.Plugins = None,
+) -> None:
+    """List every problem of an experiment file, each with its path.
+
+    Example: rnnlab check experiment.toml
+    """
+    from rnnlab.experiment import parse_experiment
+    from rnnlab.registry import load_plugin
+    from rnnlab.sweep.plan import experiment_tree
+
+    for path in plugin or []:
+        load_plugin(path)
+    experiment = parse_experiment(experiment_tree(file, settings=settings or []), file)
+    print(f"{file}: fine. {len(experiment.arms)} arms × {len(experiment.seeds)} seeds")

@@ -1,0 +1,84 @@
+"""rnnlab compare"""
+
+from typing import Annotated
+
+import typer
+
+from rnnlab.cli import options
+
+
+def compare(
+    data: options.Data = None,
+    models: Annotated[str | None, typer.Option("--models", metavar="A,B,…", help="Which models (all).")] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Runs a model (3).")] = None,
+    epochs: options.Epochs = None,
+    minutes: options.Minutes = None,
+    text: options.Text = None,
+    label: options.Label = None,
+    group: options.Group = None,
+    tag: options.Tag = None,
+    valid: options.Valid = None,
+    test: options.Test = None,
+    skip_bad: options.SkipBad = False,
+    tokenizer: options.Tokenizer = None,
+    language: options.Language = None,
+    rows: options.Rows = None,
+    vectors: options.Vectors = None,
+    device: options.Device = None,
+    settings: options.Settings = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", metavar="N", help="Runs at a time (the cores); 0: in this process.")
+    ] = None,
+    out: options.Out = "runs",
+    plugin: options.Plugins = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON, nothing else.")] = False,
+    markdown: Annotated[str | None, typer.Option("--markdown", metavar="FILE", help="Write the table too.")] = None,
+    csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table too.")] = None,
+) -> None:
+    """Train several models over several seeds and say which fits your data.
+
+    Example: rnnlab compare reviews.csv --models rnn,lstm,textcnn --seeds 5
+
+    Ctrl-C keeps what is finished; the same command goes on where it stopped.
+    """
+    from rnnlab.analysis.comparison import unfinished
+    from rnnlab.errors import RunsFailed
+    from rnnlab.report import tables, terminal
+    from rnnlab.sweep.compare import compare_prepared, cores, prepare
+
+    plugins = plugin or []
+    screen = terminal.Screen(quiet=as_json)
+    experiment, encoded = prepare(
+        data,
+        models=[name.strip() for name in models.split(",") if name.strip()] if models else None,
+        seeds=seeds,
+        task=options.given(
+            text=text,
+            label=label,
+            group=group,
+            tag=tag,
+            valid=valid,
+            test=test,
+            skip_bad=skip_bad,
+            tokenizer=tokenizer,
+            language=language,
+            rows=rows,
+        ),
+        training=options.given(epochs=epochs, minutes=minutes, device=device),
+        vectors=vectors,
+        settings=settings or [],
+        plugins=plugins,
+    )
+    screen.profile(encoded.profile, experiment.notes)
+    display = screen.live(cores() if jobs is None else max(1, jobs))
+    result = compare_prepared(experiment, encoded, out=out, jobs=jobs, plugins=plugins, display=display)
+    if as_json:
+        tables.print_json(result)
+    else:
+        screen.verdict(result, out)
+    for path, write in ((markdown, tables.markdown), (csv, tables.csv)):
+        if path:
+            tables.save(path, write(result))
+    failed = unfinished(result)
+    if failed:
+        raise RunsFailed(failed)

@@ -1,0 +1,62 @@
+"""rnnlab data list | get | profile"""
+
+from typing import Annotated
+
+import typer
+
+from rnnlab.cli import options
+
+app = typer.Typer(help="Public data sets, and a look at your own.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_sets() -> None:
+    """The catalogue: names, sizes, licences, and where each is on this machine.
+
+    Example: rnnlab data list
+    """
+    from rnnlab.data import catalogue
+    from rnnlab.report import terminal
+
+    terminal.catalogue([(catalogue.entry(name), catalogue.locate(name)) for name in catalogue.names()])
+
+
+@app.command()
+def get(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+    """Fetch a data set from its publisher, or say what to do when that needs an account.
+
+    Example: rnnlab data get imdb
+    """
+    from rnnlab.data import catalogue
+    from rnnlab.report import terminal
+
+    with terminal.download_progress() as progress:
+        path = catalogue.get(name, progress)
+    print(f"{name}: {path}")
+
+
+@app.command()
+def profile(
+    data: options.Data = None,
+    text: options.Text = None,
+    label: options.Label = None,
+    group: options.Group = None,
+    valid: options.Valid = None,
+    test: options.Test = None,
+    skip_bad: options.SkipBad = False,
+    tokenizer: options.Tokenizer = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """What a data set looks like: classes, lengths, duplicates, leakage.
+
+    Example: rnnlab data profile reviews.csv
+    """
+    from rnnlab.config import parse
+    from rnnlab.report import terminal
+    from rnnlab.tasks.classify import Classify
+
+    settings = options.given(
+        data=data, text=text, label=label, group=group, valid=valid, test=test, skip_bad=skip_bad, tokenizer=tokenizer
+    )
+    encoded = parse(Classify, settings, "options").load()
+    terminal.data_profile(encoded.profile, as_json)

@@ -1,0 +1,53 @@
+"""The command line: a thin skin over the Python API. Verbs import what they need when they are called."""
+
+import os
+import sys
+
+import typer
+
+from rnnlab.cli import check, compare, data, listing, new, predict, runs, train
+
+app = typer.Typer(
+    name="rnnlab",
+    help="Measure which sequence model fits your data, see why, and keep the trained model.",
+    epilog="Begin with: rnnlab compare (embedded data), or rnnlab compare reviews.csv",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("compare")(compare.compare)
+app.command("train")(train.train)
+app.command("predict")(predict.predict)
+app.command("runs")(runs.runs)
+app.command("new")(new.new)
+app.command("check")(check.check)
+app.add_typer(data.app, name="data")
+app.add_typer(listing.app, name="list")
+
+
+@app.callback(invoke_without_command=True)
+def _options(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        print(f"rnnlab {installed('rnnlab')}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """A user's mistake is said in words and ends with its exit code; only a mistake of ours shows a traceback."""
+    from rnnlab.errors import RnnlabError
+
+    try:
+        app()
+    except RnnlabError as error:
+        print(f"rnnlab: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("\nrnnlab: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # `rnnlab runs | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

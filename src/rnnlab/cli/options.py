@@ -1,0 +1,48 @@
+"""Options that several verbs share, declared once."""
+
+from typing import Annotated, Any
+
+import typer
+
+Data = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[DATA]",
+        help="A file (.csv .tsv .jsonl .parquet .ts), a data set of the catalogue, an experiment file (.toml), "
+        "or nothing: the embedded reviews.",
+        show_default=False,
+    ),
+]
+Text = Annotated[str | None, typer.Option("--text", metavar="COLUMN", help="Column with the text (or the numbers).")]
+Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="Column with the label.")]
+Group = Annotated[
+    str | None, typer.Option("--group", metavar="COLUMN", help="Rows with equal values here never straddle a split.")
+]
+Tag = Annotated[str | None, typer.Option("--tag", metavar="COLUMN", help="Show accuracy by the values of this column.")]
+Valid = Annotated[str | None, typer.Option("--valid", metavar="FILE", help="Validation rows; else split off.")]
+Test = Annotated[str | None, typer.Option("--test", metavar="FILE", help="Test rows; else split off.")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave bad rows out and count them.")]
+Tokenizer = Annotated[
+    str | None, typer.Option("--tokenizer", metavar="NAME", help="auto, words, chars, whitespace or jieba.")
+]
+Language = Annotated[str | None, typer.Option("--language", metavar="en|zh", help="Of the embedded reviews.")]
+Rows = Annotated[int | None, typer.Option("--rows", metavar="N", help="How many embedded reviews (8,000).")]
+Vectors = Annotated[
+    str | None, typer.Option("--vectors", metavar="FILE", help="Pre-trained vectors: a file, or glove-6b-50d.")
+]
+Epochs = Annotated[int | None, typer.Option("--epochs", metavar="N", help="At most so many passes over the data (10).")]
+Minutes = Annotated[float | None, typer.Option("--minutes", metavar="M", help="At most so long a run.")]
+Device = Annotated[str | None, typer.Option("--device", metavar="NAME", help="cpu (default), auto, cuda, mps.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any setting by its path; may be given several times."),
+]
+Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where run directories go.")]
+Plugins = Annotated[
+    list[str] | None, typer.Option("--plugin", metavar="FILE.py", help="Registers models or tasks of your own.")
+]
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """The options that were given: those that aren't None (or a False flag)."""
+    return {name: value for name, value in values.items() if value is not None and value is not False}

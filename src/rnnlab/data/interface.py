@@ -1,0 +1,88 @@
+"""What goes into a model and what comes out: all that is needed to use it on new rows, without its training data."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from rnnlab.data.encoded import EncodedData, Scaler
+from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
+from rnnlab.data.text import UNKNOWN, Tokenizer, Vocabulary, encode_texts
+from rnnlab.errors import DataError, RunError
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Interface:
+    labels: tuple[str, ...]
+    tokenizer: Tokenizer | None  # texts only
+    vocabulary: Vocabulary | None  # texts only
+    scaler: Scaler | None  # series only
+    features: int | None  # channels of a series
+    max_length: int | None  # longer rows are cut
+
+    @classmethod
+    def of(cls, data: EncodedData) -> Self:
+        return cls(data.labels, data.tokenizer, data.vocabulary, data.scaler, data.features, data.max_length)
+
+    def to_json(self) -> str:
+        values: dict[str, Any] = {
+            "format": FORMAT,
+            "labels": self.labels,
+            "tokenizer": self.tokenizer and self.tokenizer.to_dict(),
+            "vocabulary": self.vocabulary and self.vocabulary.to_dict(),
+            "scaler": self.scaler and asdict(self.scaler),
+            "features": self.features,
+            "max_length": self.max_length,
+        }
+        return json.dumps(values, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        values = json.loads(text)
+        if values.get("format") != FORMAT:
+            raise RunError(f"model.json has format {values.get('format')!r}; this version of rnnlab reads {FORMAT}")
+        scaler = values["scaler"]
+        return cls(
+            tuple(values["labels"]),
+            values["tokenizer"] and Tokenizer.from_dict(values["tokenizer"]),
+            values["vocabulary"] and Vocabulary.from_dict(values["vocabulary"]),
+            scaler and Scaler(tuple(scaler["mean"]), tuple(scaler["std"])),
+            values["features"],
+            values["max_length"],
+        )
+
+    def encode(self, inputs: Sequence[str] | Sequence[np.ndarray]) -> tuple[Sequences, np.ndarray]:
+        """New rows as the model was trained to see them, and the share of each row's tokens that it knows."""
+        if self.tokenizer is not None and self.vocabulary is not None:
+            texts = [text if isinstance(text, str) else _wrong("texts", text) for text in inputs]
+            values, offsets = encode_texts(texts, self.tokenizer, self.vocabulary)
+            values, offsets = gather_rows(values, offsets, np.arange(len(texts)), self.max_length)
+            known = np.add.reduceat(values != UNKNOWN, offsets[:-1]) / np.diff(offsets)
+        else:
+            assert self.scaler is not None
+            series = [self._checked(array) for array in inputs]
+            offsets = offsets_of(np.array([len(array) for array in series], np.int64))
+            values, known = self.scaler.apply(np.concatenate(series)), np.ones(len(series))
+        rows = len(offsets) - 1
+        return Sequences(values, offsets, np.zeros(rows, np.int64), np.arange(rows)), known
+
+    def _checked(self, array: Any) -> np.ndarray:
+        """(T, D) float32, cut to the model's length."""
+        if isinstance(array, str):
+            return _wrong("numeric sequences", array)
+        array = np.asarray(array, np.float32)
+        array = array[:, None] if array.ndim == 1 else array
+        if array.ndim != 2 or array.shape[1] != self.features or not len(array) or not np.isfinite(array).all():
+            raise DataError(
+                f"this model reads sequences of {self.features} finite numbers a step, time first "
+                f"(got an array of shape {array.shape})"
+            )
+        return array[: self.max_length]
+
+
+def _wrong(expected: str, got: Any) -> Any:
+    raise DataError(f"this model reads {expected} (got {type(got).__name__})")

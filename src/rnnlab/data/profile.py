@@ -1,0 +1,249 @@
+"""What a person should know about the data before believing any figure made from it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from rnnlab.data.examples import Examples
+
+FEW_ROWS = 10  # a class with fewer rows is hardly measured at all
+IMBALANCE = 20  # largest class to smallest
+SHARE = 0.01  # of rows with conflicting labels, or that stand in train too
+LONG = 10  # the longest row to the length that nine rows in ten keep within
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Figures and findings as plain JSON values; ``lines()`` says them."""
+
+    source: str
+    rows: dict[str, int]  # per split
+    labels: dict[str, dict[str, int]]  # per split: rows of each label
+    unit: str  # of lengths: "tokens", "characters" or "steps"
+    lengths: dict[str, int]  # min, p50, p90, p99, max, and the total; before cutting
+    max_length: int | None  # where rows are cut
+    cut_rows: int
+    channels: int | None  # of series
+    script: str | None  # of texts
+    tokenizer: str | None
+    tokenizer_reason: str | None
+    vocabulary: int | None
+    unknown: dict[str, float]  # per split: share of tokens that the vocabulary lacks
+    duplicates: int  # rows that repeat an earlier row
+    conflicts: int  # rows whose content also stands under another label
+    overlap: dict[str, int]  # per held-out split: rows whose content also stands in train
+    groups: int | None
+    largest_group: int | None
+    straddling_groups: int  # groups with rows in more than one split
+    skipped: int
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"notes": list(self.notes), "warnings": list(self.warnings)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        lists: dict[str, Any] = {name: tuple(values[name]) for name in ("notes", "warnings")}
+        return cls(**(dict(values) | lists))
+
+    def lines(self) -> list[str]:
+        """Readable plain text, the most important first."""
+        total = sum(self.rows.values())
+        lines = [f"{_rows(total)}: " + ", ".join(f"{name} {count:,}" for name, count in self.rows.items())]
+        lines.append(_say_labels(_over_all_splits(self.labels), total))
+        lines.append(self._say_lengths())
+        if self.channels is not None:
+            lines.append(f"series of {_count(self.channels, 'channel')}, standardised by the training rows")
+        if self.tokenizer is not None:
+            lines.append(f"script: {self.script}; tokeniser: {self.tokenizer} ({self.tokenizer_reason})")
+            lines.append(self._say_vocabulary())
+        lines.append(self._say_duplicates(total))
+        if self.groups is not None:
+            lines.append(self._say_groups())
+        if self.skipped:
+            lines.append(f"skipped: {_rows(self.skipped)} that can't be used")
+        return lines + [f"note: {note}" for note in self.notes] + [f"warning: {text}" for text in self.warnings]
+
+    def _say_lengths(self) -> str:
+        at = {name: f"{value:,}" for name, value in self.lengths.items()}
+        text = (
+            f"length in {self.unit}: median {at['p50']}, 90 % up to {at['p90']}, 99 % up to {at['p99']}, "
+            f"from {at['min']} to {at['max']}, {at['total']} in all"
+        )
+        if self.max_length is None:
+            return text
+        return f"{text}; cut to the first {self.max_length:,}, which shortens {_rows(self.cut_rows)}"
+
+    def _say_vocabulary(self) -> str:
+        unknown = ", ".join(f"{name} {_percent(share)}" for name, share in self.unknown.items())
+        return f"vocabulary: {self.vocabulary:,} entries from the training rows; unknown tokens: {unknown}"
+
+    def _say_duplicates(self, total: int) -> str:
+        share = f" ({_percent(self.duplicates / total)})" if self.duplicates else ""
+        text = f"repeated: {_rows(self.duplicates)}{share} equal to an earlier one"
+        text += f", {self.conflicts:,} stand under several labels" if self.conflicts else ""
+        seen = [f"{count:,} of {name}" for name, count in self.overlap.items() if count]
+        return f"{text}; rows that stand in train too: {', '.join(seen) or 'none'}"
+
+    def _say_groups(self) -> str:
+        straddling = (
+            f"{self.straddling_groups:,} in more than one split" if self.straddling_groups else "none straddles a split"
+        )
+        return f"groups: {self.groups:,}, the largest of {_rows(self.largest_group or 0)}; {straddling}"
+
+
+def profile(
+    parts: Sequence[Examples],
+    rows: Mapping[str, np.ndarray],
+    *,
+    lengths: np.ndarray,
+    contents: np.ndarray,
+    units: np.ndarray,
+    unit: str = "tokens",
+    max_length: int | None = None,
+    channels: int | None = None,
+    script: str | None = None,
+    tokenizer: str | None = None,
+    tokenizer_reason: str | None = None,
+    vocabulary: int | None = None,
+    unknown: Mapping[str, float] | None = None,
+) -> Profile:
+    """The ``rows`` of each split count through the parts laid end to end, and so do ``lengths``, ``contents`` and
+    ``units``, numbered as ``splits`` does."""
+    labels = [label for part in parts for label in part.labels]
+    per_split = {name: Counter(labels[row] for row in chosen.tolist()) for name, chosen in rows.items()}
+    in_train = np.isin(contents, contents[rows["train"]])
+    groups, largest, straddling = _group_figures(parts, rows, units)
+    quantiles = np.quantile(lengths, [0.5, 0.9, 0.99], method="higher").astype(int).tolist()
+    found = Profile(
+        source=", ".join(dict.fromkeys(part.source for part in parts)),
+        rows={name: len(chosen) for name, chosen in rows.items()},
+        labels={name: dict(sorted(counts.items())) for name, counts in per_split.items()},
+        unit=unit,
+        lengths={
+            "min": int(lengths.min()),
+            **dict(zip(("p50", "p90", "p99"), quantiles, strict=True)),
+            "max": int(lengths.max()),
+            "total": int(lengths.sum()),
+        },
+        max_length=max_length,
+        cut_rows=0 if max_length is None else int((lengths > max_length).sum()),
+        channels=channels,
+        script=script,
+        tokenizer=tokenizer,
+        tokenizer_reason=tokenizer_reason,
+        vocabulary=vocabulary,
+        unknown=dict(unknown or {}),
+        duplicates=len(contents) - len(np.unique(contents)),
+        conflicts=_conflicting(contents, labels),
+        overlap={name: int(in_train[chosen].sum()) for name, chosen in rows.items() if name != "train"},
+        groups=groups,
+        largest_group=largest,
+        straddling_groups=straddling,
+        skipped=sum(len(part.skipped) for part in parts),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        warnings=(),
+    )
+    return replace(found, warnings=tuple(_warnings(found, lengths)))
+
+
+def _over_all_splits(labels: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Rows of each label, the largest first."""
+    total: Counter[str] = Counter()
+    for counts in labels.values():
+        total.update(counts)
+    return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _conflicting(contents: np.ndarray, labels: Sequence[str]) -> int:
+    """Rows whose content stands under more than one label."""
+    numbers = {label: number for number, label in enumerate(set(labels))}
+    return int(np.isin(contents, _with_several(contents, np.array([numbers[label] for label in labels]))).sum())
+
+
+def _with_several(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The keys that occur beside more than one value. Both are numbers from 0."""
+    width = int(values.max(initial=0)) + 1
+    keys, variants = np.unique(np.unique(keys * width + values) // width, return_counts=True)
+    return keys[variants > 1]
+
+
+def _group_figures(
+    parts: Sequence[Examples], rows: Mapping[str, np.ndarray], units: np.ndarray
+) -> tuple[int | None, int | None, int]:
+    """Number of groups, rows of the largest, and groups in several splits; rows without a group don't count."""
+    if all(part.groups is None for part in parts):
+        return None, None, 0
+    grouped = np.array([bool(group) for part in parts for group in (part.groups or [""] * len(part))])
+    home = np.zeros(len(units), np.int64)
+    for number, chosen in enumerate(rows.values()):
+        home[chosen] = number
+    _, sizes = np.unique(units[grouped], return_counts=True)
+    return len(sizes), int(sizes.max(initial=0)), len(_with_several(units[grouped], home[grouped]))
+
+
+def _warnings(found: Profile, lengths: np.ndarray) -> list[str]:
+    total = sum(found.rows.values())
+    labels = _over_all_splits(found.labels)
+    small = [label for label, count in labels.items() if count < FEW_ROWS]
+    warnings = []
+    if len(labels) > total / 2:
+        warnings.append(f"{len(labels):,} labels for {_rows(total)}: is the label column the right one?")
+    elif small:
+        warnings.append(f"fewer than {FEW_ROWS} rows: {_some(small)}")
+    for name, counts in found.labels.items():
+        if name != "train" and (missing := [label for label in labels if label not in counts]):
+            warnings.append(f"{name} has no row of {_some(missing)}")
+    largest, smallest = max(labels.values()), min(labels.values())
+    if largest > IMBALANCE * smallest:
+        warnings.append(f"labels are out of balance, {largest / smallest:,.0f} to 1: look at more than accuracy")
+    if found.conflicts > SHARE * total:
+        share = _percent(found.conflicts / total)
+        warnings.append(f"{share} of the rows stand under several labels: no model can get them all right")
+    for name, count in found.overlap.items():
+        if count > SHARE * found.rows[name]:
+            share = _percent(count / found.rows[name])
+            warnings.append(f"{share} of the {name} rows also stand in train: scores there are too good")
+    if found.straddling_groups:
+        groups = _count(found.straddling_groups, "group")
+        warnings.append(f"{groups} with rows in more than one of the given splits: scores there may be too good")
+    warnings += _warn_of_long_rows(found, lengths)
+    return warnings
+
+
+def _warn_of_long_rows(found: Profile, lengths: np.ndarray) -> list[str]:
+    p90, p99, longest = (found.lengths[name] for name in ("p90", "p99", "max"))
+    if found.max_length is not None or longest <= LONG * p90:
+        return []
+    saved = 1 - np.minimum(lengths, p99).sum() / lengths.sum()
+    return [
+        f"a few rows are very long (up to {longest:,} {found.unit}): max_length = {p99} would shorten 1 % of the rows "
+        f"and save {_percent(float(saved))} of the {found.unit}"
+    ]
+
+
+def _say_labels(labels: Mapping[str, int], total: int, most: int = 6) -> str:
+    shown = [f"{label} {count:,} ({_percent(count / total)})" for label, count in list(labels.items())[:most]]
+    more = f" and {len(labels) - most:,} more" if len(labels) > most else ""
+    return f"{_count(len(labels), 'label')}: {', '.join(shown)}{more}"
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more
+
+
+def _rows(count: int) -> str:
+    return _count(count, "row")
+
+
+def _count(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

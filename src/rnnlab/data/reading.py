@@ -1,0 +1,303 @@
+"""Labelled examples from a file: which column is the text, which the label, and which rows can't be used."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+from rnnlab.data import series, tables
+from rnnlab.data.examples import BadRow, Examples
+from rnnlab.data.series import Series
+from rnnlab.data.tables import Table
+from rnnlab.errors import DataError, did_you_mean
+
+SHOWN = 20  # bad rows, columns or classes listed in one error
+SAMPLE = 1_000  # values looked at to tell prose from other columns
+FEW = 50  # classes that need no justification; of more than that, there must be five rows each
+MANY = 1_000  # classes beyond which a column is certainly no label
+
+# fmt: off
+TEXT_NAMES = frozenset({
+    "text", "texts", "sentence", "review", "phrase", "content", "comment", "title", "tweet", "message", "document",
+    "body", "headline", "utterance", "文本", "内容", "评论", "句子", "标题", "正文", "评价", "短语", "文章",
+})
+LABEL_NAMES = frozenset({
+    "label", "labels", "class", "sentiment", "category", "target", "emotion", "intent", "topic",
+    "标签", "类别", "情感", "分类", "类型",
+})
+RATING_NAMES = frozenset({"rating", "stars", "score", "polarity", "评分", "星级"})  # where nothing better is there
+# fmt: on
+
+T = TypeVar("T")
+
+
+def read_examples(
+    path: str | Path,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    group: str | None = None,
+    tag: str | None = None,
+    columns: Sequence[str] | None = None,
+    skip_bad: bool = False,
+) -> Examples:
+    """Read a labelled file: a table, or series of numbers (.ts, or JSON lines where ``text`` is a column of arrays).
+
+    ``text`` and ``label`` are guessed where there is no doubt. ``columns`` names the columns of a file without a
+    header. Rows that can't be used are one error that lists them, or with ``skip_bad`` go to ``skipped``."""
+    table, numbers = _open(path, text, columns)
+    _require_rows(table, skip_bad)
+    given = {name for name in (label, group, tag) if name is not None}
+    for role, name in (("label", label), ("group", group), ("tag", tag)):
+        _require_column(table, role, name)
+    if numbers is None:
+        _require_column(table, "text", text)
+        text_column = text if text is not None else _guess_text(table, given)
+    else:
+        text_column = numbers.column
+    label_column = label if label is not None else _guess_label(table, given | {text_column})
+    if label_column == text_column:
+        raise DataError(f"{path}: {text_column!r} can't be both the text and the label; pass --text and --label")
+
+    texts = table.values[text_column] if numbers is None else None
+    labels = _stripped(table, label_column)
+    groups = None if group is None else _stripped(table, group)
+    tags = None if tag is None else _stripped(table, tag)
+    bad = sorted(table.bad + _unusable(table, texts, labels, groups), key=lambda row: row.line)
+    if bad and not skip_bad:
+        _refuse(table, bad)
+
+    dropped = {row.line for row in bad}
+    keep = [row for row, line in enumerate(table.lines.tolist()) if line not in dropped]
+    if not keep:
+        _none_left(table, bad)
+    labels = _pick(labels, keep)
+    _check_label_column(table, label_column, labels)
+    notes = list(table.notes)
+    if None in (text, label) and text_column:
+        notes.append(f"{'text' if numbers is None else 'values'} column {text_column!r}, label column {label_column!r}")
+    if bad:
+        notes.append(f"{len(bad):,} bad {'row' if len(bad) == 1 else 'rows'} skipped")
+    return Examples(
+        source=str(path),
+        labels=labels,
+        texts=None if texts is None else _pick(texts, keep),
+        series=None if numbers is None else _pick(numbers.arrays, keep),
+        groups=None if groups is None else _pick(groups, keep),
+        tags=None if tags is None else _pick(tags, keep),
+        lines=table.lines[keep],
+        digest=table.digest,
+        skipped=tuple(bad),
+        notes=tuple(notes),
+    )
+
+
+def read_texts(path: str | Path, text: str | None = None) -> tuple[Table, str]:
+    """An unlabelled file for prediction, and its text column. What to do about ``table.bad`` is up to the caller."""
+    table = tables.read(path)
+    _require_rows(table, skip_bad=False)
+    _require_column(table, "text", text)
+    return table, text if text is not None else _guess_text(table, set())
+
+
+def check_classes(labels: Sequence[str], source: str) -> None:
+    """Refuse to train on fewer than two classes, or on a class with one row, which couldn't be validated."""
+    counts = Counter(labels)
+    if len(counts) < 2:
+        found = (
+            f"all {len(labels):,} rows have the class {_short(next(iter(counts)))}" if counts else "there are no rows"
+        )
+        raise DataError(f"{source}: {found}; a classifier needs at least two classes")
+    single = sorted(name for name, count in counts.items() if count == 1)
+    if single:
+        what = f"the class {_short(single[0])} has" if len(single) == 1 else f"{len(single):,} classes have"
+        which = "" if len(single) == 1 else f": {_listed(single)}"
+        raise DataError(
+            f"{source}: {what} only one row{which}\n"
+            "a class needs two, to learn from one and check on the other; add rows, or merge or drop the class"
+        )
+
+
+def _open(path: str | Path, text: str | None, columns: Sequence[str] | None) -> tuple[Table, Series | None]:
+    """The table, and the series in it if its inputs are numbers."""
+    suffix = Path(path).suffix.lower()
+    if columns is None and _holds_series(path, suffix, text):
+        found = series.read(path, column=text)
+        return found.table, found
+    if suffix == ".ts":
+        raise DataError(f"{path}: a .ts file has no columns; leave out the column names")
+    if suffix not in tables.SUPPORTED:
+        supported = ", ".join((*tables.SUPPORTED, ".ts"))
+        raise DataError(f"{path}: can't read '{suffix}' files; supported: {supported}")
+    return tables.read(path, columns=columns), None
+
+
+def _holds_series(path: str | Path, suffix: str, text: str | None) -> bool:
+    if suffix not in tables.JSON_LINES:
+        return suffix == ".ts"
+    arrays, others = series.peek(path)
+    if text is not None:
+        return text in arrays
+    return bool(arrays) and not _with_names(others, TEXT_NAMES)
+
+
+# Columns
+
+
+def _require_column(table: Table, role: str, name: str | None) -> None:
+    if name is not None and name not in table.columns:
+        hint = did_you_mean(name, table.columns)
+        raise DataError(f"{table.path}: no column {name!r} for the {role}{hint}\ncolumns: {_listed(table.columns)}")
+
+
+def _guess_text(table: Table, taken: set[str]) -> str:
+    """A well-known name, else the only column that reads like prose, else the only one that is left."""
+    open_to = [name for name in table.columns if name not in taken]
+    known = _with_names(open_to, TEXT_NAMES)
+    if not known:
+        open_to = [name for name in open_to if not _is_id(name)]
+        others = [name for name in open_to if name not in _with_names(open_to, LABEL_NAMES | RATING_NAMES)]
+        known = [name for name in others if _is_prose(table.values[name])]
+        if not known and len(others) == 1 and not _is_numeric(table.values[others[0]]):
+            known = others
+    if len(known) != 1:
+        _ask(table, "text", known)
+    return known[0]
+
+
+def _guess_label(table: Table, taken: set[str]) -> str:
+    """A well-known name, else the only column with few distinct values. An id is never a label."""
+    open_to = [name for name in table.columns if name not in taken and not _is_id(name)]
+    known = _with_names(open_to, LABEL_NAMES) or _with_names(open_to, RATING_NAMES)
+    if not known:
+        known = [name for name in open_to if _has_few_values(table.values[name])]
+        if len(known) == 1 and known[0] in map(str.strip, table.values[known[0]]):
+            raise DataError(
+                f"{table.path}: line 1 is taken as the header, but reads like a row: {known[0]!r} is also a value of "
+                "its column; if there is no header, name the columns with --columns, otherwise pass --label"
+            )
+    if len(known) != 1:
+        _ask(table, "label", known)
+    return known[0]
+
+
+def _with_names(columns: Iterable[str], names: frozenset[str]) -> list[str]:
+    return [name for name in columns if name.strip().casefold() in names]
+
+
+_ID = re.compile(r"(?:^|[_\-. ]|[a-z](?=I))(?i:ids?|idx|index|uid|uuid|guid)$|[序编]号$|^Unnamed: 0$")
+
+
+def _is_id(name: str) -> bool:
+    return _ID.search(name) is not None
+
+
+def _is_prose(values: list[str]) -> bool:
+    """At least half of the values have three words or four Chinese or Japanese characters, and most are different."""
+    sample = [value for value in values[:: max(1, len(values) // SAMPLE)] if value.strip()]
+    wordy = sum(_is_wordy(value[:1_000]) for value in sample)
+    return wordy * 2 >= len(sample) > 0 and len(set(sample)) * 2 > len(sample)
+
+
+def _is_wordy(value: str) -> bool:
+    words = sum(re.search(r"[^\W\d_]", word) is not None for word in value.split())
+    return words >= 3 or len(re.findall(r"[\u3040-\u30ff\u3400-\u9fff]", value)) >= 4
+
+
+def _has_few_values(values: list[str]) -> bool:
+    distinct = len({value.strip() for value in values} - {""})
+    return 2 <= distinct <= FEW and distinct * 2 <= len(values)
+
+
+def _is_numeric(values: Iterable[str]) -> bool:
+    return all(re.fullmatch(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", value.strip()) for value in values)
+
+
+def _ask(table: Table, role: str, candidates: list[str]) -> NoReturn:
+    found = f"it could be {_listed(candidates)}" if candidates else "no column looks like it"
+    may_lack_header = Path(table.path).suffix.lower() in tables.DELIMITERS
+    hint = "\n(if the first line isn't a header, name the columns with --columns)" if may_lack_header else ""
+    raise DataError(f"{table.path}: which column is the {role}? {found}; pass --{role} NAME\n{_described(table)}{hint}")
+
+
+def _described(table: Table) -> str:
+    lines = []
+    for name in table.columns[:SHOWN]:
+        values = table.values[name]
+        example = next((value for value in values if value.strip()), "")
+        lines.append(f"  {_short(name)}: {len(set(values)):,} distinct, for example {_short(example)}")
+    if len(table.columns) > SHOWN:
+        lines.append(f"  ... and {len(table.columns) - SHOWN:,} more")
+    return "\n".join(lines)
+
+
+def _check_label_column(table: Table, column: str, labels: list[str]) -> None:
+    """A column of very many values isn't one of classes."""
+    distinct = len(set(labels))
+    if distinct <= FEW or (distinct <= MANY and distinct * 5 <= len(labels)):
+        return
+    what = "these are numbers, and regression isn't supported" if _is_numeric(labels) else "that looks like free text"
+    raise DataError(
+        f"{table.path}: the label column {column!r} has {distinct:,} different values in {len(labels):,} rows: {what}; "
+        f"pass --label with a column of classes\n{_described(table)}"
+    )
+
+
+# Rows
+
+
+def _require_rows(table: Table, skip_bad: bool) -> None:
+    if len(table):
+        return
+    if not table.bad:
+        raise DataError(f"{table.path}: there are no rows, only the header")
+    if skip_bad:
+        _none_left(table, table.bad)
+    _refuse(table, table.bad)
+
+
+def _none_left(table: Table, bad: list[BadRow]) -> NoReturn:
+    raise DataError(f"{table.path}: all {len(bad):,} rows are bad, none is left; {table.path}:{_line_of(bad[0])}")
+
+
+def _unusable(table: Table, texts: list[str] | None, labels: list[str], groups: list[str] | None) -> list[BadRow]:
+    """Rows whose text is blank, or which have no label or group."""
+    reasons: dict[int, str] = {}
+    for what, values in (("group", groups), ("label", labels), ("text", texts)):
+        if values is not None:
+            reasons.update({row: f"no {what}" for row, value in enumerate(values) if not value.strip()})
+    return [BadRow(int(table.lines[row]), reason) for row, reason in reasons.items()]
+
+
+def _refuse(table: Table, bad: list[BadRow]) -> NoReturn:
+    rows = len(table) + len(table.bad)
+    listed = [f"{table.path}:{_line_of(row)}" for row in bad[:SHOWN]]
+    if len(bad) > SHOWN:
+        listed.append(f"... and {len(bad) - SHOWN:,} more")
+    raise DataError(
+        f"{table.path}: {len(bad):,} of {rows:,} rows can't be used\n"
+        + "\n".join(listed)
+        + "\nmend these rows, or pass --skip-bad to leave them out"
+    )
+
+
+def _line_of(row: BadRow) -> str:
+    return f"{row.line}: {row.reason}"
+
+
+def _stripped(table: Table, column: str) -> list[str]:
+    return [value.strip() for value in table.values[column]]
+
+
+def _pick(values: list[T], rows: list[int]) -> list[T]:
+    return values if len(rows) == len(values) else [values[row] for row in rows]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(map(_short, names[:SHOWN])) + more
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:39] + "…")

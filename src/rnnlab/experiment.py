@@ -1,0 +1,215 @@
+"""An experiment is labelled arms × seeds; each pair is a run, and a run is its spec."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from rnnlab.config import Config, digest_of, parse, problems
+from rnnlab.errors import ConfigError
+from rnnlab.models.base import ARCHITECTURES, Architecture
+from rnnlab.models.baselines import BASELINES, Baseline
+from rnnlab.tasks.base import TASKS, Task
+
+SPEC_FORMAT = 1
+
+_SHAPES: dict[str, dict[str, Any]] = {  # each shape of a schedule, and the settings it uses with their defaults
+    "constant": {},
+    "step": {"every": 5, "gamma": 0.5},
+    "multi-step": {"at": (5, 8), "gamma": 0.5},
+    "cosine": {"warmup": 0.0},
+    "one-cycle": {"warmup": 0.3},
+}
+
+
+class Schedule(Config):
+    """How the learning rate changes. A setting that the shape doesn't use is refused."""
+
+    shape: Literal["constant", "step", "multi-step", "cosine", "one-cycle"] = "constant"
+    every: int | None = Field(default=None, ge=1, description="step: epochs between two cuts (5).")
+    at: tuple[int, ...] | None = Field(default=None, description="multi-step: the epochs after which to cut ([5, 8]).")
+    gamma: float | None = Field(default=None, gt=0, le=1, description="step, multi-step: the factor of a cut (0.5).")
+    warmup: float | None = Field(default=None, ge=0, lt=1, description="cosine, one-cycle: share of the steps spent rising.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, values: Any) -> Any:
+        if isinstance(values, str):
+            values = {"shape": values}
+        if not isinstance(values, dict):
+            return values
+        used = _SHAPES.get(values.get("shape", "constant"), {})
+        return {**used, **{k: v for k, v in values.items() if v is not None or k not in used}}
+
+    @model_validator(mode="after")
+    def _refuse_unused(self) -> Self:
+        for name in ("every", "at", "gamma", "warmup"):
+            if getattr(self, name) is not None and name not in _SHAPES[self.shape]:
+                uses = ", ".join(_SHAPES[self.shape]) or "nothing else"
+                raise ValueError(f"the '{self.shape}' schedule would ignore '{name}' (it uses {uses})")
+        return self
+
+
+class Training(Config):
+    """How a run is trained. It ends at the first limit reached: epochs, steps, minutes, or patience."""
+
+    epochs: int | None = Field(default=10, ge=1, description="Passes over the training rows.")
+    steps: int | None = Field(default=None, ge=1, description="Updates.")
+    minutes: float | None = Field(default=None, gt=0, description="Training time; the result then depends on the machine.")
+    batch_size: int = Field(default=64, ge=1)
+    optimizer: Literal["lazy-adam", "adam", "adamw", "sgd"] = Field(
+        default="lazy-adam", description="lazy-adam updates only the embedding rows that a batch used."
+    )
+    lr: float = Field(default=0.001, gt=0)
+    weight_decay: float | None = Field(default=None, ge=0, description="adamw and sgd only.")
+    momentum: float | None = Field(default=None, ge=0, lt=1, description="sgd only.")
+    schedule: Schedule = Schedule()
+    clip: float | None = Field(default=5.0, gt=0, description="Largest gradient norm; none switches it off.")
+    patience: int | None = Field(default=3, ge=1, description="Epochs without a better validation score before stopping.")
+    device: str = Field(default="cpu", description="auto, cpu, cuda, mps …; resolved before the run.")
+    threads: int = Field(default=1, ge=1, description="Of one run. Bits repeat only for the same number.")
+
+    @field_validator("clip", "patience", "epochs", mode="before")
+    @classmethod
+    def _none(cls, value: Any) -> Any:
+        return None if value == "none" else value  # TOML has no null
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.weight_decay is not None and self.optimizer not in ("adamw", "sgd"):
+            raise ValueError(f"'{self.optimizer}' would ignore 'weight_decay': use adamw or sgd")
+        if self.momentum is not None and self.optimizer != "sgd":
+            raise ValueError(f"'{self.optimizer}' would ignore 'momentum': use sgd")
+        if self.epochs is None and self.steps is None and self.minutes is None:
+            raise ValueError("one of epochs, steps and minutes must end the training")
+        if self.schedule.shape in ("cosine", "one-cycle") and self.epochs is None and self.steps is None:
+            raise ValueError(f"a '{self.schedule.shape}' schedule needs epochs or steps to know its length")
+        return self
+
+
+def parse_model(values: dict[str, Any], path: str = "model") -> Architecture | Baseline:
+    """An architecture or a baseline by its ``kind``."""
+    registry = BASELINES if values.get("kind") in BASELINES.names() else ARCHITECTURES
+    return registry.parse(values, path)
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """All that a run depends on. Same spec, same bits."""
+
+    task: Task
+    model: Architecture | Baseline
+    training: Training | None  # None for a baseline: there is nothing to choose
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        training = self.training.to_dict() if self.training else None
+        return {
+            "format": SPEC_FORMAT,
+            "task": self.task.to_dict(),
+            "model": self.model.to_dict(),
+            "training": training,
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        if values.get("format") != SPEC_FORMAT:
+            found = values.get("format")
+            raise ConfigError(f"this spec has format {found!r}; this version of rnnlab reads format {SPEC_FORMAT}")
+        training = values["training"]
+        return cls(
+            TASKS.parse(values["task"], "task"),
+            parse_model(values["model"]),
+            parse(Training, training, "training") if training is not None else None,
+            values["seed"],
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.to_dict() | {"task": self.task.identity()})
+
+
+@dataclass(frozen=True)
+class Arm:
+    model: Architecture
+    training: Training
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Labelled arms × seeds on one task. Baselines run once, beside them."""
+
+    task: Task
+    arms: dict[str, Arm]
+    seeds: tuple[int, ...]
+    name: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def specs(self) -> list[tuple[str, RunSpec]]:
+        """(label, spec) of every run, seed by seed, so that an early stop leaves all arms with as many seeds."""
+        return [
+            (label, RunSpec(self.task, arm.model, arm.training, seed))
+            for seed in self.seeds
+            for label, arm in self.arms.items()
+        ]
+
+
+_TOP_KEYS = ("name", "seeds", "task", "model", "training", "arms")
+
+
+def experiment_problems(tree: dict[str, Any]) -> list[str]:
+    """Everything that is wrong with an experiment file, each with its path."""
+    found = [f"{key}: unknown key; known: {', '.join(_TOP_KEYS)}" for key in tree if key not in _TOP_KEYS]
+    tables = [k for k in ("task", "model", "training", "arms") if not isinstance(tree.get(k, {}), dict)]
+    if tables:
+        return found + [f"{key}: must be a table, written as [{key}]" for key in tables]
+    found += TASKS.problems({"kind": "classify", **tree.get("task", {})}, "task")
+    found += problems(Training, tree.get("training", {}), "training")
+    found += [f"seeds: {reason}" for reason in _seed_problems(tree.get("seeds", 3))]
+    if not tree.get("arms"):
+        found.append('arms: at least one is needed, for example [arms.lstm.model] with kind = "lstm"')
+    for label, arm in tree.get("arms", {}).items():
+        path = f"arms.{label}"
+        if not isinstance(arm, dict) or not all(isinstance(v, dict) for v in arm.values()):
+            found.append(f"{path}: must be a table with a table 'model' (and perhaps 'training')")
+            continue
+        found += [
+            f"{path}.{key}: unknown key; known: model, training" for key in arm if key not in ("model", "training")
+        ]
+        found += ARCHITECTURES.problems({**tree.get("model", {}), **arm.get("model", {})}, f"{path}.model")
+        if arm.get("training"):
+            found += problems(Training, {**tree.get("training", {}), **arm["training"]}, f"{path}.training")
+    return found
+
+
+def _seed_problems(seeds: Any) -> list[str]:
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        return [] if 1 <= seeds <= 10_000 else [f"how many must be between 1 and 10,000 (got {seeds})"]
+    if isinstance(seeds, list) and seeds and all(isinstance(s, int) and s >= 0 for s in seeds):
+        return [] if len(set(seeds)) == len(seeds) else ["each seed may stand in the list once"]
+    return [f"a number of seeds, or a list such as [0, 1, 2] (got {seeds!r})"]
+
+
+def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experiment:
+    """``{task, training, arms, seeds}`` → an Experiment, or one error that lists every problem."""
+    found = experiment_problems(tree)
+    if found:
+        lines = "\n".join(f"  {problem}" for problem in found)
+        raise ConfigError(f"{source}: {len(found)} problem{'s' if len(found) > 1 else ''}\n{lines}")
+    shared = tree.get("training", {})
+    arms = {
+        label: Arm(
+            ARCHITECTURES.parse({**tree.get("model", {}), **arm.get("model", {})}, f"arms.{label}.model"),
+            parse(Training, {**shared, **arm.get("training", {})}, f"arms.{label}.training"),
+        )
+        for label, arm in tree["arms"].items()
+    }
+    seeds = tree.get("seeds", 3)
+    return Experiment(
+        task=TASKS.parse({"kind": "classify", **tree.get("task", {})}, "task"),
+        arms=arms,
+        seeds=tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds),
+        name=tree.get("name", ""),
+    )

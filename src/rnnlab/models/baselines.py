@@ -1,0 +1,151 @@
+"""What a model has to beat: the most frequent class, and a bag of 1- and 2-grams with logistic regression.
+
+A baseline is fitted on the same flat arrays as every model. What it learnt is a dictionary of arrays, so that a run
+directory can hold it and `predict` can use it.
+"""
+
+import warnings
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+from scipy import sparse
+
+from rnnlab.config import Config
+from rnnlab.registry import Registry
+
+Learnt = dict[str, np.ndarray]
+
+
+class Baseline(Config):
+    """Fitted in one go: no epochs, no seed."""
+
+    title: ClassVar[str] = ""
+    inputs: ClassVar[Literal["any", "tokens", "features"]] = "any"
+
+    def fit(self, values: np.ndarray, offsets: np.ndarray, targets: np.ndarray, classes: int) -> Learnt:
+        raise NotImplementedError
+
+    def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """(rows, C), up to a constant a row."""
+        raise NotImplementedError
+
+
+BASELINES: Registry[Baseline] = Registry("baseline", ())
+baseline = BASELINES.register
+
+
+@baseline("majority")
+class Majority(Baseline):
+    """Always the most frequent class of the training rows."""
+
+    title: ClassVar[str] = "majority class"
+
+    def fit(self, values: np.ndarray, offsets: np.ndarray, targets: np.ndarray, classes: int) -> Learnt:
+        counts = np.bincount(targets, minlength=classes)
+        return {"log_share": np.log((counts + 1e-3) / (counts + 1e-3).sum())}
+
+    def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        return np.tile(learnt["log_share"], (len(offsets) - 1, 1)).astype(np.float32)
+
+
+@baseline("tfidf")
+class TfIdf(Baseline):
+    """TF-IDF of 1- and 2-grams with logistic regression: what many would reach for first, and rightly."""
+
+    title: ClassVar[str] = "TF-IDF + logistic regression"
+    inputs: ClassVar[Literal["any", "tokens", "features"]] = "tokens"
+
+    C: float = Field(default=4.0, gt=0, description="Inverse strength of the L2 penalty.")
+
+    def fit(self, values: np.ndarray, offsets: np.ndarray, targets: np.ndarray, classes: int) -> Learnt:
+        keys, rows = _grams(values, offsets)
+        known = np.unique(keys)
+        counts = _count(keys, rows, known, len(offsets) - 1)
+        seen = np.bincount(counts.indices, minlength=len(known))
+        idf = np.log(len(offsets) / (1 + seen)) + 1  # smoothed: rows + 1 above, rows with the gram + 1 below
+        coef, intercept = _logistic_regression(_weigh(counts, idf), targets, classes, self.C)
+        return {"grams": known, "idf": idf.astype(np.float32), "coef": coef, "intercept": intercept}
+
+    def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        keys, rows = _grams(values, offsets)
+        features = _weigh(_count(keys, rows, learnt["grams"], len(offsets) - 1), learnt["idf"])
+        return np.asarray(features @ learnt["coef"].T + learnt["intercept"], dtype=np.float32)
+
+
+@baseline("statistics")
+class Statistics(Baseline):
+    """Mean, deviation, extremes, first and last value of every channel, and the length, with logistic regression."""
+
+    title: ClassVar[str] = "channel statistics + logistic regression"
+    inputs: ClassVar[Literal["any", "tokens", "features"]] = "features"
+
+    C: float = Field(default=1.0, gt=0, description="Inverse strength of the L2 penalty.")
+
+    def fit(self, values: np.ndarray, offsets: np.ndarray, targets: np.ndarray, classes: int) -> Learnt:
+        features = _statistics(values, offsets)
+        mean, scale = features.mean(0), np.maximum(features.std(0), 1e-6)
+        coef, intercept = _logistic_regression((features - mean) / scale, targets, classes, self.C)
+        return {"mean": mean, "scale": scale, "coef": coef, "intercept": intercept}
+
+    def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        features = (_statistics(values, offsets) - learnt["mean"]) / learnt["scale"]
+        return (features @ learnt["coef"].T + learnt["intercept"]).astype(np.float32)
+
+
+def _grams(values: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A key for every 1-gram (its id) and 2-gram (both ids in one number), with the row that it stands in."""
+    ids = values.astype(np.int64)
+    row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    inside = row[:-1] == row[1:]  # a pair never spans two rows
+    pairs = ((ids[:-1] + 1) << 32 | ids[1:])[inside]
+    return np.concatenate([ids, pairs]), np.concatenate([row, row[:-1][inside]])
+
+
+def _count(keys: np.ndarray, rows: np.ndarray, known: np.ndarray, height: int) -> sparse.csr_array:
+    """(height, len(known)) counts; grams that aren't known don't count."""
+    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    hit = known[at] == keys
+    ones = np.ones(hit.sum(), dtype=np.float32)
+    counts = sparse.csr_array(sparse.coo_array((ones, (rows[hit], at[hit])), shape=(height, len(known))))
+    counts.sum_duplicates()
+    return counts
+
+
+def _weigh(counts: sparse.csr_array, idf: np.ndarray) -> sparse.csr_array:
+    """(1 + log count) × idf, every row to length 1."""
+    weighed = counts.copy()
+    weighed.data = (1 + np.log(weighed.data)) * idf[weighed.indices].astype(np.float32)
+    squares = np.asarray(weighed.multiply(weighed).sum(axis=1)).ravel()
+    norms = np.sqrt(np.where(squares > 0, squares, 1)).astype(np.float32)
+    weighed.data /= np.repeat(norms, np.diff(weighed.indptr))
+    return weighed
+
+
+def _logistic_regression(
+    features: np.ndarray | sparse.csr_array, targets: np.ndarray, classes: int, strength: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(classes, features) weights and (classes,) biases, for every class even if the training rows lack it."""
+    from sklearn.linear_model import LogisticRegression
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # stopping at max_iter is good enough for a baseline
+        fitted = LogisticRegression(C=strength, max_iter=200).fit(features, targets)
+    coef = np.zeros((classes, fitted.coef_.shape[1]), np.float32)
+    intercept = np.full(classes, -1e4, np.float32)
+    if len(fitted.classes_) == 2:  # scikit-learn keeps one row of weights for two classes
+        first, second = fitted.classes_
+        coef[second], intercept[first], intercept[second] = fitted.coef_[0], 0, fitted.intercept_[0]
+    else:
+        coef[fitted.classes_], intercept[fitted.classes_] = fitted.coef_, fitted.intercept_
+    return coef, intercept
+
+
+def _statistics(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """(rows, 6 D + 1)."""
+    starts, lengths = offsets[:-1], np.diff(offsets)[:, None]
+    mean = np.add.reduceat(values, starts) / lengths
+    square = np.add.reduceat(values.astype(np.float64) ** 2, starts) / lengths
+    low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    deviation = np.sqrt(np.maximum(square - mean.astype(np.float64) ** 2, 0))
+    return np.hstack([mean, deviation, low, high, values[starts], values[offsets[1:] - 1], lengths]).astype(np.float64)

@@ -1,0 +1,140 @@
+"""From token ids to vectors: random, pre-trained (frozen or tuned), or both side by side as two channels."""
+
+from typing import Any, Literal, Self
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from rnnlab.config import Config
+from rnnlab.errors import ConfigError
+
+PADDING = 0  # the id of padding: its vector is zero and stays zero
+Channels = Literal["random", "frozen", "tuned", "two"]
+
+
+class Embedding(Config):
+    """How tokens become vectors. Without ``vectors`` the channels are ``random``; with them, the caller chooses
+    where the user didn't (``two`` for an architecture that needs vectors, else ``tuned``)."""
+
+    width: int = Field(
+        default=50, ge=1, description="Of the trainable vectors; frozen and tuned take it from the file."
+    )
+    vectors: str | None = Field(default=None, description="Pre-trained vectors: a file, or the name of a known set.")
+    vectors_digest: str | None = Field(default=None, description="Identifies the content of the vectors; filled in.")
+    channels: Channels | None = Field(
+        default=None,
+        description="random: trained from scratch. frozen or tuned: the pre-trained ones, kept or trained on. "
+        "two: a random channel and a frozen one, side by side.",
+    )
+    dropout: float = Field(default=0.0, ge=0, lt=1, description="On the embedded tokens, in training.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _random_without_vectors(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("vectors") is None and values.get("channels") is None:
+            return {**values, "channels": "random"}
+        return values
+
+    @model_validator(mode="after")
+    def _vectors_are_used(self) -> Self:
+        if self.vectors is None and self.channels != "random":
+            raise ValueError(
+                f"channels = '{self.channels}' needs pre-trained vectors; pass vectors (--vectors FILE, or "
+                "--vectors glove-6b-50d), or take channels = 'random'"
+            )
+        if self.vectors is not None and self.channels == "random":
+            raise ValueError(
+                f"channels = 'random' would ignore the vectors '{self.vectors}'; take channels = 'frozen', 'tuned' "
+                "or 'two', or leave the vectors out"
+            )
+        if self.vectors is None and self.vectors_digest is not None:
+            raise ValueError("vectors_digest is given, but no vectors")
+        return self
+
+    def build(self, words: int, pretrained: Tensor | None = None) -> "TokenVectors":
+        """``pretrained`` is (words, D), zero in the rows of words that have no vector. Draws from torch's generator."""
+        if self.channels == "random":
+            return TokenVectors(_random_table(words, self.width), None, self.dropout)
+        if self.channels is None or pretrained is None:
+            raise ConfigError(
+                f"model.embedding: the vectors '{self.vectors}' were not looked up, or no channels chosen"
+            )
+        if pretrained.shape[0] != words:
+            raise ConfigError(f"model.embedding: {pretrained.shape[0]} vectors for a vocabulary of {words} words")
+        if self.channels == "two":
+            return TokenVectors(_random_table(words, self.width), _filled(pretrained), self.dropout)
+        if pretrained.shape[1] != self.width:
+            raise ConfigError(
+                f"model.embedding.width: {self.width}, but '{self.vectors}' has vectors of {pretrained.shape[1]} "
+                f"numbers; write width = {pretrained.shape[1]}, or leave it out"
+            )
+        if self.channels == "tuned":
+            return TokenVectors(_filled(pretrained), None, self.dropout)
+        return TokenVectors(None, _filled(pretrained), self.dropout)
+
+
+class TokenVectors(nn.Module):
+    """Ids (B, T) int64 → vectors (B, T, width): first the trained channel, then the frozen one.
+
+    With ``lazy`` (the optimiser sets it), a forward pass in training mode never makes a dense (V, D) gradient. It
+    takes out the rows that the batch uses and leaves behind, for the one optimiser step that follows:
+
+    - ``rows`` (R,): the distinct ids of the batch, ascending;
+    - ``picked`` (R, D): a leaf with the vectors of those rows. After ``backward()``, ``picked.grad`` (R, D) is their
+      gradient, complete, and zero for padding. ``table.grad`` stays None.
+    """
+
+    table: nn.Parameter | None  # (V, D), trained; row 0 is zero
+    frozen: Tensor | None  # (V, D'), a buffer: saved with the weights, so that a run directory needs no vector file
+    rows: Tensor
+    picked: Tensor
+
+    def __init__(self, table: Tensor | None, frozen: Tensor | None, dropout: float):
+        super().__init__()
+        self.register_parameter("table", None if table is None else nn.Parameter(table))
+        self.register_buffer("frozen", frozen)
+        self.dropout = nn.Dropout(dropout)
+        self.width = sum(channel.shape[1] for channel in (table, frozen) if channel is not None)
+        self.lazy = False
+
+    def forward(self, ids: Tensor) -> Tensor:
+        channels = []
+        if self.table is not None:
+            channels.append(self._pick(ids, self.table) if self.lazy and self.training else _look_up(ids, self.table))
+        if self.frozen is not None:
+            channels.append(F.embedding(ids, self.frozen))
+        x = channels[0] if len(channels) == 1 else torch.cat(channels, dim=2)
+        return self.dropout(x)
+
+    def _pick(self, ids: Tensor, table: Tensor) -> Tensor:
+        # Measured at B=64, T=10, V=16,000, D=50: 138 µs forward and backward; a sparse gradient, coalesced,
+        # takes 193 µs, a dense one 289 µs and then an optimiser step over the whole table.
+        self.rows, numbers = ids.unique(return_inverse=True)
+        self.picked = table.detach().index_select(0, self.rows).requires_grad_()
+        padded = bool(self.rows[0] == PADDING)  # the rows ascend, so padding is the first one or not there
+        return F.embedding(numbers, self.picked, padding_idx=0 if padded else None)
+
+
+def _look_up(ids: Tensor, table: Tensor) -> Tensor:
+    return F.embedding(ids, table, padding_idx=PADDING)  # padding_idx: no gradient for that row
+
+
+def _random_table(words: int, width: int) -> Tensor:
+    """Standard normal, as in ``nn.Embedding``."""
+    table = torch.randn(words, width)
+    table[PADDING] = 0
+    return table
+
+
+def _filled(pretrained: Tensor) -> Tensor:
+    """A copy in which words without a vector have a random one, with the mean and spread of the found vectors in each
+    dimension. In a frozen channel it stays as drawn: such words remain distinct from each other and from padding."""
+    vectors = pretrained.to(torch.float32, copy=True)
+    missing = (vectors == 0).all(dim=1)
+    found = vectors[~missing]
+    mean, spread = (found.mean(0), found.std(0, correction=0)) if len(found) else (0.0, 1.0)
+    vectors[missing] = torch.randn(int(missing.sum()), vectors.shape[1]) * spread + mean
+    vectors[PADDING] = 0
+    return vectors

@@ -1,0 +1,46 @@
+"""No mixing over time: what order and context are worth is the distance to this one."""
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field
+from torch import Tensor, nn
+
+from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
+from rnnlab.models.pooling import Pool, Pooling, zero_padding
+
+ACTIVATIONS = {"none": nn.Identity(), "tanh": torch.tanh, "relu": F.relu}
+
+
+@architecture("linear")
+class Linear(Architecture):
+    """One linear layer on each token by itself, then a mean: with activation none, a linear model of the bag of words.
+    With activation tanh it is ``rnn`` without its recurrence."""
+
+    hidden: int = Field(default=128, ge=1, description="Width of the layer.")
+    activation: Literal["none", "tanh", "relu"] = Field(default="none", description="After the layer.")
+    pooling: Pooling = Field(default="mean", description="How the tokens become one summary.")
+
+    @property
+    def causal(self) -> bool:
+        return True
+
+    def build(self, input_width: int) -> Encoder:
+        return LinearEncoder(self, input_width)
+
+
+class LinearEncoder(Encoder):
+    """(B, T, D) → states (B, T, hidden), each from its own token alone."""
+
+    def __init__(self, settings: Linear, input_width: int):
+        super().__init__()
+        self.layer = nn.Linear(input_width, settings.hidden)
+        self.activation = ACTIVATIONS[settings.activation]
+        self.state_width = settings.hidden
+        self.pool = Pool(settings.pooling, self.state_width)
+        self.width = self.pool.width
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        states = zero_padding(self.activation(self.layer(x)), lengths)
+        return Encoded(states, *self.pool(states, lengths))

@@ -1,0 +1,77 @@
+"""The whole of a model: embedding → encoder → output dropout → head."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from torch import Tensor, nn
+
+from rnnlab.errors import ConfigError
+from rnnlab.models.base import Architecture, Encoded, Encoder
+from rnnlab.models.embedding import TokenVectors
+
+
+class Network(nn.Module):
+    """``(inputs (B, T) ids or (B, T, D) features, lengths (B,)) -> logits``, whatever the head makes of `Encoded`."""
+
+    embedding: TokenVectors | None
+
+    def __init__(self, embedding: TokenVectors | None, encoder: Encoder, dropout: float, head: nn.Module):
+        super().__init__()
+        self.embedding = embedding
+        self.encoder = encoder
+        self.dropout = nn.Dropout(dropout)
+        self.head = head
+
+    def forward(self, inputs: Tensor, lengths: Tensor) -> Tensor:
+        encoded = self.encode(inputs, lengths)
+        return self.head(replace(encoded, summary=self.dropout(encoded.summary)))
+
+    def encode(self, inputs: Tensor, lengths: Tensor) -> Encoded:
+        """Everything before the head, for display: states, summary and, with attention pooling, its weights."""
+        x = inputs if self.embedding is None else self.embedding(inputs)
+        return self.encoder(x, lengths)
+
+
+def build_network(
+    architecture: Architecture,
+    *,
+    words: int | None,
+    features: int | None,
+    pretrained: Tensor | None,
+    head: Callable[[int], nn.Module],
+) -> Network:
+    """A fresh network, drawn from torch's global generator in a fixed order: embedding, encoder, head.
+
+    Either ``words`` (the size of the vocabulary) or ``features`` (the width of the numeric input) is given.
+    ``pretrained`` is (words, D), for an embedding that has vectors. ``head`` is told the width of the summary."""
+    if (words is None) == (features is None):
+        raise ValueError("give either words or features")
+    problems = architecture.check("features" if words is None else "tokens")
+    if words is not None and architecture.embedding is None:
+        problems = problems or ["model.embedding: required for text"]
+    if problems:
+        raise ConfigError("\n".join(problems))
+    embedding = None
+    if words is not None and architecture.embedding is not None:
+        embedding = architecture.embedding.build(words, pretrained)
+        features = embedding.width
+    assert features is not None
+    encoder = architecture.build(features)
+    return Network(embedding, encoder, architecture.output_dropout, head(encoder.width))
+
+
+def parameter_counts(network: Network) -> dict[str, int]:
+    """``total`` = ``embedding`` + ``encoder`` + ``head``. Frozen vectors count in all but ``trainable``."""
+    embedding = network.embedding
+    frozen = embedding.frozen.numel() if embedding is not None and embedding.frozen is not None else 0
+    counts = {
+        "embedding": frozen + (_count(embedding) if embedding is not None else 0),
+        "encoder": _count(network.encoder),
+        "head": _count(network.head),
+    }
+    trainable = sum(p.numel() for p in network.parameters() if p.requires_grad)
+    return {"total": sum(counts.values()), "trainable": trainable, **counts}
+
+
+def _count(module: nn.Module) -> int:
+    return sum(p.numel() for p in module.parameters())

@@ -1,0 +1,140 @@
+"""A Transformer encoder: every token looks at every other, in one step and in parallel."""
+
+import math
+from typing import Literal, Self
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from rnnlab.errors import DataError
+from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
+from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
+
+
+@architecture("transformer")
+class Transformer(Architecture):
+    """Layers of self-attention and a feed-forward network, each on normalised input (pre-norm), one norm at the end."""
+
+    width: int = Field(default=128, ge=1, description="Of the model; the input is projected to it.")
+    layers: int = Field(default=2, ge=1, le=24, description="Attention and feed-forward, stacked.")
+    heads: int = Field(default=4, ge=1, description="Attention heads; they share the width evenly.")
+    feedforward: int = Field(default=256, ge=1, description="Inner width of the feed-forward network.")
+    dropout: float = Field(default=0.1, ge=0, lt=1, description="On attention and on what each part adds, in training.")
+    positions: Literal["sinusoidal", "learned"] = Field(default="sinusoidal", description="How order is told.")
+    max_length: int | None = Field(default=None, ge=1, description="Longest sequence that learned positions can take.")
+    pooling: Pooling = Field(default="mean", description="How the states become one summary.")
+
+    @model_validator(mode="after")
+    def _settings_agree(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"heads = {self.heads} must divide width = {self.width}")
+        if self.positions == "learned" and self.max_length is None:
+            raise ValueError("positions = 'learned' needs max_length, the longest sequence it will ever meet")
+        if self.positions == "sinusoidal" and self.max_length is not None:
+            raise ValueError(
+                f"max_length = {self.max_length} would be ignored: sinusoidal positions have no end; "
+                "leave it out, or take positions = 'learned'"
+            )
+        return self
+
+    def build(self, input_width: int) -> Encoder:
+        return TransformerEncoder(self, input_width)
+
+
+class TransformerEncoder(Encoder):
+    """(B, T, D) → states (B, T, width)."""
+
+    def __init__(self, settings: Transformer, input_width: int):
+        super().__init__()
+        self.state_width = settings.width
+        self.project = nn.Linear(input_width, settings.width)
+        if settings.max_length is None:
+            self.positions = SinusoidalPositions(settings.width)
+        else:
+            self.positions = LearnedPositions(settings.max_length, settings.width)
+        self.dropout = nn.Dropout(settings.dropout)
+        self.layers = nn.ModuleList(Layer(settings) for _ in range(settings.layers))
+        self.norm = nn.LayerNorm(settings.width)
+        self.pool = Pool(settings.pooling, self.state_width)
+        self.width = self.pool.width
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        steps = x.shape[1]
+        keys = inside(lengths, steps)[:, None, None]  # (B, 1, 1, T): every head and query may look at real tokens
+        x = self.dropout(self.project(x) + self.positions(steps, lengths))
+        for layer in self.layers:
+            x = layer(x, keys)
+        states = zero_padding(self.norm(x), lengths)
+        return Encoded(states, *self.pool(states, lengths))
+
+
+class Layer(nn.Module):
+    """x + attention(norm(x)), then x + feedforward(norm(x)); (B, T, W) → (B, T, W)."""
+
+    def __init__(self, settings: Transformer):
+        super().__init__()
+        width = settings.width
+        self.heads = settings.heads
+        self.attention_norm = nn.LayerNorm(width)
+        self.query_key_value = nn.Linear(width, 3 * width, bias=False)  # softmax cancels a bias of the keys
+        self.output = nn.Linear(width, width)
+        self.feedforward = nn.Sequential(
+            nn.LayerNorm(width),
+            nn.Linear(width, settings.feedforward),
+            nn.GELU(),
+            nn.Linear(settings.feedforward, width),
+        )
+        self.dropout = nn.Dropout(settings.dropout)
+
+    def forward(self, x: Tensor, keys: Tensor) -> Tensor:
+        x = x + self.dropout(self._attend(self.attention_norm(x), keys))
+        return x + self.dropout(self.feedforward(x))
+
+    def _attend(self, x: Tensor, keys: Tensor) -> Tensor:
+        batch, steps, width = x.shape
+        split = self.query_key_value(x).view(batch, steps, 3, self.heads, width // self.heads)
+        query, key, value = split.permute(2, 0, 3, 1, 4)  # each (B, heads, T, width / heads)
+        dropout = self.dropout.p if self.training else 0.0
+        seen = F.scaled_dot_product_attention(query, key, value, attn_mask=keys, dropout_p=dropout)
+        return self.output(seen.transpose(1, 2).reshape(batch, steps, width))
+
+
+class SinusoidalPositions(nn.Module):
+    """Sines and cosines, in turn, of wavelengths from 2π to 10,000 · 2π; (T, W), for any T."""
+
+    frequency: Tensor  # (W,)
+    phase: Tensor  # (W,)
+
+    def __init__(self, width: int):
+        super().__init__()
+        channel = torch.arange(width)
+        frequency = torch.exp(-math.log(10_000) * (channel - channel % 2) / width)
+        self.register_buffer("frequency", frequency, persistent=False)
+        self.register_buffer("phase", channel % 2 * (math.pi / 2), persistent=False)
+
+    def forward(self, steps: int, lengths: Tensor) -> Tensor:
+        step = torch.arange(steps, device=lengths.device)[:, None]
+        return torch.sin(step * self.frequency + self.phase)
+
+
+class LearnedPositions(nn.Module):
+    """A trained vector for each position below ``max_length``; (T, W). Padding may go further, a sequence may not."""
+
+    def __init__(self, max_length: int, width: int):
+        super().__init__()
+        self.max_length = max_length
+        self.table = nn.Parameter(torch.randn(max_length, width) * 0.02)
+
+    def forward(self, steps: int, lengths: Tensor) -> Tensor:
+        if steps <= self.max_length:
+            return self.table[:steps]
+        longest = int(lengths.max())
+        if longest > self.max_length:
+            raise DataError(
+                f"a sequence has {longest} steps, but the learned positions of this transformer end at "
+                f"model.max_length = {self.max_length}; cut the sequence, or train with a larger max_length or with "
+                "positions = 'sinusoidal'"
+            )
+        return F.pad(self.table, (0, 0, 0, steps - self.max_length))

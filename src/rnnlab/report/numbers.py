@@ -1,0 +1,24 @@
+"""Numbers as people read them."""
+
+
+def percent(share: float, places: int = 1) -> str:
+    return f"{100 * share:.{places}f} %"
+
+
+def duration(seconds: float) -> str:
+    """``0.8 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds < 9.95:
+        return f"{seconds:.2g} s" if seconds < 0.995 else f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def count(number: float) -> str:
+    """``23,045`` up to 99,999, then ``824 K``, ``1.2 M``."""
+    if number < 100_000:
+        return f"{round(number):,}"
+    return f"{number / 1e3:.0f} K" if number < 1e6 else f"{number / 1e6:.1f} M"

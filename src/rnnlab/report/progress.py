@@ -1,0 +1,168 @@
+"""How the runs are coming on: a live table on a terminal, plain lines elsewhere."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from rnnlab.experiment import RunSpec
+from rnnlab.report.numbers import duration, percent
+from rnnlab.runs import Diverged, Failed, Finished, Outcome
+
+
+class RunState:
+    """What is known of a run while it is under way."""
+
+    def __init__(self, label: str, spec: RunSpec):
+        self.label, self.spec = label, spec
+        self.status = "waiting"
+        self.epoch, self.share = 0, 0.0
+        self.train_loss: float | None = None
+        self.valid_accuracy: float | None = None
+        self.epoch_seconds: float | None = None
+
+    def take(self, event: dict[str, Any]) -> None:
+        self.status = "running"
+        if event["event"] == "progress":
+            self.epoch, self.share = event["epoch"], event["share"]
+            self.train_loss = event["train_loss"]
+            if self.epoch_seconds is None and event["share"] > 0:
+                self.epoch_seconds = event["epoch_seconds"] / event["share"]
+        elif event["event"] == "epoch":
+            self.epoch, self.share = event["epoch"], 1.0
+            self.train_loss, self.epoch_seconds = event["train_loss"], event["seconds"]
+            self.valid_accuracy = max(self.valid_accuracy or 0.0, event["valid_accuracy"])
+
+    def seconds_left(self, epoch_seconds: float | None) -> float | None:
+        """At most: early stopping may end it sooner."""
+        if self.status not in ("waiting", "running"):
+            return 0.0
+        each = self.epoch_seconds or epoch_seconds
+        if self.spec.training is None or each is None or self.spec.training.epochs is None:
+            return None
+        return each * max(0.0, self.spec.training.epochs - max(0, self.epoch - 1) - self.share)
+
+
+def status_of(outcome: Outcome) -> str:
+    return type(outcome).__name__.lower()
+
+
+class PlainLines:
+    """One line an epoch would be too much for a log: one line a run, and a note every half minute."""
+
+    def __init__(self, console: Console):
+        self.console = console
+        self.runs: list[RunState] = []
+        self.done = 0
+        self.last_note = time.monotonic()
+
+    def begin(self, runs: Sequence[tuple[str, RunSpec]]) -> None:
+        self.runs = [RunState(label, spec) for label, spec in runs]
+
+    def event(self, number: int, event: dict[str, Any]) -> None:
+        self.runs[number].take(event)
+        if time.monotonic() - self.last_note > 30:
+            self.last_note = time.monotonic()
+            under_way = [f"{r.label} epoch {r.epoch}" for r in self.runs if r.status == "running"]
+            self._say(f"… {self.done} of {len(self.runs)} runs done; under way: {', '.join(under_way)}")
+
+    def outcome(self, number: int, outcome: Outcome, again: bool) -> None:
+        run = self.runs[number]
+        run.status = status_of(outcome)
+        self.done += run.status != "stopped"
+        self._say(
+            f"[{self.done}/{len(self.runs)}] {run.label} seed {run.spec.seed}: {describe(outcome)}"
+            + (" (found, not computed again)" if again else "")
+        )
+
+    def end(self) -> None: ...
+
+    def _say(self, line: str) -> None:
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def describe(outcome: Outcome) -> str:
+    """One run's outcome in a few words."""
+    if isinstance(outcome, Finished):
+        result = outcome.result
+        words = f"validation {percent(result['valid']['accuracy'])}"
+        if result.get("best_epoch"):
+            words += f" at epoch {result['best_epoch']} of {result['epochs']}"
+        if result.get("epoch_seconds"):
+            words += f", {duration(result['epoch_seconds'])} an epoch"
+        return words
+    if isinstance(outcome, Diverged):
+        where = outcome.result["divergence"]
+        place = f" in {where['layer']}" if where["layer"] else ""
+        at = f", time step {where['time_step']}" if where["time_step"] is not None else ""
+        return f"diverged at step {where['step']}{place}{at}: {where['reason']}"
+    if isinstance(outcome, Failed):
+        return f"failed: {outcome.reason}"
+    return "stopped; its checkpoint is kept"
+
+
+class LiveTable:
+    """A row an arm: runs done, epoch, loss, best validation accuracy, time left."""
+
+    def __init__(self, console: Console, jobs: int):
+        self.console, self.jobs = console, jobs
+        self.runs: list[RunState] = []
+        self.started = time.monotonic()
+        self.live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
+
+    def begin(self, runs: Sequence[tuple[str, RunSpec]]) -> None:
+        self.runs = [RunState(label, spec) for label, spec in runs]
+        self.live.start()
+
+    def event(self, number: int, event: dict[str, Any]) -> None:
+        self.runs[number].take(event)
+
+    def outcome(self, number: int, outcome: Outcome, again: bool) -> None:
+        run = self.runs[number]
+        run.status = status_of(outcome)
+        if isinstance(outcome, Finished):
+            run.valid_accuracy = outcome.result["valid"]["accuracy"]
+        if isinstance(outcome, Diverged | Failed):
+            words = f"{run.label} seed {run.spec.seed}: {describe(outcome)}"
+            self.live.console.print(words, markup=False, highlight=False)
+
+    def end(self) -> None:
+        self.live.stop()
+
+    def _table(self) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
+        for name, justify in (
+            ("model", "left"),
+            ("runs", "right"),
+            ("epoch", "right"),
+            ("train loss", "right"),
+            ("valid accuracy", "right"),
+            ("time left", "right"),
+        ):
+            table.add_column(name, justify=justify)  # type: ignore[arg-type]
+        left_in_all = 0.0
+        for label in dict.fromkeys(run.label for run in self.runs):
+            arm = [run for run in self.runs if run.label == label]
+            known = [run.epoch_seconds for run in arm if run.epoch_seconds]
+            left = [run.seconds_left(known[-1] if known else None) for run in arm]
+            left_in_all += sum(seconds or 0.0 for seconds in left)
+            current = [run for run in arm if run.status == "running"]
+            shown = current[-1] if current else None
+            done = sum(run.status not in ("waiting", "running") for run in arm)
+            best = [run.valid_accuracy for run in arm if run.valid_accuracy is not None]
+            table.add_row(
+                label,
+                f"{done}/{len(arm)}",
+                f"{shown.epoch}/{shown.spec.training.epochs or '?'}" if shown and shown.spec.training else "",
+                f"{shown.train_loss:.3f}" if shown and shown.train_loss is not None else "",
+                percent(sum(best) / len(best)) if best else "",
+                "" if None in left else ("done" if done == len(arm) else duration(sum(s or 0.0 for s in left))),
+                style=None if shown or done == len(arm) else "dim",
+            )
+        spent = duration(time.monotonic() - self.started)
+        table.caption = f"{spent} so far, at most {duration(left_in_all / self.jobs)} to go. Ctrl-C keeps what is done."
+        table.caption_justify = "left"
+        return table

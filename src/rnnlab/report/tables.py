@@ -1,0 +1,90 @@
+"""A comparison as JSON, Markdown and CSV."""
+
+import csv as csv_module
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+from rnnlab.analysis.comparison import ArmSummary, Comparison
+from rnnlab.files import write_atomically
+from rnnlab.report.numbers import count, percent
+from rnnlab.runs import pretty_json
+
+
+def print_json(result: Comparison) -> None:
+    sys.stdout.write(pretty_json(result.to_dict()))
+
+
+def save(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, text)
+
+
+def markdown(result: Comparison) -> str:
+    """The table of scores and the verdict, for an issue or a note."""
+    lines = [
+        "| model | accuracy | 95 % interval | macro-F1 | s/epoch | parameters |",
+        "|---|---:|---:|---:|---:|---:|",
+        *(_markdown_row(arm) for arm in (*result.arms, *result.baselines)),
+        "",
+        result.verdict.sentence,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_row(arm: ArmSummary) -> str:
+    label = arm.label.replace("|", "\\|") + (" \\*" if arm.in_best_group else "")
+    if arm.accuracy is None:
+        return f"| {label} | {'/'.join(sorted({run.status for run in arm.runs}))} | | | | |"
+    seconds = f"{arm.epoch_seconds:.2f}" if arm.epoch_seconds is not None else ""
+    interval = f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}"
+    cells = [
+        label,
+        percent(arm.accuracy.mean),
+        interval,
+        percent(arm.macro_f1 or 0.0),
+        seconds,
+        count(arm.parameters or 0),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def csv(result: Comparison) -> str:
+    """One row an arm, full precision; a column a tag."""
+    tags = list(dict.fromkeys(tag for arm in result.arms for tag in arm.by_tag))
+    out = io.StringIO()
+    writer = csv_module.writer(out, lineterminator="\n")
+    writer.writerow(
+        [
+            "label",
+            "kind",
+            "accuracy_mean",
+            "accuracy_low",
+            "accuracy_high",
+            "macro_f1",
+            "epoch_seconds",
+            "tokens_per_second",
+            "best_epoch",
+            "parameters",
+            "peak_memory_mb",
+            *(f"accuracy[{tag}]" for tag in tags),
+        ]
+    )
+    for arm in (*result.arms, *result.baselines):
+        score: list[Any] = [arm.accuracy.mean, arm.accuracy.low, arm.accuracy.high] if arm.accuracy else [""] * 3
+        writer.writerow(
+            [
+                arm.label,
+                arm.model["kind"],
+                *score,
+                arm.macro_f1,
+                arm.epoch_seconds,
+                arm.tokens_per_second,
+                arm.best_epoch,
+                arm.parameters,
+                arm.peak_memory_mb,
+                *(arm.by_tag[tag].accuracy if tag in arm.by_tag else "" for tag in tags),
+            ]
+        )
+    return out.getvalue()

@@ -1,0 +1,51 @@
+"""The experiment file that `rnnlab new` prints: filled with the defaults, commented from the schema."""
+
+import json
+from typing import Any
+
+from rnnlab.config import Config
+from rnnlab.experiment import Schedule, Training
+from rnnlab.models.base import ARCHITECTURES
+from rnnlab.tasks.classify import Classify
+
+_HEAD = """\
+# An experiment: arms × seeds on one task. Check it with 'rnnlab check FILE', run it with 'rnnlab compare FILE'.
+# A line that begins with '#' shows a setting that isn't in force; take the '#' away to use it.
+
+name = "my first comparison"
+seeds = 3  # how many, or a list such as [0, 1, 2]
+
+"""
+
+
+def experiment_file() -> str:
+    """TOML text; every setting of the task and the training is in it."""
+    parts = [
+        _HEAD,
+        '[task]\nkind = "classify"\n',
+        _settings(Classify(), skip=("fingerprint",)),
+        "\n[training]\n",
+        _settings(Training(), skip=("schedule",)),
+        "\n[training.schedule]\n",
+        _settings(Schedule()),
+    ]
+    for label, kind in (("lstm", "lstm"), ("textcnn", "textcnn")):
+        parts.append(f'\n[arms.{label}.model]\nkind = "{kind}"\n')
+        parts.append(_settings(ARCHITECTURES[kind](), skip=("embedding",)))
+        parts.append("# embedding = {width = 50}\n")
+    return "".join(parts)
+
+
+def _settings(config: Config, skip: tuple[str, ...] = ()) -> str:
+    lines = []
+    for name, field in type(config).model_fields.items():
+        if name in skip:
+            continue
+        value = config.to_dict()[name]
+        comment = f"  # {field.description}" if field.description else ""
+        lines.append(f"# {name} = …{comment}" if value is None else f"{name} = {_toml(value)}{comment}")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)  # strings, numbers, booleans and lists read the same in both

@@ -1,0 +1,218 @@
+"""What the commands print. Answers go to standard output, progress to standard error."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from rnnlab.analysis.comparison import ArmSummary, Comparison
+from rnnlab.config import Config
+from rnnlab.data.profile import Profile
+from rnnlab.report.numbers import count, duration, percent
+from rnnlab.report.progress import LiveTable, PlainLines, describe
+from rnnlab.runs import RunDirectory, Stopped
+
+
+def _console(stderr: bool = False) -> Console:
+    """A pipe or a file gets lines of 120 columns rather than rich's 80."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else 120, highlight=False, markup=False)
+
+
+class Screen:
+    """One command's conversation with a person."""
+
+    def __init__(self, quiet: bool = False):
+        self.quiet = quiet
+        self.out, self.progress = _console(), _console(stderr=True)
+
+    def profile(self, profile: dict[str, Any], notes: Sequence[str]) -> None:
+        """The data first: people read it."""
+        if not self.quiet:
+            for line in [*Profile.from_dict(profile).lines(), *(f"note: {note}" for note in notes), ""]:
+                self.out.print(line, soft_wrap=True)
+
+    def live(self, jobs: int) -> LiveTable | PlainLines:
+        return LiveTable(self.progress, jobs) if self.progress.is_terminal else PlainLines(self.progress)
+
+    def verdict(self, result: Comparison, folder: str) -> None:
+        self.out.print(_scores(result))
+        if any(arm.by_tag for arm in result.arms):
+            self.out.print(_by_tag(result))
+        self.out.print(result.verdict.sentence, soft_wrap=True)
+        if result.recommended_run:
+            self.out.print(f'\nUse it:  rnnlab predict {result.recommended_run} "…"', soft_wrap=True)
+
+    def run(self, run: RunDirectory) -> None:
+        """One trained model."""
+        outcome = run.outcome() or Stopped()
+        self.out.print(describe(outcome), soft_wrap=True)
+        result = run.result() or {}
+        if "test" in result:
+            test, parameters = result["test"], result["parameters"]["total"]
+            self.out.print(
+                f"test accuracy {percent(test['accuracy'])}, macro-F1 {percent(test['macro_f1'])}; "
+                f"{count(parameters)} parameters. One seed: 'rnnlab compare' says how much that is worth."
+            )
+            self.out.print(f'Use it:  rnnlab predict {run.path} "…"', soft_wrap=True)
+
+
+def _table(title: str, columns: Iterable[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold")
+    for number, name in enumerate(columns):
+        table.add_column(name, justify="left" if number == 0 else "right", no_wrap=True)
+    return table
+
+
+def _scores(result: Comparison) -> Table:
+    seeds = max((len(arm.runs) for arm in result.arms), default=0)
+    title = f"Test accuracy, {seeds} seed{'s' if seeds != 1 else ''} a model (* can't be told apart from the best)"
+    columns = (
+        "model",
+        "accuracy",
+        "95 % interval",
+        "macro-F1",
+        "s/epoch",
+        "tokens/s",
+        "best epoch",
+        "parameters",
+        "MB",
+    )
+    table = _table(title, columns)
+    for arm in result.arms:
+        table.add_row(*_row(arm))
+    table.add_section()
+    for arm in result.baselines:
+        table.add_row(*_row(arm), style="dim")
+    return table
+
+
+def _row(arm: ArmSummary) -> list[str]:
+    name = f"{arm.label} *" if arm.in_best_group else arm.label
+    if arm.accuracy is None:
+        states = sorted({run.status for run in arm.runs})
+        return [name, "/".join(states), *[""] * 7]
+    return [
+        name,
+        percent(arm.accuracy.mean),
+        f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}",
+        percent(arm.macro_f1) if arm.macro_f1 is not None else "",
+        f"{arm.epoch_seconds:.2f}" if arm.epoch_seconds is not None else "",
+        count(arm.tokens_per_second) if arm.tokens_per_second is not None else "",
+        f"{arm.best_epoch:.0f}" if arm.best_epoch is not None else "",
+        count(arm.parameters) if arm.parameters is not None else "",
+        f"{arm.peak_memory_mb:.0f}" if arm.peak_memory_mb is not None else "",
+    ]
+
+
+def _by_tag(result: Comparison) -> Table:
+    rows = [arm for arm in (*result.arms, *result.baselines) if arm.by_tag]
+    tags = list(dict.fromkeys(tag for arm in rows for tag in arm.by_tag))
+    table = _table("\nAccuracy by tag, %", ["model", *tags])
+    for arm in rows:
+        cells = [f"{100 * arm.by_tag[tag].accuracy:.1f}" if tag in arm.by_tag else "" for tag in tags]
+        table.add_row(arm.label, *cells, style=None if arm in result.arms else "dim")
+    counts = rows[0].by_tag
+    table.add_row("(test rows)", *(count(counts[tag].count) if tag in counts else "" for tag in tags), style="dim")
+    return table
+
+
+def predictions(names: Iterable[str], answers: Iterable[Any], as_json: bool) -> None:
+    """One line an input, as it comes."""
+    for name, answer in zip(names, answers, strict=True):
+        if as_json:
+            record = {"input": name, "label": answer.label, "probabilities": answer.probabilities}
+            print(json.dumps(record, ensure_ascii=False), flush=True)
+        else:
+            unknown = "  (no word of it is known to the model)" if answer.known == 0 else ""
+            print(f"{answer.label}\t{answer.probability:.3f}\t{name}{unknown}", flush=True)
+
+
+def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
+    rows = []
+    for run in runs:
+        spec, result = run.spec(), run.result()
+        status = result["status"] if result else "unfinished"
+        test = (result or {}).get("test", {})
+        rows.append(
+            {
+                "run": run.path.name,
+                "model": spec["model"]["kind"],
+                "data": spec["task"].get("data", spec["task"]["kind"]),
+                "seed": spec["seed"],
+                "status": status,
+                "accuracy": test.get("accuracy"),
+                "macro_f1": test.get("macro_f1"),
+                "best_epoch": (result or {}).get("best_epoch"),
+            }
+        )
+    if as_json:
+        for row in rows:
+            print(json.dumps(row, ensure_ascii=False))
+        return
+    table = _table("", ["run", "model", "data", "seed", "status", "accuracy", "macro-F1", "best epoch"])
+    for row in rows:
+        table.add_row(
+            row["run"],
+            row["model"],
+            Path(row["data"]).name,
+            str(row["seed"]),
+            row["status"],
+            percent(row["accuracy"]) if row["accuracy"] is not None else "",
+            percent(row["macro_f1"]) if row["macro_f1"] is not None else "",
+            str(row["best_epoch"] or ""),
+        )
+    _console().print(table)
+
+
+def kinds(classes: Sequence[type[Config]], as_json: bool) -> None:
+    """Every kind with its settings, from the schema itself."""
+    if as_json:
+        print(json.dumps({cls.kind: cls.model_json_schema() for cls in classes}, indent=2, ensure_ascii=False))
+        return
+    out = _console()
+    for cls in classes:
+        out.print(f"{cls.kind}: {(cls.__doc__ or '').strip().splitlines()[0]}", soft_wrap=True)
+        for name, field in cls.model_fields.items():
+            default = field.get_default()
+            shown = default.to_dict() if isinstance(default, Config) else default
+            out.print(
+                f"    {name} = {json.dumps(shown, default=list)}  {field.description or ''}".rstrip(), soft_wrap=True
+            )
+
+
+def catalogue(entries: Sequence[tuple[Any, Path | None]]) -> None:
+    table = _table("", ["name", "what", "rows", "languages", "licence", "here"])
+    for entry, where in entries:
+        table.add_row(
+            entry.name,
+            entry.title,
+            count(sum(entry.rows.values())),
+            ", ".join(entry.languages),
+            entry.licence,
+            str(where) if where else "no; rnnlab data get " + entry.name,
+        )
+    for column in table.columns:
+        column.no_wrap, column.justify, column.overflow = False, "left", "fold"
+    _console().print(table)
+
+
+@contextmanager
+def download_progress() -> Iterator[Callable[[int, int | None], None]]:
+    """A bar on a terminal, silence elsewhere."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+
+    console = _console(stderr=True)
+    with Progress(BarColumn(), DownloadColumn(), TransferSpeedColumn(), console=console, transient=True) as bar:
+        job = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(job, completed=done, total=total)
+
+
+def data_profile(profile: dict[str, Any], as_json: bool) -> None:
+    lines = Profile.from_dict(profile).lines()
+    print(json.dumps(profile, indent=2, ensure_ascii=False) if as_json else "\n".join(lines))

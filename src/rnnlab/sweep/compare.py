@@ -1,0 +1,131 @@
+"""The main job: from labelled data to a measured verdict; and its little sister, one model trained."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rnnlab.analysis.comparison import Comparison, summarise
+from rnnlab.config import digest_of
+from rnnlab.data.encoded import EncodedData
+from rnnlab.errors import ConfigError, RnnlabError
+from rnnlab.experiment import Experiment
+from rnnlab.files import write_atomically
+from rnnlab.registry import load_plugin
+from rnnlab.runs import Failed, RunDirectory, pretty_json
+from rnnlab.sweep.executors import Executor, Processes, Serial
+from rnnlab.sweep.plan import experiment_tree, plan
+from rnnlab.sweep.run import Display, Silent, baseline_specs, run_all
+
+
+def compare(
+    data: str | Path | None = None,
+    *,
+    models: Sequence[str] | None = None,
+    seeds: int | None = None,
+    task: dict[str, Any] | None = None,
+    training: dict[str, Any] | None = None,
+    vectors: str | None = None,
+    settings: Sequence[str] = (),
+    out: str | Path = "runs",
+    jobs: int | None = None,
+    plugins: Sequence[str] = (),
+    display: Display | None = None,
+) -> Comparison:
+    """Train every model over several seeds, beside the baselines, and judge.
+
+    ``data`` is a file, a catalogue name, an experiment file (.toml), or None for the embedded reviews. ``task`` and
+    ``training`` set fields (``task={"text": "body"}``, ``training={"epochs": 5}``); ``settings`` are ``--set`` texts.
+    """
+    experiment, encoded = prepare(
+        data,
+        models=models,
+        seeds=seeds,
+        task=task,
+        training=training,
+        vectors=vectors,
+        settings=settings,
+        plugins=plugins,
+    )
+    return compare_prepared(experiment, encoded, out=out, jobs=jobs, plugins=plugins, display=display)
+
+
+def prepare(
+    data: str | Path | None = None, *, plugins: Sequence[str] = (), **options: Any
+) -> tuple[Experiment, EncodedData]:
+    """Check all that was asked for and read the data: everything that can go wrong before training starts."""
+    for plugin in plugins:
+        load_plugin(plugin)
+    source = None if data is None else str(data)
+    return plan(experiment_tree(source, **options), source or "options")
+
+
+def compare_prepared(
+    experiment: Experiment,
+    data: EncodedData,
+    *,
+    out: str | Path = "runs",
+    jobs: int | None = None,
+    plugins: Sequence[str] = (),
+    display: Display | None = None,
+) -> Comparison:
+    runs = baseline_specs(experiment, data) + experiment.specs()
+    records = run_all(runs, Path(out), executor_for(jobs, plugins), display or Silent())
+    comparison = summarise(experiment, data, records)
+    folder = Path(out) / "comparisons" / digest_of([spec.digest for _, spec in runs])
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / "comparison.json", pretty_json(comparison.to_dict()))
+    write_atomically(folder / "profile.json", pretty_json(data.profile))
+    return comparison
+
+
+def train(
+    data: str | Path | None = None,
+    *,
+    model: str = "lstm",
+    seed: int = 0,
+    task: dict[str, Any] | None = None,
+    training: dict[str, Any] | None = None,
+    vectors: str | None = None,
+    settings: Sequence[str] = (),
+    out: str | Path = "runs",
+    plugins: Sequence[str] = (),
+    display: Display | None = None,
+) -> RunDirectory:
+    """Train one model once and return its run directory, which is the model."""
+    experiment, _ = prepare(
+        data,
+        models=[model],
+        task=task,
+        training=training,
+        vectors=vectors,
+        plugins=plugins,
+        settings=[*settings, f"seeds=[{seed}]"],
+    )
+    return train_prepared(experiment, out=out, plugins=plugins, display=display)
+
+
+def train_prepared(
+    experiment: Experiment,
+    *,
+    out: str | Path = "runs",
+    plugins: Sequence[str] = (),
+    display: Display | None = None,
+) -> RunDirectory:
+    record = run_all(experiment.specs(), Path(out), Processes(1, tuple(plugins)), display or Silent())[0]
+    if isinstance(record.outcome, Failed):
+        raise RnnlabError(f"{record.label}: {record.outcome.reason}")
+    return RunDirectory(record.path)
+
+
+def executor_for(jobs: int | None, plugins: Sequence[str] = ()) -> Executor:
+    """Processes for every core by default; ``jobs=0`` computes in this process."""
+    if jobs is not None and jobs < 0:
+        raise ConfigError(f"--jobs must be 0 (in this process) or more (got {jobs})")
+    if jobs == 0:
+        return Serial()
+    return Processes(jobs or cores(), tuple(plugins))
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,81 @@
+"""Arms × seeds and the baselines, through an executor: finished runs are found again, the others computed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from rnnlab.data.encoded import EncodedData
+from rnnlab.errors import Interrupted
+from rnnlab.experiment import Experiment, RunSpec
+from rnnlab.models.baselines import BASELINES
+from rnnlab.runs import Failed, Outcome, RunDirectory, Stopped
+from rnnlab.sweep.executors import Executor
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run of a comparison: which arm, which seed, and what became of it."""
+
+    label: str
+    spec: RunSpec
+    outcome: Outcome
+    path: Path
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.spec.training is None
+
+
+class Display(Protocol):
+    """Something that shows how the runs are coming on."""
+
+    def begin(self, runs: Sequence[tuple[str, RunSpec]]) -> None: ...
+    def event(self, number: int, event: dict[str, Any]) -> None: ...
+    def outcome(self, number: int, outcome: Outcome, again: bool) -> None: ...
+    def end(self) -> None: ...
+
+
+class Silent:
+    """Shows nothing."""
+
+    def begin(self, runs: Sequence[tuple[str, RunSpec]]) -> None: ...
+    def event(self, number: int, event: dict[str, Any]) -> None: ...
+    def outcome(self, number: int, outcome: Outcome, again: bool) -> None: ...
+    def end(self) -> None: ...
+
+
+def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str, RunSpec]]:
+    """Every baseline that fits this kind of input."""
+    kind = "tokens" if data.vocabulary else "features"
+    fitting = [cls for cls in BASELINES if cls.inputs in ("any", kind)]
+    return [(cls.kind, RunSpec(experiment.task, cls(), None, 0)) for cls in fitting]
+
+
+def run_all(runs: Sequence[tuple[str, RunSpec]], folder: Path, executor: Executor, display: Display) -> list[RunRecord]:
+    """Do what isn't done yet. Interrupted: what is finished stays, and the same call goes on from there."""
+    outcomes: dict[int, Outcome] = {}
+    display.begin(runs)
+    for number, (_, spec) in enumerate(runs):
+        known = RunDirectory(folder / spec.digest).outcome()
+        if known is not None:
+            outcomes[number] = known
+            display.outcome(number, known, again=True)
+    todo = [number for number in range(len(runs)) if number not in outcomes]
+    interrupted = False
+    try:
+        found = executor.map([runs[n][1] for n in todo], folder, lambda n, event: display.event(todo[n], event))
+        for position, outcome in found:
+            outcomes[todo[position]] = outcome
+            display.outcome(todo[position], outcome, again=False)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        display.end()
+    if interrupted:
+        done = sum(not isinstance(o, Stopped | Failed) for o in outcomes.values())
+        raise Interrupted(
+            f"stopped: {done} of {len(runs)} runs are finished and kept in {folder}; "
+            "the same command goes on where this one stopped"
+        )
+    return [RunRecord(label, spec, outcomes[n], folder / spec.digest) for n, (label, spec) in enumerate(runs)]

@@ -1,0 +1,165 @@
+"""One label a sequence: text from a file, a public data set or the embedded generator; numeric sequences too."""
+
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from rnnlab.config import digest_of
+from rnnlab.data import catalogue, encoded, reviews
+from rnnlab.data.batches import Batch
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.examples import Examples
+from rnnlab.data.interface import Interface
+from rnnlab.data.reading import check_classes, read_examples
+from rnnlab.errors import DataError, did_you_mean
+from rnnlab.models.base import Encoded
+from rnnlab.runs import sha256_of
+from rnnlab.tasks.base import Task, task
+from rnnlab.tasks.tally import Tally
+
+_GENERATED = {"language": "en", "rows": 8000, "data_seed": 0}  # settings of the embedded generator
+_COLUMNS = ("valid", "test", "text", "label", "group", "tag", "skip_bad")  # settings of files
+
+
+@task("classify")
+class Classify(Task):
+    """Sequence classification."""
+
+    data: str = Field(default="reviews", description="A file, a catalogue name, or 'reviews', the embedded generator.")
+    valid: str | None = Field(default=None, description="A file with the validation rows; else they are split off.")
+    test: str | None = Field(default=None, description="A file with the test rows; else they are split off.")
+    text: str | None = Field(default=None, description="Column with the text or the numbers; guessed when unambiguous.")
+    label: str | None = Field(default=None, description="Column with the label; guessed when unambiguous.")
+    group: str | None = Field(default=None, description="Column whose equal values never straddle a split.")
+    tag: str | None = Field(default=None, description="Column for the result table by tag.")
+    skip_bad: bool | None = Field(default=None, description="Leave bad rows out and count them, instead of stopping.")
+    language: Literal["en", "zh"] | None = Field(default=None, description="Of the embedded reviews (en).")
+    rows: int | None = Field(default=None, ge=50, le=1_000_000, description="Of the embedded reviews (8,000).")
+    data_seed: int | None = Field(default=None, ge=0, description="Of the embedded reviews (0).")
+    tokenizer: Literal["auto", "words", "chars", "whitespace", "jieba"] = "auto"
+    min_count: int = Field(default=1, ge=1, description="Words seen less often in training are unknown.")
+    max_size: int | None = Field(default=None, ge=1, description="At most so many words, the most frequent ones.")
+    max_length: int | None = Field(default=None, ge=1, description="Cut longer rows to their first tokens.")
+    valid_fraction: float = Field(default=0.1, gt=0, lt=0.5)
+    test_fraction: float = Field(default=0.2, gt=0, lt=0.5)
+    split_seed: int = Field(default=0, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("data", "reviews") == "reviews":
+            return {**_GENERATED, **{k: v for k, v in values.items() if v is not None or k not in _GENERATED}}
+        return values
+
+    @model_validator(mode="after")
+    def _refuse_unused(self) -> Self:
+        embedded, public = self.data == "reviews", self.data in catalogue.names()
+        unused = [*(() if embedded else _GENERATED), *(_COLUMNS if embedded or public else ())]
+        for name in unused:
+            if getattr(self, name) is not None:
+                whose = "the embedded reviews" if name in _GENERATED else "a file"
+                raise ValueError(f"'{name}' is a setting of {whose}; with data = \"{self.data}\" it would be ignored")
+        return self
+
+    def resolve(self) -> Self:
+        data = self._encoded()
+        tokenizer = data.tokenizer.name if data.tokenizer else self.tokenizer
+        return self.replace(fingerprint=encoded.fingerprint(data), tokenizer=tokenizer)
+
+    def load(self) -> EncodedData:
+        found = encoded.find(self.fingerprint) if self.fingerprint else None
+        if found is not None:
+            return found
+        data = self._encoded()
+        if self.fingerprint and encoded.fingerprint(data) != self.fingerprint:
+            raise DataError(f"{self.data}: the data changed since the run was planned; start the command again")
+        return data
+
+    def head(self, width: int, interface: Interface) -> nn.Module:
+        return SummaryHead(width, len(interface.labels))
+
+    def loss(self, out: Tensor, batch: Batch) -> Tensor:
+        return F.cross_entropy(out, batch.targets)
+
+    def tally(self, out: Tensor, batch: Batch) -> Tally:
+        classes = out.shape[1]
+        cells = batch.targets * classes + out.argmax(1)
+        confusion = torch.bincount(cells, minlength=classes * classes).reshape(classes, classes)
+        return Tally(float(F.cross_entropy(out, batch.targets, reduction="sum")), confusion.cpu().numpy())
+
+    def _encoded(self) -> EncodedData:
+        """From the cache when neither the bytes nor the settings changed, else read, split and encoded now."""
+        settings = self.to_dict() | {"fingerprint": None, "data": None, "valid": None, "test": None}
+        return encoded.cached(digest_of([settings, self._content()]), self._encode)
+
+    def _content(self) -> list[str]:
+        """What stands for the bytes to be read."""
+        if self.data == "reviews":
+            return ["reviews", str(reviews.VERSION)]
+        if self.data in catalogue.names():
+            return ["catalogue", self.data, *catalogue.content(self.data)]
+        return [sha256_of(_existing(path)) for path in (self.data, self.valid, self.test) if path]
+
+    def _encode(self) -> EncodedData:
+        return encoded.encode(
+            self.read(),
+            tokenizer=self.tokenizer,
+            min_count=self.min_count,
+            max_size=self.max_size,
+            max_length=self.max_length,
+            valid_fraction=self.valid_fraction,
+            test_fraction=self.test_fraction,
+            split_seed=self.split_seed,
+        )
+
+    def read(self) -> dict[str, Examples]:
+        """The labelled rows, by split where the splits are given; all under "train" where they aren't."""
+        if self.data == "reviews":
+            return {"train": reviews.generate(self.rows or 0, self.language or "en", self.data_seed or 0)}  # filled in
+        if self.data in catalogue.names():
+            return catalogue.load(self.data)
+        given = {"train": self.data, "valid": self.valid, "test": self.test}
+        parts = {
+            split: read_examples(
+                str(_existing(path)),
+                text=self.text,
+                label=self.label,
+                group=self.group,
+                tag=self.tag,
+                skip_bad=bool(self.skip_bad),
+            )
+            for split, path in given.items()
+            if path
+        }
+        check_classes(parts["train"].labels, self.data)
+        return parts
+
+
+class SummaryHead(nn.Module):
+    """(B, S) summary → (B, C) logits."""
+
+    def __init__(self, width: int, classes: int):
+        super().__init__()
+        self.linear = nn.Linear(width, classes)
+
+    def forward(self, encoded: Encoded) -> Tensor:
+        return self.linear(encoded.summary)
+
+
+def _existing(path: str) -> Path:
+    if not Path(path).is_file():
+        known = [*catalogue.names(), "reviews"]
+        hint = did_you_mean(path, [*known, *(p.name for p in Path(path).parent.glob("*") if p.is_file())])
+        raise DataError(f"{path}: no such file, and not a data set of the catalogue ({', '.join(known)}){hint}")
+    return Path(path)
+
+
+def probabilities(logits: np.ndarray) -> np.ndarray:
+    """Softmax over the last axis, (N, C) → (N, C)."""
+    exp = np.exp(logits - logits.max(-1, keepdims=True))
+    return exp / exp.sum(-1, keepdims=True)

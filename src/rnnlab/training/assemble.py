@@ -1,0 +1,61 @@
+"""From a spec and its data to a network."""
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from rnnlab.config import digest_of
+from rnnlab.data import vectors
+from rnnlab.data.cache import cache_dir
+from rnnlab.data.interface import Interface
+from rnnlab.errors import ConfigError
+from rnnlab.experiment import RunSpec
+from rnnlab.files import write_atomically
+from rnnlab.models.base import Architecture
+from rnnlab.models.embedding import Embedding
+from rnnlab.models.network import Network, build_network
+
+
+def assemble(spec: RunSpec, interface: Interface, pretrained: np.ndarray | None = None) -> Network:
+    """A fresh network for a run. ``pretrained`` (V, D) spares looking the vectors up again."""
+    architecture = spec.model
+    assert isinstance(architecture, Architecture)
+    if pretrained is None and architecture.embedding and architecture.embedding.vectors and interface.vocabulary:
+        pretrained = look_up(architecture.embedding, interface.vocabulary.words)
+    return build_network(
+        architecture,
+        words=len(interface.vocabulary) if interface.vocabulary else None,
+        features=interface.features,
+        pretrained=None if pretrained is None else torch.from_numpy(pretrained),
+        head=lambda width: spec.task.head(width, interface),
+    )
+
+
+def look_up(embedding: Embedding, words: Sequence[str]) -> np.ndarray:
+    """The pre-trained rows of a vocabulary, (V, D); zero where there is none."""
+    assert embedding.vectors
+    if embedding.vectors_digest and vectors.digest_of_source(embedding.vectors) != embedding.vectors_digest:
+        raise ConfigError(f"{embedding.vectors}: the vectors changed since the run was planned; start again")
+    key = digest_of([vectors.digest_of_source(embedding.vectors), words])
+    kept = cache_dir() / "vectors" / f"{key}.npy"
+    if kept.exists():
+        return np.load(kept, allow_pickle=False)
+    chosen, _ = vectors.select(vectors.load(embedding.vectors), words)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    buffer = io.BytesIO()
+    np.save(buffer, chosen, allow_pickle=False)
+    write_atomically(kept, buffer.getvalue())
+    return chosen
+
+
+def resolve_device(name: str) -> str:
+    """``auto`` → the accelerator that torch finds, else cpu."""
+    if name != "auto":
+        try:
+            return str(torch.device(name))
+        except RuntimeError:
+            raise ConfigError(f"training.device: unknown device '{name}'; use auto, cpu, cuda or mps") from None
+    accelerator = torch.accelerator.current_accelerator()
+    return accelerator.type if accelerator and torch.accelerator.is_available() else "cpu"

@@ -1,0 +1,67 @@
+"""Where to go on: tensors and counters of an unfinished run, written whole or not at all."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+from safetensors.torch import load, save
+from torch import Tensor
+
+from rnnlab.files import write_atomically
+from rnnlab.models.network import Network
+from rnnlab.runs import RunDirectory, pretty_json, sha256_of
+from rnnlab.training.optimizer import Optimizer
+
+
+@dataclass
+class Progress:
+    """How far a run has come. Everything in it goes into a checkpoint."""
+
+    epoch: int = 0  # epochs completed
+    batch: int = 0  # batches completed in the current one
+    step: int = 0
+    seconds: float = 0.0  # spent training
+    epoch_seconds: float = 0.0  # of them in the current epoch
+    loss_sum: float = 0.0  # over the rows of the current epoch
+    correct: int = 0
+    rows: int = 0
+    tokens: int = 0
+    best_epoch: int = 0
+    best: dict[str, float] = field(default_factory=dict)  # validation scores of the best epoch
+    history: list[dict[str, float]] = field(default_factory=list)  # seconds and tokens of each epoch
+
+
+def save_checkpoint(
+    run: RunDirectory, progress: Progress, network: Network, best: dict[str, Tensor], optimizer: Optimizer
+) -> None:
+    tensors: dict[str, Tensor] = {"random": torch.get_rng_state()}
+    tensors |= {f"network.{name}": value for name, value in network.state_dict().items()}
+    tensors |= {f"best.{name}": value for name, value in best.items()}
+    tensors |= {f"optimizer.{name}": value for name, value in optimizer.tensors().items()}
+    write_atomically(run / "checkpoint.safetensors", save({k: v.contiguous() for k, v in tensors.items()}))
+    sealed = {"sha256": sha256_of(run / "checkpoint.safetensors"), "progress": asdict(progress)}
+    write_atomically(run / "checkpoint.json", pretty_json(sealed))
+
+
+def load_checkpoint(
+    run: RunDirectory, network: Network, optimizer: Optimizer
+) -> tuple[Progress, dict[str, Tensor]] | None:
+    """Bring network, optimiser and random state back; None when there is nothing whole to go on from."""
+    try:
+        sealed: dict[str, Any] = json.loads((run / "checkpoint.json").read_text(encoding="utf-8"))
+        if sha256_of(run / "checkpoint.safetensors") != sealed["sha256"]:
+            return None
+    except (FileNotFoundError, json.JSONDecodeError, KeyError):
+        return None
+    tensors = load((run / "checkpoint.safetensors").read_bytes())
+    parts: dict[str, dict[str, Tensor]] = {"network": {}, "best": {}, "optimizer": {}}
+    for name, value in tensors.items():
+        if name != "random":
+            part, _, rest = name.partition(".")
+            parts[part][rest] = value
+    progress = Progress(**sealed["progress"])
+    network.load_state_dict(parts["network"])
+    optimizer.restore(parts["optimizer"], progress.step)
+    torch.set_rng_state(tensors["random"])
+    return progress, parts["best"]

@@ -1,0 +1,32 @@
+"""Scoring a split: sums and counts over length-sorted batches."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rnnlab.data.batches import evaluation_batches
+from rnnlab.data.sequences import Sequences
+from rnnlab.models.network import Network
+from rnnlab.tasks.base import Task
+from rnnlab.tasks.tally import Tally
+
+
+def evaluate(network: Network, task: Task, data: Sequences, device: torch.device) -> tuple[Tally, np.ndarray]:
+    """The tally of a split, and the outputs (rows, C) in the order of its rows."""
+    tally: Tally | None = None
+    outputs: list[tuple[np.ndarray, Tensor]] = []
+    was_training = network.training
+    network.eval()
+    with torch.inference_mode():
+        for rows, batch in evaluation_batches(data):
+            batch = batch.to(device)
+            out = network(batch.inputs, batch.lengths)
+            counted = task.tally(out, batch)
+            tally = counted if tally is None else tally + counted
+            outputs.append((rows, out.cpu()))
+    network.train(was_training)
+    assert tally is not None  # a split has rows
+    logits = np.empty((len(data), outputs[0][1].shape[1]), np.float32)
+    for rows, out in outputs:
+        logits[rows] = out.numpy()
+    return tally, logits

@@ -1,0 +1,179 @@
+"""The one training loop."""
+
+import math
+import platform
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rnnlab.data.batches import collate, training_order
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.interface import Interface
+from rnnlab.experiment import RunSpec, Training
+from rnnlab.models.network import Network
+from rnnlab.runs import RunDirectory
+from rnnlab.seeding import stream_seed
+from rnnlab.training.assemble import assemble
+from rnnlab.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from rnnlab.training.divergence import EXPLODED, diagnose
+from rnnlab.training.evaluate import evaluate
+from rnnlab.training.optimizer import Optimizer
+from rnnlab.training.schedule import learning_rate
+
+Report = Callable[[dict[str, Any]], None]
+REPORT_SECONDS = 0.3  # between two signs of life to the display
+CHECKPOINT_SECONDS = 60  # between two checkpoints at the end of an epoch
+
+
+class Trained:
+    """What the loop leaves behind: the network with its best weights, or why there is none."""
+
+    def __init__(self, network: Network, progress: Progress, divergence: dict[str, Any] | None = None):
+        self.network, self.progress, self.divergence = network, progress, divergence
+
+
+def train(
+    spec: RunSpec, data: EncodedData, run: RunDirectory, report: Report, should_stop: Callable[[], bool]
+) -> Trained | None:
+    """Train to the limits of the spec; validation chooses the epoch. None when stopped on request (checkpointed)."""
+    task, training = spec.task, spec.training
+    assert training is not None
+    device = torch.device(training.device)
+    torch.manual_seed(stream_seed(spec.seed, "init"))
+    network = assemble(spec, Interface.of(data)).to(device)
+    optimizer = Optimizer(network, training)
+    torch.manual_seed(stream_seed(spec.seed, "dropout"))
+
+    progress, best = load_checkpoint(run, network, optimizer) or (Progress(), {})
+    run.keep_events(progress.step)
+    lengths = data.train.lengths
+    last_report = last_checkpoint = time.monotonic()
+
+    network.train()
+    while not _finished(progress, training):
+        batches = training_order(lengths, training.batch_size, spec.seed, progress.epoch)
+        started = time.perf_counter()
+        for rows in batches[progress.batch :]:
+            if should_stop():
+                _count_time(progress, started)
+                save_checkpoint(run, progress, network, best, optimizer)
+                return None
+
+            batch = collate(data.train, rows).to(device)
+            out = network(batch.inputs, batch.lengths)  # (B, C)
+            loss = task.loss(out, batch)
+            loss.backward()
+            value = loss.item()
+            lr = learning_rate(training, progress.step, progress.epoch, len(batches))
+            norm = optimizer.step(lr, training.clip) if abs(value) < EXPLODED else None
+            if norm is None or not math.isfinite(norm):
+                return Trained(network, progress, diagnose(network, batch, progress.step + 1, value, norm))
+
+            progress.step += 1
+            progress.batch += 1
+            progress.rows += len(rows)
+            progress.tokens += int(lengths[rows].sum())
+            progress.loss_sum += value * len(rows)
+            progress.correct += int((out.argmax(1) == batch.targets).sum())
+            if time.monotonic() - last_report > REPORT_SECONDS:
+                last_report = time.monotonic()
+                report(_sign_of_life(progress, len(batches), started))
+            if progress.step == training.steps or _out_of_time(progress, training, started):
+                break
+        _count_time(progress, started)
+
+        scores = evaluate(network, task, data.valid, device)[0].score()
+        improved = not progress.best or scores[task.metric] > progress.best[task.metric]
+        progress.epoch += 1
+        if improved:
+            progress.best, progress.best_epoch = scores, progress.epoch
+            best = {name: value.detach().clone() for name, value in network.state_dict().items()}
+        event = _close_epoch(progress, scores, improved)
+        run.append_event(event)
+        report(event)
+        if time.monotonic() - last_checkpoint > CHECKPOINT_SECONDS:
+            last_checkpoint = time.monotonic()
+            save_checkpoint(run, progress, network, best, optimizer)
+
+    network.load_state_dict(best)
+    return Trained(network, progress)
+
+
+def _finished(progress: Progress, training: Training) -> bool:
+    return (
+        progress.epoch == training.epochs
+        or progress.step == training.steps
+        or (training.minutes is not None and progress.seconds >= training.minutes * 60)
+        or (training.patience is not None and progress.epoch - progress.best_epoch >= training.patience)
+    )
+
+
+def _out_of_time(progress: Progress, training: Training, started: float) -> bool:
+    if training.minutes is None:
+        return False
+    return progress.seconds + time.perf_counter() - started >= training.minutes * 60
+
+
+def _count_time(progress: Progress, started: float) -> None:
+    spent = time.perf_counter() - started
+    progress.seconds += spent
+    progress.epoch_seconds += spent
+
+
+def _sign_of_life(progress: Progress, batches: int, started: float) -> dict[str, Any]:
+    return {
+        "event": "progress",
+        "epoch": progress.epoch + 1,
+        "share": progress.batch / batches,  # of this epoch
+        "train_loss": progress.loss_sum / progress.rows,
+        "epoch_seconds": progress.epoch_seconds + time.perf_counter() - started,
+    }
+
+
+def _close_epoch(progress: Progress, scores: dict[str, float], improved: bool) -> dict[str, Any]:
+    """The event of an epoch that just ended; the counters start again."""
+    event = {
+        "event": "epoch",
+        "epoch": progress.epoch,
+        "step": progress.step,
+        "train_loss": progress.loss_sum / progress.rows,
+        "train_accuracy": progress.correct / progress.rows,
+        **{f"valid_{name}": value for name, value in scores.items()},
+        "improved": improved,
+        "seconds": progress.epoch_seconds,
+        "tokens": progress.tokens,
+    }
+    progress.history.append({"seconds": progress.epoch_seconds, "tokens": progress.tokens, "batches": progress.batch})
+    progress.batch = progress.rows = progress.tokens = progress.correct = 0
+    progress.loss_sum = progress.epoch_seconds = 0.0
+    return event
+
+
+def environment(threads: int) -> dict[str, Any]:
+    """What bits depend on besides the spec."""
+    from importlib.metadata import version
+
+    return {
+        "rnnlab": version("rnnlab"),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "threads": threads,
+    }
+
+
+def peak_memory_mb() -> float:
+    """The most memory that this process ever held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
+
+
+def contiguous(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach().cpu().contiguous() for name, value in tensors.items()}

@@ -1,0 +1,137 @@
+"""One run from spec to run directory: found again, resumed, trained or fitted; test is scored once, at the end."""
+
+import statistics
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+import safetensors.torch
+import torch
+
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.interface import Interface
+from rnnlab.data.sequences import Sequences
+from rnnlab.experiment import RunSpec
+from rnnlab.files import write_atomically
+from rnnlab.models.baselines import Baseline
+from rnnlab.models.network import parameter_counts
+from rnnlab.runs import Diverged, Finished, Outcome, RunDirectory, Stopped
+from rnnlab.tasks.tally import Tally
+from rnnlab.training.evaluate import evaluate
+from rnnlab.training.loop import Report, contiguous, environment, peak_memory_mb, train
+
+
+def execute(spec: RunSpec, folder: Path, report: Report, should_stop: Callable[[], bool]) -> Outcome:
+    """Do a run, unless it was done before. The outcome depends on the spec alone."""
+    run = RunDirectory(folder / spec.digest)
+    known = run.outcome()
+    if known is not None:
+        return known
+    run.create(spec.to_dict())
+    with run.lock(), _own_randomness(spec.training.threads if spec.training else 1):
+        data = spec.task.load()
+        if isinstance(spec.model, Baseline):
+            return Finished(_fit(spec.model, data, run))
+        return _train(spec, data, run, report, should_stop)
+
+
+def _train(
+    spec: RunSpec, data: EncodedData, run: RunDirectory, report: Report, should_stop: Callable[[], bool]
+) -> Outcome:
+    trained = train(spec, data, run, report, should_stop)
+    if trained is None:
+        return Stopped()
+    assert spec.training is not None
+    result: dict[str, Any] = {
+        "status": "diverged" if trained.divergence else "finished",
+        "parameters": parameter_counts(trained.network),
+        "epochs": trained.progress.epoch,
+        "best_epoch": trained.progress.best_epoch,
+        **_speed(trained.progress.history),
+        "peak_memory_mb": peak_memory_mb(),
+        "environment": environment(spec.training.threads),
+    }
+    if trained.divergence:
+        return Diverged(run.seal(result | {"divergence": trained.divergence}))
+    device = torch.device(spec.training.device)
+    valid_tally, valid_logits = evaluate(trained.network, spec.task, data.valid, device)
+    test_tally, test_logits = evaluate(trained.network, spec.task, data.test, device)
+    write_atomically(run / "model.json", Interface.of(data).to_json())
+    weights = safetensors.torch.save(contiguous(trained.network.state_dict()))
+    write_atomically(run / "weights.safetensors", weights)
+    _write_predictions(run, data, valid_logits, test_logits)
+    return Finished(run.seal(result | {"valid": valid_tally.score(), "test": _scores(test_tally)}))
+
+
+def _fit(baseline: Baseline, data: EncodedData, run: RunDirectory) -> dict[str, Any]:
+    """A baseline: fitted on the training rows, scored like every model."""
+    train_rows = data.train
+    learnt = baseline.fit(train_rows.values, train_rows.offsets, train_rows.targets, len(data.labels))
+    valid_logits = baseline.logits(learnt, data.valid.values, data.valid.offsets)
+    test_logits = baseline.logits(learnt, data.test.values, data.test.offsets)
+    write_atomically(run / "model.json", Interface.of(data).to_json())
+    write_atomically(run / "weights.safetensors", safetensors.numpy.save(learnt))
+    _write_predictions(run, data, valid_logits, test_logits)
+    return run.seal(
+        {
+            "status": "finished",
+            "parameters": {"total": int(learnt["coef"].size + learnt["intercept"].size) if "coef" in learnt else 0},
+            "valid": _count(valid_logits, data.valid, len(data.labels)).score(),
+            "test": _scores(_count(test_logits, data.test, len(data.labels))),
+            "environment": environment(1),
+        }
+    )
+
+
+def _count(logits: np.ndarray, data: Sequences, classes: int) -> Tally:
+    confusion = np.bincount(data.targets * classes + logits.argmax(1), minlength=classes**2).reshape(classes, classes)
+    shifted = logits - logits.max(1, keepdims=True)
+    picked = shifted[np.arange(len(data)), data.targets]
+    loss = np.log(np.exp(shifted).sum(1)) - picked
+    return Tally(float(loss.sum()), confusion)
+
+
+def _scores(tally: Tally) -> dict[str, Any]:
+    return tally.score() | {"confusion": tally.confusion.tolist()}
+
+
+def _write_predictions(run: RunDirectory, data: EncodedData, valid: np.ndarray, test: np.ndarray) -> None:
+    """All that a comparison needs, so that it never opens the data again."""
+    arrays = {
+        "valid.logits": valid,
+        "valid.targets": np.asarray(data.valid.targets),
+        "test.logits": test,
+        "test.targets": np.asarray(data.test.targets),
+        "test.groups": np.asarray(data.test.groups),
+        "test.lengths": data.test.lengths,
+    }
+    if data.test.tags is not None:
+        arrays["test.tags"] = np.asarray(data.test.tags)
+    arrays = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
+    write_atomically(run / "predictions.safetensors", safetensors.numpy.save(arrays))
+
+
+def _speed(history: list[dict[str, float]]) -> dict[str, float | None]:
+    """Median over the epochs; the first, which warms up, doesn't count when there are others."""
+    counted = history[1:] or history
+    if not counted:
+        return {"epoch_seconds": None, "tokens_per_second": None}
+    return {
+        "epoch_seconds": statistics.median(epoch["seconds"] for epoch in counted),
+        "tokens_per_second": statistics.median(epoch["tokens"] / epoch["seconds"] for epoch in counted),
+    }
+
+
+@contextmanager
+def _own_randomness(threads: int) -> Iterator[None]:
+    """A run has its own random state and thread count, and leaves the caller's as they were."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,31 @@
+"""Shared by all tests: a cache of their own, and small data."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory):
+    """The tests neither read nor fill the user's cache."""
+    before = os.environ.get("RNNLAB_CACHE")
+    os.environ["RNNLAB_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["RNNLAB_CACHE"]
+    else:
+        os.environ["RNNLAB_CACHE"] = before
+
+
+@pytest.fixture
+def reviews_csv(tmp_path: Path) -> Path:
+    """60 rows that any model can learn: the word decides."""
+    words = {"good": ["great", "fine", "lovely"], "bad": ["awful", "dull", "poor"]}
+    lines = ["text,label"]
+    for number in range(60):
+        label = "good" if number % 2 else "bad"
+        lines.append(f"the {words[label][number % 3]} film number {number},{label}")
+    path = tmp_path / "reviews.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path

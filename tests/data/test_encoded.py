@@ -1,0 +1,365 @@
+import dataclasses
+import os
+import threading
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rnnlab.data import sequences
+from rnnlab.data.encoded import EncodedData, cached, encode, find, fingerprint, load, save
+from rnnlab.data.examples import Examples
+from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
+from rnnlab.data.text import Tokenizer
+from rnnlab.errors import ConfigError, DataError
+
+
+def reviews(rows: int = 60) -> Examples:
+    texts = [f"{'Good' if i % 2 else 'bad'} film number {i}, isn't it?" for i in range(rows)]
+    return Examples("reviews.csv", ["pos" if i % 2 else "neg" for i in range(rows)], texts=texts)
+
+
+def waves(rows: int = 40, channels: int = 3) -> Examples:
+    rng = np.random.default_rng(0)
+    series = [rng.normal(5, 2, size=(int(n), channels)).astype(np.float32) for n in rng.integers(2, 9, rows)]
+    for array in series:
+        array[:, 0] = 0.1  # never changes
+    return Examples("waves.ts", ["up", "down"] * (rows // 2), series=series)
+
+
+def parts_of(data: EncodedData) -> dict[str, Sequences]:
+    return {"train": data.train, "valid": data.valid, "test": data.test}
+
+
+def assert_equal(a: EncodedData, b: EncodedData) -> None:
+    for name, first in parts_of(a).items():
+        for field in dataclasses.fields(Sequences):
+            one, other = getattr(first, field.name), getattr(getattr(b, name), field.name)
+            assert (one is None) == (other is None)
+            if one is not None:
+                np.testing.assert_array_equal(one, other, strict=True)
+    for field in dataclasses.fields(EncodedData):
+        if field.name not in parts_of(a):
+            assert getattr(a, field.name) == getattr(b, field.name)
+
+
+def tokens_of(data: EncodedData, part: Sequences, row: int) -> list[str]:
+    assert data.vocabulary is not None
+    return [data.vocabulary.words[i] for i in part.values[part.offsets[row] : part.offsets[row + 1]]]
+
+
+# --- flat rows ----------------------------------------------------------------------------------------------------
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=8), st.data(), st.none() | st.integers(1, 4))
+def test_gathered_rows_are_the_rows(lengths, data, most):
+    rows = np.array(data.draw(st.lists(st.integers(0, len(lengths) - 1), max_size=8)), np.int64)
+    offsets = offsets_of(np.array(lengths))
+    values = np.arange(2 * offsets[-1]).reshape(-1, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sequences, "BLOCK", 4)  # several blocks, and rows longer than one
+        found, own = gather_rows(values, offsets, rows, most)
+    expected = [values[offsets[row] : offsets[row + 1]][:most] for row in rows]
+    assert found.tolist() == [step.tolist() for row in expected for step in row]
+    assert np.diff(own).tolist() == [len(row) for row in expected]
+
+
+# --- texts --------------------------------------------------------------------------------------------------------
+
+
+def test_rows_arrive_whole_with_their_labels():
+    examples = reviews()
+    data = encode({"train": examples})
+    assert data.labels == ("neg", "pos")
+    assert [len(part) for part in parts_of(data).values()] == [42, 6, 12]
+    assert data.train.values.dtype == np.int32
+    assert data.train.targets.dtype == data.train.offsets.dtype == data.train.groups.dtype == np.int64
+    known = {
+        tuple(Tokenizer("words").tokenize(t)): label
+        for t, label in zip(examples.texts or [], examples.labels, strict=True)
+    }
+    for row in range(len(data.train)):
+        assert known[tuple(tokens_of(data, data.train, row))] == data.labels[data.train.targets[row]]
+
+
+def test_the_vocabulary_comes_from_the_training_rows_alone():
+    train = reviews()
+    test = Examples("test.csv", ["pos"], texts=["good onlyhere film"])
+    data = encode({"train": train, "test": test})
+    assert data.vocabulary is not None
+    assert "onlyhere" not in data.vocabulary.words
+    assert tokens_of(data, data.test, 0) == ["good", "<unk>", "film"]
+    assert data.profile["unknown"]["test"] == pytest.approx(1 / 3)
+    seen = {token for row in range(len(data.train)) for token in tokens_of(data, data.train, row)}
+    assert set(data.vocabulary.words[2:]) == seen  # the words of validation rows aren't counted either
+    assert data.profile["unknown"]["valid"] > 0
+
+
+def test_vocabulary_limits_are_counted_in_training_rows():
+    data = encode({"train": reviews()}, min_count=5)
+    assert data.vocabulary is not None
+    assert {"film", "is", "n't", "good"} <= set(data.vocabulary.words)
+    assert not any(word.isdecimal() for word in data.vocabulary.words)
+    assert data.profile["unknown"]["train"] > 0
+    small = encode({"train": reviews()}, max_size=5)
+    assert small.vocabulary is not None
+    assert len(small.vocabulary) == 5
+    assert small.train.values.max() == 4
+
+
+def test_long_rows_are_cut_and_the_profile_says_so():
+    whole, cut = encode({"train": reviews()}), encode({"train": reviews()}, max_length=3)
+    assert cut.train.lengths.max() == 3
+    assert cut.max_length == cut.profile["max_length"] == 3
+    assert cut.profile["cut_rows"] == 60
+    assert cut.profile["lengths"] == whole.profile["lengths"]
+    assert tokens_of(cut, cut.test, 0) == tokens_of(whole, whole.test, 0)[:3]
+    assert cut.vocabulary is not None
+    assert "it" not in cut.vocabulary.words  # it stands behind the cut
+
+
+def test_given_splits_are_respected_and_overlap_is_reported():
+    train, valid = reviews(), Examples("valid.csv", ["neg", "pos"], texts=["fresh", "GOOD film number 1, isn't it?"])
+    data = encode({"train": train, "valid": valid}, test_fraction=0.5)
+    assert [len(part) for part in parts_of(data).values()] == [30, 2, 30]
+    everything = encode({"train": train, "valid": valid, "test": valid})
+    assert len(everything.train) == 60
+    assert everything.profile["overlap"] == {"valid": 1, "test": 1}
+    assert data.valid.groups[1] in {*data.train.groups.tolist(), *data.test.groups.tolist()}
+
+
+def test_groups_never_straddle_and_are_numbers():
+    examples = dataclasses.replace(reviews(), groups=[f"g{i // 4}" for i in range(60)])
+    data = encode({"train": examples})
+    homes = [set(part.groups.tolist()) for part in parts_of(data).values()]
+    assert sum(map(len, homes)) == len(set().union(*homes)) == 15
+    assert Counter(data.train.groups.tolist()).most_common(1)[0][1] == 4
+
+
+def test_the_split_depends_on_its_seed_and_not_on_the_tokenizer():
+    plain = encode({"train": reviews()})
+    other = encode({"train": reviews()}, tokenizer=Tokenizer("chars", lowercase=False), max_length=5)
+    assert plain.test.groups.tolist() == other.test.groups.tolist()
+    assert encode({"train": reviews()}, split_seed=1).test.groups.tolist() != plain.test.groups.tolist()
+
+
+def test_tags_are_numbered_where_they_are_given():
+    test = Examples("test.csv", ["pos", "neg"], texts=["x", "y"], tags=["short", "negation"])
+    data = encode({"train": reviews(), "test": test})
+    assert data.tag_names == ("negation", "short")
+    assert data.test.tags is not None
+    assert data.test.tags.tolist() == [1, 0]
+    assert data.train.tags is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "order"),
+    [
+        (["10", "9", "-1", "2.5"], ("-1", "2.5", "9", "10")),
+        (["class 10", "class 9", "b2"], ("b2", "class 9", "class 10")),
+        (["b", "a", "10"], ("10", "a", "b")),
+        (["1", "01", "２"], ("01", "1", "２")),
+    ],
+)
+def test_labels_are_in_their_natural_order(labels, order):
+    examples = Examples("l", labels * 3, texts=[str(i) for i in range(3 * len(labels))])
+    assert encode({"train": examples}).labels == order
+
+
+# --- series -------------------------------------------------------------------------------------------------------
+
+
+def test_series_are_standardised_by_the_training_rows():
+    examples = waves()
+    data = encode({"train": examples})
+    assert data.features == 3
+    assert data.vocabulary is None
+    assert data.train.values.dtype == np.float32
+    np.testing.assert_allclose(data.train.values.mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(data.train.values.std(axis=0), [0, 1, 1], atol=1e-5)
+    assert data.scaler is not None
+    assert data.scaler.std[0] == 1
+    assert abs(data.test.values[:, 1].mean()) > 1e-4  # not by its own statistics
+    assert examples.series is not None
+    originals = {data.scaler.apply(array).tobytes() for array in examples.series}
+    rows = [data.test.values[a:b].tobytes() for a, b in zip(data.test.offsets, data.test.offsets[1:], strict=False)]
+    assert set(rows) <= originals
+
+
+def test_series_that_cannot_be_used():
+    good = waves()
+    assert good.series is not None
+    for bad, message in [
+        (np.zeros((3, 2), np.float32), r"waves\.ts, line 9: 2 channels, where the rows before have 3"),
+        (np.full((3, 3), np.nan, np.float32), r"waves\.ts, line 9: a value is missing or infinite"),
+        (np.zeros((0, 3), np.float32), r"waves\.ts, line 9: a series is steps by channels"),
+    ]:
+        series = [*good.series[:7], bad, *good.series[8:]]
+        with pytest.raises(DataError, match=message):
+            encode({"train": dataclasses.replace(good, series=series, lines=np.arange(2, 42))})
+    with pytest.raises(ConfigError, match="min_count: has no meaning for series"):
+        encode({"train": good}, min_count=2)
+
+
+# --- errors -------------------------------------------------------------------------------------------------------
+
+
+def test_a_label_that_train_lacks_is_named_with_its_line():
+    test = Examples("test.csv", ["pos", "postive"], texts=["x", "y"], lines=np.array([2, 3]))
+    with pytest.raises(DataError, match=r"test\.csv, line 3: the label 'postive' of test isn't in train.*'neg', 'pos'"):
+        encode({"train": reviews(), "test": test})
+
+
+def test_parts_that_cannot_be_used():
+    with pytest.raises(DataError, match=r"'train' is needed.*got test"):
+        encode({"test": reviews()})
+    with pytest.raises(DataError, match=r"none\.csv: no usable rows for valid"):
+        encode({"train": reviews(), "valid": Examples("none.csv", [], texts=[])})
+    with pytest.raises(DataError, match="both be texts or both be series"):
+        encode({"train": reviews(), "test": waves()})
+    with pytest.raises(DataError, match="every row has the label 'x'"):
+        encode({"train": Examples("one.csv", ["x"] * 9, texts=list("abcdefghi"))})
+    with pytest.raises(ConfigError, match=r"max_length: must be at least 1 \(got 0\)"):
+        encode({"train": reviews()}, max_length=0)
+
+
+# --- keeping ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("RNNLAB_CACHE", str(tmp_path))
+    return tmp_path / "encoded"
+
+
+def folders(cache: Path) -> list[str]:
+    return sorted(name for name in os.listdir(cache) if not name.endswith(".key"))
+
+
+@pytest.mark.parametrize("examples", [reviews(), waves(), dataclasses.replace(reviews(), tags=["t", "u"] * 30)])
+def test_saved_and_loaded_is_equal(examples, tmp_path):
+    data = encode({"train": examples}, max_length=6)
+    save(data, tmp_path / "kept")
+    found = load(tmp_path / "kept")
+    assert found is not None
+    assert_equal(found, data)
+    assert os.listdir(tmp_path) == ["kept"]
+
+
+def test_odd_characters_survive(tmp_path):
+    texts = ["\ud800 half a pair", "\x00 nul", "tab\there", "line\u2028end", "👍", "好"] * 3
+    data = encode({"train": Examples("odd", ["a", "b"] * 9, texts=[f"{t} {i}" for i, t in enumerate(texts)])})
+    save(data, tmp_path / "kept")
+    found = load(tmp_path / "kept")
+    assert found is not None
+    assert_equal(found, data)
+
+
+def test_what_is_kept_is_not_made_again(cache):
+    made = []
+
+    def make() -> EncodedData:
+        made.append(1)
+        return encode({"train": reviews()})
+
+    first, second = cached("abc", make), cached("abc", make)
+    assert_equal(first, second)
+    assert len(made) == 1
+    cached("abd", make)
+    assert len(made) == 2
+    assert folders(cache) == ["abc", "abd"]
+
+
+def test_any_damage_means_made_again(cache):
+    data = cached("key", lambda: encode({"train": reviews()}))
+    names = sorted(os.listdir(cache / "key"))
+    assert {"data.json", "manifest.json", "train.values.npy"} <= set(names)
+    for name in names:
+        path = cache / "key" / name
+        content = bytearray(path.read_bytes())
+        for damage in ("flip", "cut", "remove"):
+            if damage == "flip":
+                position = content.index(b'"format"') + 2 if name == "manifest.json" else len(content) // 2
+                path.write_bytes(content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :])
+            elif damage == "cut":
+                path.write_bytes(content[:-3])
+            else:
+                path.unlink()
+            assert load(cache / "key") is None, (name, damage)
+            assert_equal(cached("key", lambda: encode({"train": reviews()})), data)
+            assert load(cache / "key") is not None
+    assert folders(cache) == ["key"]
+
+
+def test_data_are_found_by_their_fingerprint(cache):
+    data = cached("key", lambda: encode({"train": reviews()}))
+    mark = fingerprint(data)
+    found = find(mark)
+    assert found is not None
+    assert_equal(found, data)
+    assert fingerprint(encode({"train": dataclasses.replace(reviews(), source="elsewhere.csv")})) == mark
+    assert fingerprint(encode({"train": reviews()}, split_seed=1)) != mark
+    assert find("0" * 32) is None
+    save(encode({"train": reviews()}, split_seed=1), cache / "key")
+    assert find(mark) is None  # other data stand there now
+    (cache / f"{mark}.key").write_bytes(b"\xff\xfe")
+    assert find(mark) is None
+
+
+def test_several_writers_at_once(cache):
+    found: list[EncodedData] = []
+    start = threading.Barrier(6)
+
+    def work() -> None:
+        start.wait()
+        for _ in range(10):
+            found.append(cached("key", lambda: encode({"train": reviews()})))
+            save(found[-1], cache / "key")
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 60
+    expected = encode({"train": reviews()})
+    for data in found:
+        assert_equal(data, expected)
+    assert load(cache / "key") is not None
+    assert folders(cache) == ["key"]
+
+
+def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("RNNLAB_CACHE", str(tmp_path / "file"))
+    with pytest.warns(RuntimeWarning, match="can't be kept"):
+        assert len(cached("key", lambda: encode({"train": reviews()})).train) == 42
+    with pytest.raises(ValueError, match="plain file name"):
+        cached("../key", lambda: encode({"train": reviews()}))
+
+
+# --- real data ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.data
+@pytest.mark.skipif("RNNLAB_DATA" not in os.environ, reason="RNNLAB_DATA is not set")
+def test_chinese_titles_end_to_end(cache):
+    folder = Path(os.environ["RNNLAB_DATA"]) / "thucnews"
+    parts = {}
+    for name, file in (("train", "train.txt"), ("valid", "dev.txt"), ("test", "test.txt")):
+        lines = (folder / file).read_text(encoding="utf-8").splitlines()
+        texts, labels = zip(*(line.split("\t") for line in lines if line), strict=True)
+        parts[name] = Examples(file, list(labels), texts=list(texts))
+    data = cached("thucnews", lambda: encode(parts))
+    assert data.labels == tuple("0123456789")
+    assert [len(part) for part in parts_of(data).values()] == [90_526, 10_000, 10_000]
+    assert data.tokenizer == Tokenizer("chars")
+    assert data.profile["unknown"]["test"] < 0.001
+    assert "".join(tokens_of(data, data.train, 0)) == parts["train"].texts[0].lower()
+    found = load(cache / "thucnews")
+    assert found is not None
+    assert_equal(found, data)

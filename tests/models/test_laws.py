@@ -1,0 +1,280 @@
+"""Every registered architecture obeys every law, and the laws catch the mistakes that they are there for."""
+
+from itertools import product
+from typing import Any, get_args
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from rnnlab.config import parse
+from rnnlab.models.base import ARCHITECTURES, Architecture, Encoded, Encoder
+from rnnlab.models.pooling import Pooling
+from rnnlab.testing import ARCHITECTURE_LAWS, check_architecture
+
+SMALL = {"hidden": 16, "width": 16, "feedforward": 24, "filters": 8}
+OTHER_CHOICES = [
+    ("rnn", {"activation": "relu", "bidirectional": True}),
+    ("lstm", {"layers": 3, "dropout": 0.3}),
+    ("textcnn", {"activation": "tanh", "widths": [1]}),
+    ("textcnn", {"activation": "gelu", "widths": [3, 9]}),
+    ("transformer", {"positions": "learned", "max_length": 8, "heads": 1, "layers": 1}),
+    ("transformer", {"width": 15, "heads": 3}),
+    ("linear", {"activation": "tanh"}),
+    ("linear", {"activation": "relu", "pooling": "max"}),
+]
+
+
+def variants() -> list[Architecture]:
+    """Every architecture of the catalogue as it comes, small with every pooling, and two layers deep both ways."""
+    found: list[Architecture] = []
+    for cls in ARCHITECTURES:
+        fields = cls.model_fields
+        small = {name: size for name, size in SMALL.items() if name in fields}
+        depths: list[dict[str, Any]] = [{}]
+        if "bidirectional" in fields:
+            depths.append({"bidirectional": True, "layers": 2})
+        poolings = get_args(Pooling) if "pooling" in fields else ()
+        found.append(cls())
+        found += [parse(cls, {**small, **depth, "pooling": pooling}) for depth, pooling in product(depths, poolings)]
+    return found + [ARCHITECTURES.parse({"kind": kind, **choices}) for kind, choices in OTHER_CHOICES]
+
+
+def described(architecture: Architecture) -> str:
+    changed = {k: v for k, v in architecture.to_dict().items() if k in architecture.model_fields_set and k not in SMALL}
+    return "-".join([architecture.kind, *(f"{key}={value}" for key, value in changed.items())])
+
+
+@pytest.mark.parametrize("law", ARCHITECTURE_LAWS)
+@pytest.mark.parametrize("architecture", variants(), ids=described)
+def test_architecture_obeys(architecture: Architecture, law: str) -> None:
+    ARCHITECTURE_LAWS[law](architecture)
+
+
+def test_the_first_architectures_are_registered() -> None:
+    assert set(ARCHITECTURES.names()) >= {"rnn", "lstm", "gru", "textcnn", "cnn2", "transformer", "linear"}
+
+
+def test_the_suite_leaves_the_random_numbers_alone() -> None:
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    check_architecture(ARCHITECTURES["linear"](), input_width=9)
+    assert torch.equal(state, torch.get_rng_state())
+
+
+# The mistakes of tutorials, each with the laws that it must break.
+
+
+class Tutorial(Encoder):
+    """A bidirectional tanh RNN with the parts that the mistakes change."""
+
+    def __init__(self, input_width: int, bidirectional: bool = False):
+        super().__init__()
+        self.rnn = nn.RNN(input_width, 8, batch_first=True, bidirectional=bidirectional)
+        self.width = self.state_width = 16 if bidirectional else 8
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        states = self.mask(self.rnn(x)[0], lengths)
+        return Encoded(states, self.summarise(states, lengths))
+
+    def mask(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return states * (torch.arange(states.shape[1]) < lengths[:, None])[:, :, None]
+
+    def summarise(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return states.sum(1) / lengths[:, None]
+
+
+class ReadsTheLastColumn(Tutorial):
+    def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        states = self.rnn(x)[0]
+        return Encoded(self.mask(states, lengths), states[:, -1])
+
+
+class MaxOverPadding(Tutorial):
+    def summarise(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return states.amax(1)
+
+
+class MeanOverPadding(Tutorial):
+    def summarise(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return states.mean(1)
+
+
+class NoMask(Tutorial):
+    def mask(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return states
+
+
+class ReadsThePadding(Tutorial):
+    def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        encoded = super().forward(x, lengths)
+        return Encoded(encoded.states, encoded.summary + 0.1 * x.sum((1, 2))[:, None])
+
+
+class NormalisesOverTheBatch(Tutorial):
+    def summarise(self, states: Tensor, lengths: Tensor) -> Tensor:
+        summary = super().summarise(states, lengths)
+        return summary - summary.mean(0)
+
+
+class NumbersTheBatch(Tutorial):
+    def summarise(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return super().summarise(states, lengths) + torch.arange(len(states))[:, None]
+
+
+class UnusedParameter(Tutorial):
+    def __init__(self, input_width: int):
+        super().__init__(input_width)
+        self.spare = nn.Linear(3, 3)
+
+
+class Detached(Tutorial):
+    def summarise(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return super().summarise(states.detach(), lengths) + 0 * states.sum()
+
+
+class ForgetsWeights(Tutorial):
+    def __init__(self, input_width: int):
+        super().__init__(input_width)
+        self.hidden_scale = torch.rand(8)
+
+    def summarise(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return super().summarise(states, lengths) * self.hidden_scale
+
+
+class OwnGenerator(Tutorial):
+    generator = torch.Generator().manual_seed(0)
+
+    def __init__(self, input_width: int):
+        super().__init__(input_width)
+        with torch.no_grad():
+            self.rnn.get_parameter("weight_hh_l0").uniform_(-0.3, 0.3, generator=self.generator)
+
+
+class DropoutAlwaysOn(Tutorial):
+    def summarise(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return nn.functional.dropout(super().summarise(states, lengths), 0.5, training=True)
+
+
+class NeedsTwoSteps(Tutorial):
+    def summarise(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return super().summarise(states, lengths) + 0 * states[:, 1]
+
+
+class SpreadOverTime(Tutorial):
+    """The standard deviation over one step is 0 / 0."""
+
+    def summarise(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return super().summarise(states, lengths) / (lengths - 1)[:, None]
+
+
+class WrongWidth(Tutorial):
+    def __init__(self, input_width: int):
+        super().__init__(input_width)
+        self.width = 9
+
+
+class WritesToItsInput(Tutorial):
+    def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        return super().forward(x.mul_(2), lengths)
+
+
+class Adds(Tutorial):
+    """Every unit sees one number, the sum of everything: too little to tell eight examples apart."""
+
+    def summarise(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return 1e-3 * super().summarise(states, lengths).sum(1, keepdim=True).expand(-1, 8)
+
+
+def settings(encoder: type[Encoder], *arguments: Any, causal: bool = True) -> Architecture:
+    class Broken(Architecture):
+        @property
+        def causal(self) -> bool:
+            return causal
+
+        def build(self, input_width: int) -> Encoder:
+            return encoder(input_width, *arguments)
+
+    Broken.kind = encoder.__name__
+    return Broken()
+
+
+def broken_laws(architecture: Architecture) -> set[str]:
+    found = set()
+    for law in ARCHITECTURE_LAWS.values():
+        try:
+            law(architecture)
+        except AssertionError as error:
+            found.add(str(error).split("'")[3])  # the name in the message, not ours
+    return found
+
+
+def test_a_sound_architecture_breaks_no_law() -> None:
+    assert broken_laws(settings(Tutorial)) == set()
+
+
+PADDING = {"alone_as_in_a_batch", "more_padding_changes_nothing"}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "laws"),
+    [
+        (settings(ReadsTheLastColumn), PADDING | {"garbage_in_padding_changes_nothing"}),
+        (settings(Tutorial, True, causal=False), PADDING | {"garbage_in_padding_changes_nothing"}),
+        (settings(MaxOverPadding), PADDING),
+        (settings(MeanOverPadding), PADDING),
+        (settings(NoMask), PADDING | {"padding_is_zero", "garbage_in_padding_changes_nothing"}),
+        (settings(ReadsThePadding), {"garbage_in_padding_changes_nothing"}),
+        (settings(NormalisesOverTheBatch), {"alone_as_in_a_batch"}),
+        (settings(NumbersTheBatch), {"alone_as_in_a_batch", "order_of_the_batch_is_free"}),
+        (settings(Tutorial, causal=False), {"causal_as_declared"}),
+        (settings(UnusedParameter), {"every_parameter_learns"}),
+        (settings(Detached), {"every_parameter_learns"}),
+        (settings(ForgetsWeights), {"saved_and_loaded_is_the_same"}),
+        (settings(OwnGenerator), {"same_seed_same_bits"}),
+        (settings(DropoutAlwaysOn), {"evaluation_is_not_random"}),
+        (settings(NeedsTwoSteps), {"one_step_is_enough"}),
+        (settings(SpreadOverTime), {"one_step_is_enough"}),
+        (settings(WrongWidth), {"shapes_are_as_declared"}),
+        (settings(WritesToItsInput), {"shapes_are_as_declared"}),
+        (settings(Adds), {"eight_examples_are_learnt"}),
+    ],
+    ids=lambda value: value.kind if isinstance(value, Architecture) else "",
+)
+def test_a_mistake_breaks_its_laws(architecture: Architecture, laws: set[str]) -> None:
+    assert laws <= broken_laws(architecture)
+
+
+def test_bidirectional_declared_causal_breaks_only_what_it_should() -> None:
+    class Looks(Tutorial):
+        """Every state also sees the mean of the sequence; all else is sound."""
+
+        def mask(self, states: Tensor, lengths: Tensor) -> Tensor:
+            states = super().mask(states, lengths)
+            return super().mask(states + (states.sum(1) / lengths[:, None])[:, None], lengths)
+
+    assert broken_laws(settings(Looks, causal=True)) == {"causal_as_declared"}
+    assert broken_laws(settings(Looks, causal=False)) == set()
+
+
+def test_settings_that_json_changes_are_caught() -> None:
+    class Lossy(Architecture):
+        scale: float = 1.0
+
+        def to_dict(self) -> dict[str, Any]:
+            return {"scale": round(self.scale, 1)}
+
+        def build(self, input_width: int) -> Encoder:
+            return Tutorial(input_width)
+
+    with pytest.raises(AssertionError, match="'Lossy' breaks the law 'settings_survive_json'"):
+        check_architecture(Lossy(scale=0.123))
+
+
+def test_a_crash_inside_a_law_names_the_law() -> None:
+    class Crashes(Tutorial):
+        def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+            raise RuntimeError("no such kernel")
+
+    with pytest.raises(AssertionError, match="breaks the law 'shapes_are_as_declared': RuntimeError: no such kernel"):
+        check_architecture(settings(Crashes))

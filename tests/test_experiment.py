@@ -1,0 +1,102 @@
+import pytest
+
+from rnnlab.errors import ConfigError
+from rnnlab.experiment import RunSpec, Schedule, Training, parse_experiment, parse_model
+from rnnlab.tasks.classify import Classify
+
+GOOD = {
+    "seeds": 2,
+    "task": {"rows": 100},
+    "training": {"epochs": 2},
+    "arms": {
+        "a": {"model": {"kind": "lstm", "hidden": 8}},
+        "b": {"model": {"kind": "textcnn"}, "training": {"lr": 0.1}},
+    },
+}
+
+
+def test_arms_times_seeds():
+    experiment = parse_experiment(GOOD)
+    specs = experiment.specs()
+    assert [(label, spec.seed) for label, spec in specs] == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
+    assert specs[0][1].training.lr == 0.001  # type: ignore[union-attr]
+    assert specs[1][1].training.lr == 0.1  # type: ignore[union-attr]
+    assert len({spec.digest for _, spec in specs}) == 4
+
+
+def test_all_problems_of_a_file_are_listed():
+    tree = {
+        "sedes": 3,
+        "seeds": 0,
+        "task": {"tokeniser": "words"},
+        "training": {"lr": -1, "momentum": 0.9},
+        "arms": {"a": {"model": {"kind": "lstmm"}}, "b": {"model": {"kind": "gru", "hiden": 3}, "extra": {}}},
+    }
+    with pytest.raises(ConfigError) as error:
+        parse_experiment(tree, "e.toml")
+    text = str(error.value)
+    for expected in (
+        "sedes: unknown key",
+        "seeds: ",
+        "task.tokeniser: unknown key of 'classify'; did you mean 'tokenizer'?",
+        "training.lr: ",
+        "arms.a.model.kind: unknown model 'lstmm'; did you mean 'lstm'?",
+        "arms.b.model.hiden: unknown key of 'gru'; did you mean 'hidden'?",
+        "arms.b.extra: unknown key",
+    ):
+        assert expected in text, expected
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        ({"optimizer": "adam", "weight_decay": 0.1}, "would ignore 'weight_decay'"),
+        ({"momentum": 0.9}, "would ignore 'momentum'"),
+        ({"epochs": "none"}, "must end the training"),
+        ({"epochs": "none", "minutes": 1, "schedule": "cosine"}, "needs epochs or steps"),
+        ({"schedule": {"shape": "constant", "gamma": 0.5}}, "would ignore 'gamma'"),
+        ({"schedule": {"shape": "cosine", "every": 2}}, "would ignore 'every'"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(values, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        Training.model_validate(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        ({"data": "reviews", "text": "t"}, "'text' is a setting of a file"),
+        ({"data": "x.csv", "rows": 100}, "'rows' is a setting of the embedded reviews"),
+        ({"data": "imdb", "group": "id"}, "'group' is a setting of a file"),
+    ],
+)
+def test_data_settings_that_would_be_ignored_are_refused(values, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        Classify.model_validate(values)
+
+
+def test_defaults_are_filled_in():
+    assert Schedule.model_validate("step").to_dict() == {
+        "shape": "step",
+        "every": 5,
+        "at": None,
+        "gamma": 0.5,
+        "warmup": None,
+    }
+    task = Classify().to_dict()
+    assert (task["language"], task["rows"], task["data_seed"]) == ("en", 8000, 0)
+
+
+def test_a_spec_survives_its_dictionary():
+    for _, spec in parse_experiment(GOOD).specs():
+        assert RunSpec.from_dict(spec.to_dict()) == spec
+        assert RunSpec.from_dict(spec.to_dict()).digest == spec.digest
+
+
+def test_identity_is_the_data_not_its_place():
+    model, training = parse_model({"kind": "rnn"}), Training()
+    here = RunSpec(Classify(data="a.csv", fingerprint="f" * 32), model, training, 0)
+    there = RunSpec(Classify(data="b/a.csv", text="t", fingerprint="f" * 32), model, training, 0)
+    other = RunSpec(Classify(data="a.csv", fingerprint="0" * 32), model, training, 0)
+    assert here.digest == there.digest != other.digest
