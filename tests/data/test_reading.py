@@ -222,6 +222,8 @@ def test_series_files(write):
     assert examples.lines.tolist() == [4, 6]
     assert "has no columns" in reading_error(path, text="x")
     assert "has no columns" in reading_error(path, columns=("x", "y"))
+    assert "without labels" in reading_error(write("@classLabel false\n@data\n1,2\n", "b.ts"))
+    assert "without labels" in reading_error(write('{"x": [1, 2]}', "b.jsonl"))
 
 
 def test_json_series_and_json_texts(write):

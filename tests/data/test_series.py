@@ -87,7 +87,8 @@ def test_declared_dimensions_rule(write):
     ("content", "message"),
     [
         (HEADER.replace("@timeStamps false", "@timeStamps true"), "a.ts:3: time stamps aren't supported"),
-        (HEADER.replace("@classLabel true up down", "@classLabel false"), "have no labels"),
+        (HEADER.replace("@classLabel true up down\n", ""), "a.ts:5: the header lacks '@classLabel true'"),
+        (HEADER.replace("true up down", "true"), "a.ts:6: the header lacks '@classLabel true' and the classes"),
         (HEADER.replace("@data", "@targetLabel true\n@data"), "a.ts:6: a numeric target means regression"),
         (HEADER.replace("@data", "@dimensions many\n@data"), "a.ts:6: @dimensions needs one number"),
         (HEADER.replace("@data\n", ""), "no '@data' line"),
@@ -97,6 +98,13 @@ def test_declared_dimensions_rule(write):
 )
 def test_ts_headers_that_cannot_be_used(write, content, message):
     assert message in reading_error(write(content))
+
+
+def test_unlabelled_files(write):
+    found = series.read(write(HEADER.replace("@classLabel true up down", "@classLabel false") + "1,2:3,4\n5:6\n"))
+    assert [array.shape for array in found.arrays] == [(2, 2), (1, 2)]
+    assert (found.table.columns, found.table.bad, len(found.table)) == ((), [], 2)
+    assert len(series.read(write('{"x": [1, 2]}\n{"x": [3]}', "a.jsonl")).arrays) == 2
 
 
 def test_a_ts_file_has_no_columns_and_other_files_no_series(write):

@@ -4,23 +4,27 @@ A score depends on two draws: which seeds were run, and which test groups were m
 again and looks at how the mean moves. ``resample`` does just that. Its spread, though, is known without drawing (it is
 a sum of variances), and with two to five seeds it is wrong in two ways: too small by (S - 1) / S, and without the long
 tails of a variance estimated from so few. So intervals and p values come from ``Spread``: the same two sources, each
-with its unbiased variance and Student's tails. Why, and how well that holds its level: docs/decisions/0002-statistics.md.
+with its unbiased variance and Student's tails. Reasons, and how well it holds: docs/decisions/0002-statistics.md.
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from rnnlab.seeding import generator
 
 DRAWS = 1_000
+MOST_DRAWN = 5_000
 POOL_SEEDS = 3  # with fewer seeds, or fewer arms, one unsteady arm can't be recognised: then nothing is pooled
 POOL_ARMS = 4
-SUSPICIOUS = 0.4  # a difference whose seed variance is this unusual, or more so, speaks for itself alone
+ORDINARY = 0.6  # a seed variance with this chance, or more, of being exceeded is like the others'
+POWER_Z = float(stats.norm.ppf(0.8))  # the seeds advised settle the question with a chance of 80 %
+MOST_SEEDS = 100  # more than that is no advice
 NEGLIGIBLE = 1e-20  # below this a variance of accuracies is rounding error
 SCORES = np.linspace(-9.0, 9.0, 1_801)  # standard normal scores at which the groups' part is laid out
 WEIGHTS = stats.norm.pdf(SCORES) / stats.norm.pdf(SCORES).sum()
@@ -51,14 +55,17 @@ class Spread:
         if seed_error == 0:
             return float(min(1.0, 2 * stats.t.sf(distance / group_error, self.group_df)))
         rest = distance - group_error * _student_scores(self.group_df)
-        return float(min(1.0, 2 * WEIGHTS @ stats.t.sf(rest / seed_error, self.seed_df)))
+        return float(min(1.0, 2 * WEIGHTS @ special.stdtr(self.seed_df, -rest / seed_error)))
 
     def reach(self, alpha: float) -> float:
         """Half the width of the ``1 - alpha`` interval."""
         seed_error, group_error = np.sqrt(self.seed_variance / self.seeds), np.sqrt(self.group_variance)
-        # Each source strays further than its own quantile at alpha / 2 only so often: the sum of both is an upper bound.
+        # Each source alone strays beyond its own quantile with chance alpha / 2: the sum of both is an upper bound.
         bound = seed_error * stats.t.isf(alpha / 4, self.seed_df) + group_error * stats.t.isf(alpha / 4, self.group_df)
-        return float(optimize.brentq(lambda distance: self.tail(distance) - alpha, 0.0, bound * 1.01, xtol=1e-9))
+        root = optimize.root_scalar(
+            lambda distance: self.tail(distance) - alpha, bracket=(0.0, bound * 1.01), xtol=1e-9
+        )
+        return float(root.root)
 
     def at_seeds(self, seeds: int) -> "Spread":
         """What to expect of another number of seeds, at least 2."""
@@ -137,8 +144,8 @@ def pool(spreads: Sequence[Spread], pooled_df: float, least_seeds: int = POOL_SE
     """Let few seeds learn from the other arms how much runs vary.
 
     ``spreads`` are alike (all differences of two arms, or all single arms). How many times more their runs vary than
-    their flips explain has a median. A spread takes the median's variance, with ``pooled_df`` degrees of freedom, or
-    its own if that is larger; one that is suspiciously larger keeps its own few degrees of freedom too.
+    their flips explain has a median. A spread takes the median's variance, or its own if that is larger, and up to
+    ``pooled_df`` degrees of freedom: the fewer, the less its own variance looks like the others'.
     """
     known = [spread.seeds >= least_seeds and spread.flips > 0 for spread in spreads]
     if not any(known):
@@ -179,22 +186,67 @@ def pool_all(
 
 
 def resample(sums: np.ndarray, sizes: np.ndarray, draws: int = DRAWS) -> np.ndarray:
-    """Means ``(draws, A)`` of a crossed bootstrap: ``sums (A, S, G)``, every arm with the same seeds and groups drawn."""
+    """Means ``(draws, A)`` of a crossed bootstrap of ``sums (A, S, G)``: every draw is of the same seeds and groups."""
     arms, seeds, groups = sums.shape
+    by_group = np.concatenate([sums.reshape(arms * seeds, groups), sizes[None, :]])  # (A * S + 1, G)
+    if groups > MOST_DRAWN:  # groups are independent, so bundles of them vary alike; drawing bundles is faster
+        by_group = np.add.reduceat(by_group, np.arange(MOST_DRAWN) * groups // MOST_DRAWN, axis=1)
+        groups = MOST_DRAWN
     random = generator(0, "bootstrap")
-    by_group = np.concatenate([sums.reshape(arms * seeds, groups), sizes[None, :]]).T  # (G, A * S + 1)
-    means = np.empty((draws, arms))
-    block = max(1, 2_000_000 // groups)
-    for start in range(0, draws, block):
-        size = min(block, draws - start)
-        drawn_groups = np.stack(
-            [np.bincount(random.integers(0, groups, groups), minlength=groups) for _ in range(size)]
-        )
-        drawn_seeds = random.multinomial(seeds, np.full(seeds, 1 / seeds), size=size) / seeds  # (size, S)
-        totals = drawn_groups.astype(np.float64) @ by_group
-        run_means = (totals[:, :-1] / totals[:, -1:]).reshape(size, arms, seeds)
-        means[start : start + size] = np.einsum("das,ds->da", run_means, drawn_seeds)
-    return means
+    drawn_seeds = random.multinomial(seeds, np.full(seeds, 1 / seeds), size=draws) / seeds  # (draws, S)
+    totals = np.empty((draws, len(by_group)))
+    for draw in range(draws):
+        times = np.bincount(random.integers(0, groups, groups), minlength=groups)
+        totals[draw] = by_group @ times
+    run_means = (totals[:, :-1] / totals[:, -1:]).reshape(draws, arms, seeds)
+    return np.einsum("das,ds->da", run_means, drawn_seeds)
+
+
+def advise(
+    questions: Sequence[Spread], rows: int, alpha: float, alpha_each: float, margin: float
+) -> tuple[int | None, int | None]:
+    """How many more seeds would settle all questions; or None, and how many test rows in all, if it is they that lack.
+
+    A question is how much better another model is than the chosen one: it is settled when the two are told apart (at
+    ``alpha_each``, corrected for all pairs), or when the other is seen to be no more than ``margin`` better.
+    """
+    seeds = [_seeds_needed(spread, alpha, alpha_each, margin) for spread in questions]
+    if None not in seeds:
+        return max((count for count in seeds if count is not None), default=0), None
+    needed = [
+        _rows_needed(spread, rows, alpha, alpha_each, margin)
+        for spread, count in zip(questions, seeds, strict=True)
+        if count is None
+    ]
+    return None, max((count for count in needed if count is not None), default=None)
+
+
+def _seeds_needed(spread: Spread, alpha: float, alpha_each: float, margin: float) -> int | None:
+    def settled(seeds: int) -> bool:
+        later = spread.at_seeds(seeds)
+        slack = POWER_Z * later.error
+        told_apart = later.reach(alpha_each) + slack <= spread.mean
+        return told_apart or spread.mean + later.reach(alpha) + slack <= margin
+
+    low, high = spread.seeds, max(MOST_SEEDS, spread.seeds + 1)
+    if not settled(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if settled(middle) else (middle, high)
+    return high - spread.seeds
+
+
+def _rows_needed(spread: Spread, rows: int, alpha: float, alpha_each: float, margin: float) -> int | None:
+    """Test rows that leave at least half of the variance to the seeds; None if the rows aren't what is missing."""
+    tell_apart = spread.mean / (stats.norm.isf(alpha_each / 2) + POWER_Z)
+    rule_out = (margin - spread.mean) / (stats.norm.isf(alpha / 2) + POWER_Z)
+    allowed = max(tell_apart, rule_out) ** 2 / 2
+    if spread.group_variance <= allowed:
+        return None
+    needed = rows * spread.group_variance / allowed
+    digits = 10 ** max(0, math.floor(math.log10(needed)) - 1)
+    return math.ceil(needed / digits) * digits  # two digits: it is a rough figure
 
 
 def _paired(a: Runs, b: Runs) -> np.ndarray:
@@ -212,11 +264,11 @@ def _pool_pairs(
 
 
 def _moderate(spread: Spread, usual: float, pooled_df: float) -> Spread:
-    excess = _excess(spread)
-    if stats.f.sf(excess / usual, spread.seed_df, max(pooled_df - spread.seed_df, 1)) < SUSPICIOUS:
-        return spread
-    variance = spread.flips * max(usual, excess)
-    return replace(spread, seed_variance=variance, seed_df=max(pooled_df, spread.seed_df))
+    excess, own_df = _excess(spread), spread.seed_df
+    chance = stats.f.sf(excess / usual, own_df, max(pooled_df - own_df, 1))
+    alike = min(1.0, float(chance) / ORDINARY) ** 2
+    df = own_df + max(0.0, pooled_df - own_df) * alike
+    return replace(spread, seed_variance=spread.flips * max(usual, excess), seed_df=df)
 
 
 def _excess(spread: Spread) -> float:

@@ -68,7 +68,7 @@ def accuracy(targets: np.ndarray, predicted: np.ndarray) -> Count:
 
 
 def confusion(targets: np.ndarray, predicted: np.ndarray, classes: int) -> np.ndarray:
-    """``(C, C)`` counts: row = the true class, column = the class predicted. ``predicted`` is ``(N,)`` or ``(S, N)``."""
+    """Counts ``(C, C)``: row = the true class, column = the predicted one. ``predicted`` is ``(N,)`` or ``(S, N)``."""
     predicted = np.asarray(predicted, dtype=np.int64)
     targets = np.broadcast_to(np.asarray(targets, dtype=np.int64), predicted.shape)
     for name, values in (("targets", targets), ("predicted", predicted)):

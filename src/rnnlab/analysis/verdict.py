@@ -11,22 +11,20 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from rnnlab.analysis.bootstrap import (
+    MOST_SEEDS,
     POOL_SEEDS,
     Runs,
     Spread,
     Spreads,
+    advise,
     group_sums,
     measure,
     measure_all,
     pool_all,
     resample,
 )
-
-POWER_Z = float(stats.norm.ppf(0.8))  # the seeds advised settle the question with a chance of 80 %
-MOST_SEEDS = 100  # more than that is no advice
 
 CostUnit = Literal["seconds", "parameters"]
 
@@ -148,7 +146,7 @@ def judge(
     if recommended:
         plan = pool_all(measured, contenders, fixed, least_seeds=2)
         open_questions = [plan.between(label, recommended) for label in doubtful]
-        more_seeds, more_rows = _advise(open_questions, len(groups), alpha, alpha / max(1, len(plan.pairs)), margin)
+        more_seeds, more_rows = advise(open_questions, len(groups), alpha, alpha / max(1, len(plan.pairs)), margin)
 
     lonely = [table for table in tables if len(table.seeds) == 1 < most_runs]
     singles = evidence.spreads.single | {table.label: measure(table.sums, sizes) for table in lonely}
@@ -167,7 +165,7 @@ def judge(
         differences=differences,
         first_places=_first_places(contenders, sizes),
         too_few=[table.label for table in lonely],
-        unfinished=[arm.label for arm in (*arms, *baselines) if not len(arm.seeds)],
+        unfinished=sorted(arm.label for arm in (*arms, *baselines) if not len(arm.seeds)),
         runs={table.label: len(table.seeds) for table in tables},
         costs={label: cost if math.isfinite(cost) else None for label, cost in costs.items()},
         cost_unit=cost_unit,
@@ -240,51 +238,6 @@ def _recommend(
     return min(eligible, key=lambda label: (costs[label], ranking.index(label)))
 
 
-def _advise(
-    questions: Sequence[Spread], rows: int, alpha: float, alpha_each: float, margin: float
-) -> tuple[int | None, int | None]:
-    """How many more seeds would settle every question, (None, rows in all) if it takes test rows instead."""
-    seeds = [_seeds_needed(spread, alpha, alpha_each, margin) for spread in questions]
-    if None not in seeds:
-        return max((count for count in seeds if count is not None), default=0), None
-    needed = [
-        _rows_needed(spread, rows, alpha, alpha_each, margin)
-        for spread, count in zip(questions, seeds, strict=True)
-        if count is None
-    ]
-    return None, max((count for count in needed if count is not None), default=None)
-
-
-def _seeds_needed(spread: Spread, alpha: float, alpha_each: float, margin: float) -> int | None:
-    """Seeds to add until a model is told apart from the recommended, or seen to be no more than ``margin`` better."""
-
-    def settled(seeds: int) -> bool:
-        later = spread.at_seeds(seeds)
-        slack = POWER_Z * later.error
-        told_apart = later.reach(alpha_each) + slack <= spread.mean
-        return told_apart or spread.mean + later.reach(alpha) + slack <= margin
-
-    low, high = spread.seeds, max(MOST_SEEDS, spread.seeds + 1)
-    if not settled(high):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if settled(middle) else (middle, high)
-    return high - spread.seeds
-
-
-def _rows_needed(spread: Spread, rows: int, alpha: float, alpha_each: float, margin: float) -> int | None:
-    """Test rows that leave at least half of the variance to the seeds; None if the rows aren't what is missing."""
-    tell_apart = spread.mean / (stats.norm.isf(alpha_each / 2) + POWER_Z)
-    rule_out = (margin - spread.mean) / (stats.norm.isf(alpha / 2) + POWER_Z)
-    allowed = max(tell_apart, rule_out) ** 2 / 2
-    if spread.group_variance <= allowed:
-        return None
-    needed = rows * spread.group_variance / allowed
-    digits = 10 ** max(0, math.floor(math.log10(needed)) - 1)
-    return math.ceil(needed / digits) * digits  # two digits: it is a rough figure
-
-
 def _first_places(contenders: Sequence[Runs], sizes: np.ndarray) -> dict[str, float]:
     if not contenders:
         return {}
@@ -345,78 +298,78 @@ ENGLISH = {
     "comma": ", ",
     "and": " and ",
     "or": " or ",
+    "beside": " and ",
     "accuracy": "accuracy",
     "full": "{label} ({metric} {score} %, {level} % interval {interval})",
     "short": "{label} ({score} %)",
     "seconds": "{cost:.1f} s an epoch",
     "parameters": "{cost:,.0f} parameters",
     "nothing": "No model has a finished run: there is nothing to compare.",
-    "one run": (
-        "Cannot tell yet: a single run doesn't show how much is chance. {best} came first; its interval is from the "
-        "test rows alone. At least {more} more seeds are needed."
-    ),
-    "baseline": (
-        "None of the models measurably beats {baseline}: use that. The best of them on {seeds} seeds is {best}, at "
-        "{gap} points against it ({low} to {high})."
-    ),
+    "one run": "Cannot tell yet: a single run doesn't show how much is chance. {best} came first; its interval is from "
+    "the test rows alone. At least {more} more seeds are needed.",
+    "baseline": "None of the models measurably beats {baseline}: {advice}. The best of them on {seeds} seeds is "
+    "{best}, at {gap} points against it ({low} to {high}).",
+    "use": "use that",
+    "use for now": "for now, use that",
     "alone": "{best} on {seeds} seeds; there is no other model to compare it with.",
     "clear": "{best} is measurably better than every other model on {seeds} seeds: recommended.",
     "cheapest": "{group} can't be told apart on {seeds} seeds; {chosen} is the cheapest of them ({price}): {advice}.",
-    "cheapest to beat": (
-        "{group} can't be told apart on {seeds} seeds; {chosen} is the cheapest of them that measurably beats "
-        "{baseline} ({price}): {advice}."
-    ),
-    "foremost": "{group} can't be told apart on {seeds} seeds; of those that may be chosen {chosen} came first: {advice}.",
-    "settled": "recommended",
-    "unsettled": "recommended for now",
+    "cheapest to beat": "{group} can't be told apart on {seeds} seeds; {chosen} is the cheapest of them that "
+    "measurably beats {baseline} ({price}): {advice}.",
+    "no price": "{group} can't be told apart on {seeds} seeds; costs are unknown, {chosen} comes first: {advice}.",
+    "recommended": "recommended",
+    "recommended for now": "recommended for now",
     "worse": "Worse than {best}: {items}.",
     "by": "{label} by {gap} points ({low}–{high})",
     "beats": "{label} beats {baseline}, the best baseline, by {gap} points ({low}–{high}).",
-    "seeds": "Cannot tell yet whether {rivals} would be better than {chosen} by more than {margin} points; about {more} more seeds would tell.",
-    "rows": (
-        "More seeds alone won't tell whether {rivals} would be better than {chosen} by more than {margin} points; about "
-        "{more} test rows would be needed (there are {rows})."
-    ),
-    "too close": "Even {most} seeds would hardly tell whether {rivals} would be better than {chosen} by more than {margin} points.",
+    "seeds": "Cannot tell yet whether {rivals} would be better than {chosen} by more than {margin} points; "
+    "about {more} more seeds would tell.",
+    "one seed": "Cannot tell yet whether {rivals} would be better than {chosen} by more than {margin} points; "
+    "about {more} more seed would tell.",
+    "rows": "Cannot tell yet whether {rivals} would be better than {chosen} by more than {margin} points; more seeds "
+    "alone won't tell, about {more} test rows would (there are {rows}).",
+    "too close": "Cannot tell yet whether {rivals} would be better than {chosen} by more than {margin} points; "
+    "even {most} seeds would hardly tell.",
     "too few": "Too few finished runs to judge (1 of {seeds}): {labels}.",
-    "missing": "Finished {runs} of {seeds} runs only: {labels}.",
+    "missing": "Finished only {runs} of {seeds} runs: {labels}.",
     "unfinished": "No finished run: {labels}.",
 }
 CHINESE = {
     "separator": "",
     "comma": "、",
-    "and": "和",
-    "or": "或",
+    "and": "和 ",
+    "or": " 或 ",
+    "beside": "、",
     "accuracy": "准确率",
     "full": "{label}（{metric} {score}%，{level}% 区间 {interval}）",
     "short": "{label}（{score}%）",
     "seconds": "每轮 {cost:.1f} 秒",
     "parameters": "{cost:,.0f} 个参数",
     "nothing": "没有任何模型完成运行，无从比较。",
-    "one run": "目前无法判断：单次运行看不出偶然性有多大。暂列第一的是 {best}，其区间仅反映测试样本。至少还需要 {more} 个随机种子。",
-    "baseline": (
-        "没有任何模型可测地优于 {baseline}：请直接使用它。{seeds} 个随机种子下最好的模型是 {best}，与它相差 {gap} 个百分点"
-        "（{low} 至 {high}）。"
-    ),
+    "one run": "目前无法判断：单次运行看不出偶然性有多大。暂列第一的是 {best}，其区间仅反映测试样本。"
+    "至少还需要 {more} 个随机种子。",
+    "baseline": "没有任何模型可测地优于 {baseline}：{advice}。在 {seeds} 个随机种子下，最好的模型是 {best}，"
+    "与它相差 {gap} 个百分点（{low} 至 {high}）。",
+    "use": "直接用它",
+    "use for now": "暂时用它",
     "alone": "{best}，共 {seeds} 个随机种子；没有其他模型可供比较。",
-    "clear": "{best} 在 {seeds} 个随机种子下可测地优于其他所有模型：推荐。",
-    "cheapest": "{group} 在 {seeds} 个随机种子下分不出高下；{chosen} 是其中开销最小的（{price}）：{advice}。",
-    "cheapest to beat": (
-        "{group} 在 {seeds} 个随机种子下分不出高下；{chosen} 是其中可测地优于 {baseline} 且开销最小的（{price}）：{advice}。"
-    ),
-    "foremost": "{group} 在 {seeds} 个随机种子下分不出高下；可选者中 {chosen} 名列第一：{advice}。",
-    "settled": "推荐",
-    "unsettled": "暂时推荐",
+    "clear": "{best}在 {seeds} 个随机种子下可测地优于其他所有模型：推荐。",
+    "cheapest": "{group}在 {seeds} 个随机种子下分不出高下；{chosen} 是其中开销最小的（{price}）：{advice}。",
+    "cheapest to beat": "{group}在 {seeds} 个随机种子下分不出高下；可测地优于 {baseline} 的几个中，"
+    "{chosen} 开销最小（{price}）：{advice}。",
+    "no price": "{group}在 {seeds} 个随机种子下分不出高下；开销未知，{chosen} 居首：{advice}。",
+    "recommended": "推荐",
+    "recommended for now": "暂时推荐",
     "worse": "不及 {best} 的有：{items}。",
     "by": "{label} 低 {gap} 个百分点（{low}–{high}）",
     "beats": "{label} 比最好的基线 {baseline} 高 {gap} 个百分点（{low}–{high}）。",
     "seeds": "目前无法判断 {rivals} 是否比 {chosen} 好 {margin} 个百分点以上；大约再加 {more} 个随机种子即可判断。",
-    "rows": (
-        "仅增加随机种子无法判断 {rivals} 是否比 {chosen} 好 {margin} 个百分点以上；大约需要 {more} 条测试样本（现有 {rows} 条）。"
-    ),
-    "too close": "即使 {most} 个随机种子也难以判断 {rivals} 是否比 {chosen} 好 {margin} 个百分点以上。",
-    "too few": "完成的运行太少，无法评判（{seeds} 次中仅 1 次）：{labels}。",
-    "missing": "{seeds} 次运行中只完成 {runs} 次：{labels}。",
+    "one seed": "目前无法判断 {rivals} 是否比 {chosen} 好 {margin} 个百分点以上；大约再加 {more} 个随机种子即可判断。",
+    "rows": "目前无法判断 {rivals} 是否比 {chosen} 好 {margin} 个百分点以上；仅增加随机种子不够，"
+    "大约需要 {more} 条测试样本（现有 {rows} 条）。",
+    "too close": "目前无法判断 {rivals} 是否比 {chosen} 好 {margin} 个百分点以上；即使 {most} 个随机种子也难以判断。",
+    "too few": "完成的运行太少，无法评判（1/{seeds}）：{labels}。",
+    "missing": "只完成部分运行（{runs}/{seeds}）：{labels}。",
     "unfinished": "没有完成的运行：{labels}。",
 }
 
@@ -473,16 +426,18 @@ def _facts(verdict: Verdict) -> list[_Fact]:
             "rows": f"{verdict.rows:,}",
             "more": f"{verdict.more_seeds or verdict.more_rows or 0:,}",
         }
-        kind = "seeds" if verdict.more_seeds else "rows" if verdict.more_rows else "too close"
+        kind = "one seed" if verdict.more_seeds == 1 else "seeds" if verdict.more_seeds else "rows"
+        if not (verdict.more_seeds or verdict.more_rows):
+            kind = "too close"
         facts.append(_Fact(kind, gap))
     seeds = str(verdict.seeds)
     if verdict.too_few:
-        facts.append(_Fact("too few", {"seeds": seeds, "labels": _Several("and", verdict.too_few)}))
+        facts.append(_Fact("too few", {"seeds": seeds, "labels": _Several("beside", verdict.too_few)}))
     for count in sorted({runs for runs in verdict.runs.values() if 2 <= runs < verdict.seeds}):
         labels = [label for label, runs in verdict.runs.items() if runs == count]
-        facts.append(_Fact("missing", {"runs": str(count), "seeds": seeds, "labels": _Several("and", labels)}))
+        facts.append(_Fact("missing", {"runs": str(count), "seeds": seeds, "labels": _Several("beside", labels)}))
     if verdict.unfinished:
-        facts.append(_Fact("unfinished", {"labels": _Several("and", verdict.unfinished)}))
+        facts.append(_Fact("unfinished", {"labels": _Several("beside", verdict.unfinished)}))
     return facts
 
 
@@ -499,8 +454,9 @@ def _answer(verdict: Verdict) -> _Fact:
         signed = {
             name: _signed(getattr(gap, value)) for name, value in (("gap", "mean"), ("low", "low"), ("high", "high"))
         }
-        models = {"baseline": _full(verdict, baseline), "best": _full(verdict, best)}
-        return _Fact("baseline", {**models, "seeds": seeds, **signed})
+        models = {"baseline": _full(verdict, chosen), "best": _full(verdict, best)}
+        advice = _Fact("use" if verdict.enough_seeds else "use for now", {})
+        return _Fact("baseline", {**models, "seeds": seeds, "advice": advice, **signed})
     if len(group) == 1:
         kind = "clear" if len([runs for runs in verdict.runs.values() if runs > 1]) > 1 else "alone"
         return _Fact(kind, {"best": _full(verdict, best), "seeds": seeds})
@@ -513,11 +469,11 @@ def _answer(verdict: Verdict) -> _Fact:
         "group": _Several("and", [_full(verdict, chosen), *others]),
         "seeds": seeds,
         "chosen": chosen,
-        "advice": _Fact("settled" if verdict.enough_seeds else "unsettled", {}),
+        "advice": _Fact("recommended" if verdict.enough_seeds else "recommended for now", {}),
     }
     cost = verdict.costs[chosen]
     if cost is None:
-        return _Fact("foremost", gaps)
+        return _Fact("no price", gaps)
     price = _Fact(verdict.cost_unit, {"cost": cost})
     known = [known for label in group if (known := verdict.costs[label]) is not None]
     kind = "cheapest" if cost <= min(known) else "cheapest to beat"

@@ -17,6 +17,7 @@ def compare(
     label: options.Label = None,
     group: options.Group = None,
     tag: options.Tag = None,
+    columns: options.Columns = None,
     valid: options.Valid = None,
     test: options.Test = None,
     skip_bad: options.SkipBad = False,
@@ -50,13 +51,14 @@ def compare(
     screen = terminal.Screen(quiet=as_json)
     experiment, encoded = prepare(
         data,
-        models=[name.strip() for name in models.split(",") if name.strip()] if models else None,
+        models=options.names(models),
         seeds=seeds,
         task=options.given(
             text=text,
             label=label,
             group=group,
             tag=tag,
+            columns=options.names(columns),
             valid=valid,
             test=test,
             skip_bad=skip_bad,

@@ -19,6 +19,9 @@ Group = Annotated[
     str | None, typer.Option("--group", metavar="COLUMN", help="Rows with equal values here never straddle a split.")
 ]
 Tag = Annotated[str | None, typer.Option("--tag", metavar="COLUMN", help="Show accuracy by the values of this column.")]
+Columns = Annotated[
+    str | None, typer.Option("--columns", metavar="A,B,…", help="Names of the columns, if the file has no header.")
+]
 Valid = Annotated[str | None, typer.Option("--valid", metavar="FILE", help="Validation rows; else split off.")]
 Test = Annotated[str | None, typer.Option("--test", metavar="FILE", help="Test rows; else split off.")]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave bad rows out and count them.")]
@@ -41,6 +44,11 @@ Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where run dir
 Plugins = Annotated[
     list[str] | None, typer.Option("--plugin", metavar="FILE.py", help="Registers models or tasks of your own.")
 ]
+
+
+def names(text: str | None) -> list[str] | None:
+    """``"a, b"`` → ``["a", "b"]``."""
+    return [name.strip() for name in text.split(",") if name.strip()] if text is not None else None
 
 
 def given(**values: Any) -> dict[str, Any]:

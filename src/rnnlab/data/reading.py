@@ -56,6 +56,8 @@ def read_examples(
         text_column = text if text is not None else _guess_text(table, given)
     else:
         text_column = numbers.column
+        if not table.columns:
+            raise DataError(f"{path}: there are only series, without labels")
     label_column = label if label is not None else _guess_label(table, given | {text_column})
     if label_column == text_column:
         raise DataError(f"{path}: {text_column!r} can't be both the text and the label; pass --text and --label")

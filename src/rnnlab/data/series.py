@@ -27,13 +27,13 @@ _Found = dict[int, np.ndarray]  # by line, because a row with a good series may 
 class Series:
     """``arrays[i]`` is row i of the table. All have the same D; a row of another D is a bad row of the table."""
 
-    table: Table  # the other columns as strings; for .ts the one column "label"
+    table: Table  # the other columns as strings; for .ts the one column "label", or none if it is unlabelled
     column: str  # which column the arrays were in; empty for .ts
     arrays: list[np.ndarray]  # each (T, D) float32, T >= 1, finite
 
 
 def read(path: str | Path, *, column: str | None = None) -> Series:
-    """Read labelled series. ``column`` says where in a JSON object the array is; it isn't needed if there is only one.
+    """Read series. ``column`` says where in a JSON object the array is; it isn't needed if there is only one.
 
     D is what a .ts file declares, otherwise that of the first row with a good series."""
     suffix = Path(path).suffix.lower()
@@ -157,7 +157,7 @@ def _finite(rows: list[list[float]], complaint: str) -> np.ndarray:
 @dataclass(frozen=True)
 class _Header:
     channels: int | None
-    labels: frozenset[str]
+    labels: frozenset[str] | None  # None where the rows have none
 
 
 def _ts_rows(path: str | Path, lines: Iterator[str], found: _Found) -> Iterator[Row]:
@@ -168,23 +168,23 @@ def _ts_rows(path: str | Path, lines: Iterator[str], found: _Found) -> Iterator[
         content = line.strip()
         if not content or content.startswith(("#", "%")):
             continue
-        *channels, label = content.split(":")
+        *channels, label = content.split(":") if header.labels is not None else [*content.split(":"), ""]
         try:
             array = _from_ts(channels, header.channels)
             _check_width(array, found)
-            if label.strip() not in header.labels:
+            if header.labels is not None and label.strip() not in header.labels:
                 raise ValueError(f"the label {label.strip()[:40]!r} isn't one of those that @classLabel declares")
         except ValueError as error:
             yield BadRow(number, str(error))
         else:
             found[number] = array
-            yield number, {LABEL: label.strip()}
+            yield number, {} if header.labels is None else {LABEL: label.strip()}
 
 
 def _read_header(path: str | Path, numbered: Iterator[tuple[int, str]]) -> _Header:
     """Read up to ``@data``. What rnnlab can't use is refused here, before any row."""
     channels: int | None = None
-    labels: frozenset[str] = frozenset()
+    labels: frozenset[str] | None = frozenset()
     for number, line in numbered:
         words = line.split()
         if not words or words[0].startswith(("#", "%")):
@@ -194,8 +194,8 @@ def _read_header(path: str | Path, numbered: Iterator[tuple[int, str]]) -> _Head
         if not key.startswith("@"):
             raise DataError(f"{where}: a .ts file begins with lines like '@timeStamps false' and then '@data'")
         if key == "@data":
-            if not labels:
-                raise DataError(f"{where}: the header has no '@classLabel true …' line, so the rows have no labels")
+            if labels == frozenset():
+                raise DataError(f"{where}: the header lacks '@classLabel true' and the classes, or '@classLabel false'")
             return _Header(channels, labels)
         if key == "@timestamps" and yes:
             raise DataError(f"{where}: time stamps aren't supported; resample to equal steps and set @timeStamps false")
@@ -207,8 +207,8 @@ def _read_header(path: str | Path, numbered: Iterator[tuple[int, str]]) -> _Head
             if len(values) != 1 or not re.fullmatch(r"[1-9][0-9]{0,5}", values[0]):
                 raise DataError(f"{where}: {words[0]} needs one number from 1")
             channels = int(values[0])
-        if key == "@classlabel" and yes:
-            labels = frozenset(values[1:])
+        if key == "@classlabel":
+            labels = frozenset(values[1:]) if yes else None
     raise DataError(f"{path}: no '@data' line; a .ts file has its rows after it")
 
 

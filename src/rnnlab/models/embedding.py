@@ -109,12 +109,13 @@ class TokenVectors(nn.Module):
         return self.dropout(x)
 
     def _pick(self, ids: Tensor, table: Tensor) -> Tensor:
-        # Measured at B=64, T=10, V=16,000, D=50: 138 µs forward and backward; a sparse gradient, coalesced,
-        # takes 193 µs, a dense one 289 µs and then an optimiser step over the whole table.
-        self.rows, numbers = ids.unique(return_inverse=True)
-        self.picked = table.detach().index_select(0, self.rows).requires_grad_()
-        padded = bool(self.rows[0] == PADDING)  # the rows ascend, so padding is the first one or not there
-        return F.embedding(numbers, self.picked, padding_idx=0 if padded else None)
+        # Forward and backward of this module at B=64, T=10, V=16,000, D=50, one thread: about 175 µs; 205 µs with
+        # torch's sparse gradient, coalesced; 270 µs with a dense one, and then a step over the whole table.
+        rows, numbers = ids.unique(return_inverse=True)
+        picked = table.detach().index_select(0, rows).requires_grad_()
+        self.rows, self.picked = rows, picked
+        padded = int(rows[0]) == PADDING  # the rows ascend, so padding is the first one or not there
+        return F.embedding(numbers, picked, padding_idx=0 if padded else None)
 
 
 def _look_up(ids: Tensor, table: Tensor) -> Tensor:

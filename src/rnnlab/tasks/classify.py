@@ -23,7 +23,7 @@ from rnnlab.tasks.base import Task, task
 from rnnlab.tasks.tally import Tally
 
 _GENERATED = {"language": "en", "rows": 8000, "data_seed": 0}  # settings of the embedded generator
-_COLUMNS = ("valid", "test", "text", "label", "group", "tag", "skip_bad")  # settings of files
+_COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_bad")  # settings of files
 
 
 @task("classify")
@@ -37,6 +37,7 @@ class Classify(Task):
     label: str | None = Field(default=None, description="Column with the label; guessed when unambiguous.")
     group: str | None = Field(default=None, description="Column whose equal values never straddle a split.")
     tag: str | None = Field(default=None, description="Column for the result table by tag.")
+    columns: tuple[str, ...] | None = Field(default=None, description="Names of the columns, if there is no header.")
     skip_bad: bool | None = Field(default=None, description="Leave bad rows out and count them, instead of stopping.")
     language: Literal["en", "zh"] | None = Field(default=None, description="Of the embedded reviews (en).")
     rows: int | None = Field(default=None, ge=50, le=1_000_000, description="Of the embedded reviews (8,000).")
@@ -131,6 +132,7 @@ class Classify(Task):
                 label=self.label,
                 group=self.group,
                 tag=self.tag,
+                columns=self.columns,
                 skip_bad=bool(self.skip_bad),
             )
             for split, path in given.items()

@@ -38,8 +38,8 @@ def save_checkpoint(
     tensors: dict[str, Tensor] = {"random": torch.get_rng_state()}
     tensors |= {f"network.{name}": value for name, value in network.state_dict().items()}
     tensors |= {f"best.{name}": value for name, value in best.items()}
-    tensors |= {f"optimizer.{name}": value for name, value in optimizer.tensors().items()}
-    write_atomically(run / "checkpoint.safetensors", save({k: v.contiguous() for k, v in tensors.items()}))
+    tensors |= {f"optimizer.{name}": value for name, value in optimizer.memory.items()}
+    write_atomically(run / "checkpoint.safetensors", save({k: v.cpu().clone() for k, v in tensors.items()}))
     sealed = {"sha256": sha256_of(run / "checkpoint.safetensors"), "progress": asdict(progress)}
     write_atomically(run / "checkpoint.json", pretty_json(sealed))
 

@@ -1,0 +1,102 @@
+"""Our update step against torch's own optimisers, on the same gradients."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from rnnlab.experiment import Training
+from rnnlab.models.base import ARCHITECTURES
+from rnnlab.models.network import build_network
+from rnnlab.training.optimizer import Optimizer
+
+WORDS, CLASSES = 30, 3
+
+
+class Head(torch.nn.Linear):
+    def forward(self, encoded):  # type: ignore[override]  # a head takes what the encoder made
+        return super().forward(encoded.summary)
+
+
+def network():
+    torch.manual_seed(0)
+    model = ARCHITECTURES.parse({"kind": "lstm", "hidden": 6, "embedding": {"width": 4}})
+    return build_network(model, words=WORDS, features=None, pretrained=None, head=lambda width: Head(width, CLASSES))
+
+
+def batches(steps: int = 30, words: int = WORDS):
+    random = torch.Generator().manual_seed(1)
+    for _ in range(steps):
+        ids = torch.randint(2, words, (5, 7), generator=random)
+        lengths = torch.randint(1, 8, (5,), generator=random)
+        ids[torch.arange(7) >= lengths[:, None]] = 0
+        yield ids, lengths, torch.randint(0, CLASSES, (5,), generator=random)
+
+
+TORCH = {
+    "adam": lambda p: torch.optim.Adam(p, lr=0.01),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.05),
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9, weight_decay=0.05),
+}
+
+
+@pytest.mark.parametrize("clip", [None, 0.05])
+@pytest.mark.parametrize("kind", TORCH)
+def test_equal_to_torch(kind, clip):
+    ours, theirs = network(), network()
+    extra = {} if kind == "adam" else {"weight_decay": 0.05}
+    settings = Training(optimizer=kind, lr=0.01, momentum=0.9 if kind == "sgd" else None, **extra)
+    optimizer, reference = Optimizer(ours, settings), TORCH[kind](theirs.parameters())
+    for ids, lengths, targets in batches():
+        F.cross_entropy(ours(ids, lengths), targets).backward()
+        norm = optimizer.step(0.01, clip)
+        reference.zero_grad()
+        F.cross_entropy(theirs(ids, lengths), targets).backward()
+        expected = torch.nn.utils.clip_grad_norm_(theirs.parameters(), clip or float("inf"))
+        reference.step()
+        assert norm == pytest.approx(float(expected), rel=1e-4)
+    for name, value in ours.state_dict().items():
+        torch.testing.assert_close(value, theirs.state_dict()[name], rtol=1e-4, atol=1e-6)
+
+
+def test_lazy_adam_is_sparse_adam_on_the_embedding_and_adam_elsewhere():
+    ours, theirs = network(), network()
+    optimizer = Optimizer(ours, Training(optimizer="lazy-adam"))
+    table = theirs.embedding.table  # type: ignore[union-attr]
+    rest = [p for p in theirs.parameters() if p is not table]
+    sparse, dense = torch.optim.SparseAdam([table], lr=0.01), torch.optim.Adam(rest, lr=0.01)
+    for ids, lengths, targets in batches():
+        F.cross_entropy(ours(ids, lengths), targets).backward()
+        optimizer.step(0.01, None)
+        sparse.zero_grad()
+        dense.zero_grad()
+        F.cross_entropy(theirs(ids, lengths), targets).backward()
+        used = ids[ids > 0].unique()
+        rows = table.grad[used]
+        table.grad = torch.sparse_coo_tensor(used[None], rows, table.shape, check_invariants=True)
+        sparse.step()
+        dense.step()
+    for name, value in ours.state_dict().items():
+        torch.testing.assert_close(value, theirs.state_dict()[name], rtol=1e-4, atol=1e-6)
+
+
+def test_rows_that_are_not_used_are_not_touched():
+    ours = network()
+    before = ours.embedding.table.detach().clone()  # type: ignore[union-attr]
+    optimizer = Optimizer(ours, Training(optimizer="lazy-adam"))
+    for ids, lengths, targets in batches(words=10):
+        F.cross_entropy(ours(ids, lengths), targets).backward()
+        optimizer.step(0.01, 5.0)
+    after = ours.embedding.table  # type: ignore[union-attr]
+    assert torch.equal(after[10:], before[10:])
+    assert torch.equal(after[0], torch.zeros(4))  # padding
+    assert not torch.equal(after[2:10], before[2:10])
+
+
+def test_a_gradient_that_is_not_finite_changes_nothing():
+    ours = network()
+    optimizer = Optimizer(ours, Training(optimizer="adam"))
+    before = {name: value.clone() for name, value in ours.state_dict().items()}
+    ids, lengths, targets = next(batches())
+    (F.cross_entropy(ours(ids, lengths), targets) * float("inf")).backward()
+    assert not optimizer.step(0.01, 5.0) < float("inf")
+    assert all(torch.equal(value, before[name]) for name, value in ours.state_dict().items())
