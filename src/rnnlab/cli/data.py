@@ -56,7 +56,15 @@ def profile(
     from rnnlab.tasks.classify import Classify
 
     settings = options.given(
-        data=data, text=text, label=label, group=group, valid=valid, test=test, skip_bad=skip_bad, tokenizer=tokenizer
+        data=data,
+        text=text,
+        label=label,
+        group=group,
+        columns=options.names(columns),
+        valid=valid,
+        test=test,
+        skip_bad=skip_bad,
+        tokenizer=tokenizer,
     )
     encoded = parse(Classify, settings, "options").load()
     terminal.data_profile(encoded.profile, as_json)

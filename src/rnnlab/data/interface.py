@@ -38,7 +38,7 @@ class Interface:
             "features": self.features,
             "max_length": self.max_length,
         }
-        return json.dumps(values, ensure_ascii=False, allow_nan=False)
+        return json.dumps(values, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rnnlab.config import digest_of
-from rnnlab.data import catalogue, encoded, reviews
+from rnnlab.data import catalogue, encoded, lexicon_en, lexicon_zh, reviews
 from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.examples import Examples
@@ -101,7 +101,7 @@ class Classify(Task):
     def _content(self) -> list[str]:
         """What stands for the bytes to be read."""
         if self.data == "reviews":
-            return ["reviews", str(reviews.VERSION)]
+            return [sha256_of(Path(module.__file__ or "")) for module in (reviews, lexicon_en, lexicon_zh)]
         if self.data in catalogue.names():
             return ["catalogue", self.data, *catalogue.content(self.data)]
         return [sha256_of(_existing(path)) for path in (self.data, self.valid, self.test) if path]
