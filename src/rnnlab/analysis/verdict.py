@@ -73,7 +73,7 @@ class Verdict:
 
     ``enough_seeds`` means: no other model may still turn out better than the recommended one by more than ``margin``.
     For each of them the interval of (it minus the recommended) ends at or below the margin. Models with fewer than two
-    finished runs can't be recommended and don't count here; ``too_few`` and ``unfinished`` name them.
+    finished runs can't be recommended and don't count here; ``seeds_unknown`` and ``unfinished`` name them.
     """
 
     recommended: str | None  # cheapest of the best group; a baseline that no model measurably beats; None at one seed
@@ -89,7 +89,7 @@ class Verdict:
     estimates: dict[str, Estimate]  # of every arm and baseline with a finished run
     differences: list[Difference]  # best against all others and the baselines; recommended against the best baseline
     first_places: dict[str, float]  # share of crossed bootstrap resamples that an arm leads: a description, no test
-    too_few: list[str]  # arms with a single finished run, where others have more
+    seeds_unknown: list[str]  # arms with a single finished run: their intervals are from the test rows alone
     unfinished: list[str]  # arms and baselines without a finished run
     runs: dict[str, int]  # finished runs of each arm
     costs: dict[str, float | None]
@@ -148,8 +148,8 @@ def judge(
         open_questions = [plan.between(label, recommended) for label in doubtful]
         more_seeds, more_rows = advise(open_questions, len(groups), alpha, alpha / max(1, len(plan.pairs)), margin)
 
-    lonely = [table for table in tables if len(table.seeds) == 1 < most_runs]
-    singles = evidence.spreads.single | {table.label: measure(table.sums, sizes) for table in lonely}
+    one_run = [table for table in tables if len(table.seeds) == 1]
+    singles = {table.label: measure(table.sums, sizes) for table in one_run} | evidence.spreads.single
     verdict = Verdict(
         recommended=recommended,
         best=ranking[0] if ranking else None,
@@ -164,7 +164,7 @@ def judge(
         estimates={label: _estimate(spread, alpha) for label, spread in singles.items()},
         differences=differences,
         first_places=_first_places(contenders, sizes),
-        too_few=[table.label for table in lonely],
+        seeds_unknown=[table.label for table in one_run],
         unfinished=sorted(arm.label for arm in (*arms, *baselines) if not len(arm.seeds)),
         runs={table.label: len(table.seeds) for table in tables},
         costs={label: cost if math.isfinite(cost) else None for label, cost in costs.items()},
@@ -210,13 +210,13 @@ class _Evidence:
     def difference(self, better: str, worse: str) -> Difference:
         spread = self.spreads.between(better, worse)
         pair = (better, worse) if (better, worse) in self.p else (worse, better)
-        interval = _interval(spread, self.alpha, -1.0)
+        low, high = _interval(spread, self.alpha, -1.0)
         return Difference(
             better=better,
             worse=worse,
             mean=spread.mean,
-            low=interval[0],
-            high=interval[1],
+            low=low,
+            high=high,
             p=self.p[pair],
             p_holm=self.p_holm[pair],
             distinguishable=spread.mean > 0 and self.p_holm[pair] < self.alpha,
@@ -406,19 +406,17 @@ def _facts(verdict: Verdict) -> list[_Fact]:
     """What is worth saying, the answer first."""
     facts = [_answer(verdict)]
     best, chosen, baseline = verdict.best, verdict.recommended, verdict.best_baseline
-    gaps = {(difference.better, difference.worse): difference for difference in verdict.differences}
+    differences = {(gap.better, gap.worse): gap for gap in verdict.differences}
     if chosen and chosen != baseline:
-        worse = [
-            difference for difference in verdict.differences if difference.better == best and difference.distinguishable
-        ]
-        items = [_by(difference) for difference in worse if difference.worse in verdict.runs]
+        worse = [gap for gap in verdict.differences if gap.better == best and gap.worse in verdict.runs]
+        items = [_by(gap) for gap in worse if gap.distinguishable]
         if items:
             facts.append(_Fact("worse", {"best": best or "", "items": _Several("and", items)}))
-        if baseline and gaps[chosen, baseline].distinguishable:
-            gap = _by(gaps[chosen, baseline]).gaps
-            facts.append(_Fact("beats", {**gap, "label": chosen, "baseline": baseline}))
+        if baseline and differences[chosen, baseline].distinguishable:
+            figures = _by(differences[chosen, baseline]).gaps
+            facts.append(_Fact("beats", {**figures, "label": chosen, "baseline": baseline}))
     if verdict.doubtful:
-        gap = {
+        doubt = {
             "rivals": _Several("or", verdict.doubtful),
             "chosen": chosen or "",
             "margin": _points(verdict.margin),
@@ -429,10 +427,10 @@ def _facts(verdict: Verdict) -> list[_Fact]:
         kind = "one seed" if verdict.more_seeds == 1 else "seeds" if verdict.more_seeds else "rows"
         if not (verdict.more_seeds or verdict.more_rows):
             kind = "too close"
-        facts.append(_Fact(kind, gap))
+        facts.append(_Fact(kind, doubt))
     seeds = str(verdict.seeds)
-    if verdict.too_few:
-        facts.append(_Fact("too few", {"seeds": seeds, "labels": _Several("beside", verdict.too_few)}))
+    if verdict.seeds_unknown and chosen:
+        facts.append(_Fact("too few", {"seeds": seeds, "labels": _Several("beside", verdict.seeds_unknown)}))
     for count in sorted({runs for runs in verdict.runs.values() if 2 <= runs < verdict.seeds}):
         labels = [label for label, runs in verdict.runs.items() if runs == count]
         facts.append(_Fact("missing", {"runs": str(count), "seeds": seeds, "labels": _Several("beside", labels)}))
@@ -447,13 +445,11 @@ def _answer(verdict: Verdict) -> _Fact:
         return _Fact("nothing", {})
     if chosen is None:
         return _Fact("one run", {"best": _full(verdict, best), "more": str(verdict.more_seeds)})
-    runs = sorted({verdict.runs[label] for label in (group or [best])})
+    runs = sorted({verdict.runs[label] for label in group})
     seeds = str(runs[0]) if len(runs) == 1 else f"{runs[0]}–{runs[-1]}"
     if chosen == baseline:
         gap = next(difference for difference in verdict.differences if difference.worse == baseline)
-        signed = {
-            name: _signed(getattr(gap, value)) for name, value in (("gap", "mean"), ("low", "low"), ("high", "high"))
-        }
+        signed = {"gap": _signed(gap.mean), "low": _signed(gap.low), "high": _signed(gap.high)}
         models = {"baseline": _full(verdict, chosen), "best": _full(verdict, best)}
         advice = _Fact("use" if verdict.enough_seeds else "use for now", {})
         return _Fact("baseline", {**models, "seeds": seeds, "advice": advice, **signed})
@@ -496,13 +492,17 @@ def _full(verdict: Verdict, label: str) -> _Fact:
 
 
 def _by(difference: Difference) -> _Fact:
-    figures = {"gap": difference.mean, "low": difference.low, "high": difference.high}
-    return _Fact("by", {"label": difference.worse, **{name: _points(value) for name, value in figures.items()}})
+    figures = {"gap": _points(difference.mean), "low": _points(difference.low), "high": _points(difference.high)}
+    return _Fact("by", {"label": difference.worse, **figures})
 
 
 def _points(share: float) -> str:
-    return f"{100 * share:.1f}"
+    return f"{_rounded(share):.1f}"
 
 
 def _signed(share: float) -> str:
-    return f"{100 * share:+.1f}".replace("-", "−")
+    return f"{_rounded(share):+.1f}".replace("-", "−")
+
+
+def _rounded(share: float) -> float:
+    return round(100 * share, 1) + 0.0  # + 0.0: there is no minus zero

@@ -257,8 +257,8 @@ _INTENSITY = {
 
 _NEGATION = {
     # What both clauses say when affirmed and when denied.
-    "assertion": ["is", "is", "was", "was", "is", "was", "is", "was"],
-    "denial": ["isn't", "is not", "wasn't", "was not", "is never", "was hardly", "is by no means", "was in no way"],
+    "assertion": ["is", "is", "was", "was", "is", "was"],
+    "denial": ["isn't", "is not", "wasn't", "was not", "is never", "was hardly"],
     "negation-clause": [
         "{lead}the {film} {about-film} {property} and the {aspect} {about-word} {word}{tail}{stop}",
         "{lead}the {aspect} {about-word} {word} and the {film} {about-film} {property}{tail}{stop}",
@@ -287,7 +287,7 @@ _DOUBLE_NEGATION = {
         "{lead}this {film} {about-film} {property}, and it {about-claim} {fair-saying} that its {craft} {about-word} {word}{stop}",
         "{lead}it {about-claim} {fair-saying} that the {aspect} {about-word} {word}; this {film} {about-film} {property}{stop}",
     ],
-    "second-denial": ["never ", "hardly ", "by no means ", "in no way "],
+    "second-denial": ["never ", "hardly "],
     "double-negation-stack": [
         "{lead}the {film} {be} {on-film}{property} and the {aspect} {be} {on-word}not {word}{tail}{stop}",
         "{lead}the {aspect} {be} {on-word}not {word} and the {film} {be} {on-film}{property}{tail}{stop}",
