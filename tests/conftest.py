@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
+
+
+torch.set_num_threads(1)  # as every run has it: the tests share the cores
 
 
 @pytest.fixture(scope="session", autouse=True)

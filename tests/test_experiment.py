@@ -19,7 +19,7 @@ def test_arms_times_seeds():
     experiment = parse_experiment(GOOD)
     specs = experiment.specs()
     assert [(label, spec.seed) for label, spec in specs] == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
-    assert specs[0][1].training.lr == 0.001  # type: ignore[union-attr]
+    assert specs[0][1].training.lr == 0.003  # type: ignore[union-attr]
     assert specs[1][1].training.lr == 0.1  # type: ignore[union-attr]
     assert len({spec.digest for _, spec in specs}) == 4
 

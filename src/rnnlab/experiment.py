@@ -54,14 +54,14 @@ class Schedule(Config):
 class Training(Config):
     """How a run is trained. It ends at the first limit reached: epochs, steps, minutes, or patience."""
 
-    epochs: int | None = Field(default=10, ge=1, description="Passes over the training rows.")
+    epochs: int | None = Field(default=12, ge=1, description="Passes over the training rows.")
     steps: int | None = Field(default=None, ge=1, description="Updates.")
     minutes: float | None = Field(default=None, gt=0, description="Training time; the result then depends on the machine.")
     batch_size: int = Field(default=64, ge=1)
     optimizer: Literal["lazy-adam", "adam", "adamw", "sgd"] = Field(
         default="lazy-adam", description="lazy-adam updates only the embedding rows that a batch used."
     )
-    lr: float = Field(default=0.001, gt=0)
+    lr: float = Field(default=0.003, gt=0)
     weight_decay: float | None = Field(default=None, ge=0, description="adamw and sgd only.")
     momentum: float | None = Field(default=None, ge=0, lt=1, description="sgd only.")
     schedule: Schedule = Schedule()

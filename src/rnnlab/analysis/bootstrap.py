@@ -26,7 +26,7 @@ ORDINARY = 0.6  # a seed variance with this chance, or more, of being exceeded i
 POWER_Z = float(stats.norm.ppf(0.8))  # the seeds advised settle the question with a chance of 80 %
 MOST_SEEDS = 100  # more than that is no advice
 NEGLIGIBLE = 1e-20  # below this a variance of accuracies is rounding error
-SCORES = np.linspace(-9.0, 9.0, 1_801)  # standard normal scores at which the groups' part is laid out
+SCORES = np.linspace(-9.0, 9.0, 901)  # standard normal scores at which the groups' part is laid out
 WEIGHTS = stats.norm.pdf(SCORES) / stats.norm.pdf(SCORES).sum()
 
 

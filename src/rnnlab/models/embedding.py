@@ -11,6 +11,8 @@ from rnnlab.config import Config
 from rnnlab.errors import ConfigError
 
 PADDING = 0  # the id of padding: its vector is zero and stays zero
+UNKNOWN = 1  # the id of words that the vocabulary lacks
+SPREAD = 0.1  # of the trained vectors at the start
 Channels = Literal["random", "frozen", "tuned", "two"]
 
 
@@ -123,9 +125,10 @@ def _look_up(ids: Tensor, table: Tensor) -> Tensor:
 
 
 def _random_table(words: int, width: int) -> Tensor:
-    """Standard normal, as in ``nn.Embedding``."""
-    table = torch.randn(words, width)
-    table[PADDING] = 0
+    """Small normal numbers: the unit ones of ``nn.Embedding`` drown what is learnt about rare words. An unknown word
+    is zero, which says nothing, because the training rows may hold none to learn from."""
+    table = torch.randn(words, width) * SPREAD
+    table[: UNKNOWN + 1] = 0
     return table
 
 

@@ -17,10 +17,10 @@ from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
 class Transformer(Architecture):
     """Layers of self-attention and a feed-forward network, each on normalised input (pre-norm), one norm at the end."""
 
-    width: int = Field(default=128, ge=1, description="Of the model; the input is projected to it.")
+    width: int = Field(default=64, ge=1, description="Of the model; the input is projected to it.")
     layers: int = Field(default=2, ge=1, le=24, description="Attention and feed-forward, stacked.")
     heads: int = Field(default=4, ge=1, description="Attention heads; they share the width evenly.")
-    feedforward: int = Field(default=256, ge=1, description="Inner width of the feed-forward network.")
+    feedforward: int = Field(default=128, ge=1, description="Inner width of the feed-forward network.")
     dropout: float = Field(default=0.1, ge=0, lt=1, description="On attention and on what each part adds, in training.")
     positions: Literal["sinusoidal", "learned"] = Field(default="sinusoidal", description="How order is told.")
     max_length: int | None = Field(default=None, ge=1, description="Longest sequence that learned positions can take.")
