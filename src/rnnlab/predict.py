@@ -1,11 +1,14 @@
 """A finished run is a model: load it and ask it."""
 
+import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, tee
+from io import BufferedReader
+from itertools import islice
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import safetensors.numpy
@@ -14,8 +17,9 @@ import torch
 
 from rnnlab.data import series
 from rnnlab.data.batches import evaluation_batches
+from rnnlab.data.examples import BadRow
 from rnnlab.data.interface import Interface
-from rnnlab.data.reading import read_texts
+from rnnlab.data.reading import SHOWN, read_texts
 from rnnlab.data.sequences import Sequences
 from rnnlab.errors import DataError, RunError
 from rnnlab.experiment import RunSpec
@@ -42,19 +46,21 @@ class Predictor:
         self.run = run
         self.interface = Interface.from_json(run.verified("model.json").read_text(encoding="utf-8"))
         self.labels = self.interface.labels
-        spec = RunSpec.from_dict(run.spec())
+        spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
         weights = run.verified("weights.safetensors").read_bytes()
         if isinstance(spec.model, Baseline):
             self._outputs = partial(_baseline_outputs, spec.model, safetensors.numpy.load(weights))
         else:
             self._outputs = partial(_network_outputs, _rebuild(spec, self.interface, weights))
 
-    def predict(self, inputs: Sequence[str] | Sequence[np.ndarray]) -> list[Prediction]:
+    def predict(self, inputs: Iterable[str] | Iterable[np.ndarray]) -> list[Prediction]:
         """One prediction an input: strings for a text model, (T, D) arrays for a numeric one."""
-        return list(self.stream(iter(inputs)))
+        return list(self.stream(inputs))
 
-    def stream(self, inputs: Iterator[str] | Iterator[np.ndarray]) -> Iterator[Prediction]:
+    def stream(self, inputs: Iterable[str] | Iterable[np.ndarray]) -> Iterator[Prediction]:
         """As `predict`, for inputs of any number, in constant memory."""
+        if isinstance(inputs, str | np.ndarray):  # whose letters or steps would be taken for the inputs
+            raise DataError("give a list of inputs, for example predict([text]), not a single one")
         inputs = iter(inputs)
         while chunk := list(islice(inputs, CHUNK)):
             data, known = self.interface.encode(chunk)  # type: ignore[arg-type]  # all of one kind, or an error
@@ -106,24 +112,62 @@ def _baseline_outputs(baseline: Baseline, learnt: dict[str, np.ndarray], data: S
 
 def read_inputs(
     model: Predictor, texts: Sequence[str], file: str | None, column: str | None
-) -> tuple[Iterator[str], Iterator[str] | Iterator[np.ndarray]]:
-    """What to predict, with a name for each: from arguments, from a file, or a line each from standard input."""
+) -> Iterator[tuple[Sequence[str], Sequence[str] | Sequence[np.ndarray]]]:
+    """What to predict, in portions of (a name for each, the inputs): from arguments, from a file, or a line each from
+    standard input."""
     if file is not None and texts:
         raise RunError("give texts or --file, not both")
     if column is not None and file is None:
         raise RunError("--text names a column of --file, which isn't given")
-    if file is None and model.interface.tokenizer is None:
+    if file is not None:
+        yield _read_file(model, file, column)
+    elif model.interface.tokenizer is None:
         raise RunError("this model reads numeric sequences: give them with --file (.ts or .jsonl)")
-    if file is None:
-        lines = iter(texts) if texts else (line.rstrip("\r\n") for line in sys.stdin)
-        names, inputs = tee(line for line in lines if line.strip())
-        return names, inputs
+    elif texts:
+        yield texts, texts
+    else:
+        for lines in _lines_as_they_come():
+            yield lines, lines
+
+
+def _read_file(
+    model: Predictor, file: str, column: str | None
+) -> tuple[Sequence[str], Sequence[str] | Sequence[np.ndarray]]:
     if model.interface.tokenizer is None:
         found = series.read(file, column=column)
-        if found.table.bad:
-            raise DataError("\n".join(f"{file}:{row.line}: {row.reason}" for row in found.table.bad[:20]))
-        return (f"row {n + 1}" for n in range(len(found.arrays))), iter(found.arrays)
+        _refuse_bad(file, found.table.bad)
+        return [f"row {n + 1}" for n in range(len(found.arrays))], found.arrays
+    if Path(file).suffix.lower() == ".ts":
+        raise DataError(f"{file}: this model reads texts, and a .ts file holds numbers")
     table, chosen = read_texts(file, column)
-    if table.bad:
-        raise DataError("\n".join(f"{file}:{row.line}: {row.reason}" for row in table.bad[:20]))
-    return iter(table.values[chosen]), iter(table.values[chosen])
+    _refuse_bad(file, table.bad)
+    if Path(file).suffix.lower() in series.SUPPORTED and chosen in series.peek(file)[0]:
+        raise DataError(f"{file}: this model reads texts, and the column {chosen!r} holds arrays of numbers")
+    return table.values[chosen], table.values[chosen]
+
+
+def _refuse_bad(file: str, bad: Sequence[BadRow]) -> None:
+    if bad:
+        listed = [f"{file}:{row.line}: {row.reason}" for row in bad[:SHOWN]]
+        more = [f"... and {len(bad) - SHOWN:,} more"] if len(bad) > SHOWN else []
+        raise DataError("\n".join([f"{file}: {len(bad):,} rows can't be used", *listed, *more]))
+
+
+def _lines_as_they_come() -> Iterator[list[str]]:
+    """Whole lines of standard input, all that have arrived: whoever types gets an answer to every line at once."""
+    stream = cast(BufferedReader, sys.stdin.buffer)
+    number, rest = 0, b""
+    while arrived := stream.read1(1 << 16):
+        *lines, rest = (rest + arrived).split(b"\n")
+        if lines:
+            yield [_decoded(line, number + n) for n, line in enumerate(lines, 1)]
+            number += len(lines)
+    if rest:
+        yield [_decoded(rest, number + 1)]
+
+
+def _decoded(line: bytes, number: int) -> str:
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise DataError(f"standard input, line {number}: not UTF-8; convert it, or pass it as --file") from None

@@ -184,6 +184,11 @@ def test_bundles_of_groups_spread_as_the_groups_do(random: np.random.Generator):
     assert (means[:, 0] - means[:, 1]).std() == pytest.approx(naive_error(spread), rel=0.08)
 
 
+def test_a_draw_of_larger_groups_has_more_rows():
+    sizes = np.array([1.0, 5.0, 30.0])
+    assert resample(sizes.reshape(1, 1, 3), sizes, draws=20) == pytest.approx(1.0)  # all right is all right
+
+
 def test_resampling_is_paired_and_repeatable(random: np.random.Generator):
     sums, sizes, _ = simulate(random, 3, 400, 4, np.full(1, 0.1))
     means = resample(np.concatenate([sums, sums]), sizes, draws=50)
@@ -341,6 +346,11 @@ def test_when_the_test_set_is_too_small_seeds_do_not_help():
     assert rows > 1_000
     enough = replace(question, group_variance=1e-4 * 1_000 / rows)
     assert advise([enough], rows, 0.05, 0.01, 0.01)[0] is not None
+
+
+def test_a_low_variance_by_luck_is_not_planned_with():
+    assert spread_of(seed_variance=1e-6).at_seeds(6).seed_variance == spread_of().flips
+    assert spread_of().at_seeds(6).seed_variance == spread_of().seed_variance
 
 
 def test_nothing_open_needs_nothing():

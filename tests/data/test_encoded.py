@@ -1,6 +1,5 @@
 import dataclasses
 import os
-import threading
 from collections import Counter
 from pathlib import Path
 
@@ -10,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rnnlab.data import sequences
-from rnnlab.data.encoded import EncodedData, cached, encode, find, fingerprint, load, save
+from rnnlab.data.encoded import EncodedData, encode
 from rnnlab.data.examples import Examples
 from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
-from rnnlab.data.text import Tokenizer
+from rnnlab.data.store import load, save
+from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.errors import ConfigError, DataError
 
 
@@ -32,18 +32,6 @@ def waves(rows: int = 40, channels: int = 3) -> Examples:
 
 def parts_of(data: EncodedData) -> dict[str, Sequences]:
     return {"train": data.train, "valid": data.valid, "test": data.test}
-
-
-def assert_equal(a: EncodedData, b: EncodedData) -> None:
-    for name, first in parts_of(a).items():
-        for field in dataclasses.fields(Sequences):
-            one, other = getattr(first, field.name), getattr(getattr(b, name), field.name)
-            assert (one is None) == (other is None)
-            if one is not None:
-                np.testing.assert_array_equal(one, other, strict=True)
-    for field in dataclasses.fields(EncodedData):
-        if field.name not in parts_of(a):
-            assert getattr(a, field.name) == getattr(b, field.name)
 
 
 def tokens_of(data: EncodedData, part: Sequences, row: int) -> list[str]:
@@ -227,139 +215,26 @@ def test_parts_that_cannot_be_used():
         encode({"train": reviews()}, max_length=0)
 
 
-# --- keeping ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch) -> Path:
-    monkeypatch.setenv("RNNLAB_CACHE", str(tmp_path))
-    return tmp_path / "encoded"
-
-
-def folders(cache: Path) -> list[str]:
-    return sorted(name for name in os.listdir(cache) if not name.endswith(".key"))
-
-
-@pytest.mark.parametrize("examples", [reviews(), waves(), dataclasses.replace(reviews(), tags=["t", "u"] * 30)])
-def test_saved_and_loaded_is_equal(examples, tmp_path):
-    data = encode({"train": examples}, max_length=6)
-    save(data, tmp_path / "kept")
-    found = load(tmp_path / "kept")
-    assert found is not None
-    assert_equal(found, data)
-    assert os.listdir(tmp_path) == ["kept"]
-
-
-def test_odd_characters_survive(tmp_path):
-    texts = ["\ud800 half a pair", "\x00 nul", "tab\there", "line\u2028end", "👍", "好"] * 3
-    data = encode({"train": Examples("odd", ["a", "b"] * 9, texts=[f"{t} {i}" for i, t in enumerate(texts)])})
-    save(data, tmp_path / "kept")
-    found = load(tmp_path / "kept")
-    assert found is not None
-    assert_equal(found, data)
-
-
-def test_what_is_kept_is_not_made_again(cache):
-    made = []
-
-    def make() -> EncodedData:
-        made.append(1)
-        return encode({"train": reviews()})
-
-    first, second = cached("abc", make), cached("abc", make)
-    assert_equal(first, second)
-    assert len(made) == 1
-    cached("abd", make)
-    assert len(made) == 2
-    assert folders(cache) == ["abc", "abd"]
-
-
-def test_any_damage_means_made_again(cache):
-    data = cached("key", lambda: encode({"train": reviews()}))
-    names = sorted(os.listdir(cache / "key"))
-    assert {"data.json", "manifest.json", "train.values.npy"} <= set(names)
-    for name in names:
-        path = cache / "key" / name
-        content = bytearray(path.read_bytes())
-        for damage in ("flip", "cut", "remove"):
-            if damage == "flip":
-                position = content.index(b'"format"') + 2 if name == "manifest.json" else len(content) // 2
-                path.write_bytes(content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :])
-            elif damage == "cut":
-                path.write_bytes(content[:-3])
-            else:
-                path.unlink()
-            assert load(cache / "key") is None, (name, damage)
-            assert_equal(cached("key", lambda: encode({"train": reviews()})), data)
-            assert load(cache / "key") is not None
-    assert folders(cache) == ["key"]
-
-
-def test_data_are_found_by_their_fingerprint(cache):
-    data = cached("key", lambda: encode({"train": reviews()}))
-    mark = fingerprint(data)
-    found = find(mark)
-    assert found is not None
-    assert_equal(found, data)
-    assert fingerprint(encode({"train": dataclasses.replace(reviews(), source="elsewhere.csv")})) == mark
-    assert fingerprint(encode({"train": reviews()}, split_seed=1)) != mark
-    assert find("0" * 32) is None
-    save(encode({"train": reviews()}, split_seed=1), cache / "key")
-    assert find(mark) is None  # other data stand there now
-    (cache / f"{mark}.key").write_bytes(b"\xff\xfe")
-    assert find(mark) is None
-
-
-def test_several_writers_at_once(cache):
-    found: list[EncodedData] = []
-    start = threading.Barrier(6)
-
-    def work() -> None:
-        start.wait()
-        for _ in range(10):
-            found.append(cached("key", lambda: encode({"train": reviews()})))
-            save(found[-1], cache / "key")
-
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 60
-    expected = encode({"train": reviews()})
-    for data in found:
-        assert_equal(data, expected)
-    assert load(cache / "key") is not None
-    assert folders(cache) == ["key"]
-
-
-def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setenv("RNNLAB_CACHE", str(tmp_path / "file"))
-    with pytest.warns(RuntimeWarning, match="can't be kept"):
-        assert len(cached("key", lambda: encode({"train": reviews()})).train) == 42
-    with pytest.raises(ValueError, match="plain file name"):
-        cached("../key", lambda: encode({"train": reviews()}))
-
-
 # --- real data ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.data
 @pytest.mark.skipif("RNNLAB_DATA" not in os.environ, reason="RNNLAB_DATA is not set")
-def test_chinese_titles_end_to_end(cache):
+def test_chinese_titles_end_to_end(tmp_path):
     folder = Path(os.environ["RNNLAB_DATA"]) / "thucnews"
     parts = {}
     for name, file in (("train", "train.txt"), ("valid", "dev.txt"), ("test", "test.txt")):
         lines = (folder / file).read_text(encoding="utf-8").splitlines()
         texts, labels = zip(*(line.split("\t") for line in lines if line), strict=True)
         parts[name] = Examples(file, list(labels), texts=list(texts))
-    data = cached("thucnews", lambda: encode(parts))
+    data = encode(parts)
     assert data.labels == tuple("0123456789")
     assert [len(part) for part in parts_of(data).values()] == [90_526, 10_000, 10_000]
     assert data.tokenizer == Tokenizer("chars")
     assert data.profile["unknown"]["test"] < 0.001
     assert "".join(tokens_of(data, data.train, 0)) == parts["train"].texts[0].lower()
-    found = load(cache / "thucnews")
+    save(data, tmp_path / "kept")
+    found = load(tmp_path / "kept")
     assert found is not None
-    assert_equal(found, data)
+    np.testing.assert_array_equal(found.train.values, data.train.values, strict=True)
+    assert found.vocabulary == data.vocabulary

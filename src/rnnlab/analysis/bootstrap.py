@@ -63,7 +63,7 @@ class Spread:
         # Each source alone strays beyond its own quantile with chance alpha / 2: the sum of both is an upper bound.
         bound = seed_error * stats.t.isf(alpha / 4, self.seed_df) + group_error * stats.t.isf(alpha / 4, self.group_df)
         root = optimize.root_scalar(
-            lambda distance: self.tail(distance) - alpha, bracket=(0.0, bound * 1.01), xtol=1e-9
+            lambda distance: self.tail(distance) - alpha, bracket=(0.0, bound * 1.01), xtol=1e-6 * bound, rtol=1e-6
         )
         return float(root.root)
 

@@ -16,10 +16,13 @@ def check(
 
     Example: rnnlab check experiment.toml
     """
+    from rnnlab.errors import ConfigError
     from rnnlab.experiment import parse_experiment
     from rnnlab.registry import load_plugin
     from rnnlab.sweep.plan import experiment_tree
 
+    if not file.endswith(".toml"):
+        raise ConfigError(f"{file}: an experiment file ends in .toml; 'rnnlab data profile' looks at data")
     for path in plugin or []:
         load_plugin(path)
     experiment = parse_experiment(experiment_tree(file, settings=settings or []), file)

@@ -47,6 +47,9 @@ def compare(
     from rnnlab.report import tables, terminal
     from rnnlab.sweep.compare import compare_prepared, cores, prepare
 
+    for path in (markdown, csv):
+        if path:
+            tables.make_room(path)  # a mistake in it shows before the training, not after
     plugins = plugin or []
     screen = terminal.Screen(quiet=as_json)
     experiment, encoded = prepare(

@@ -41,6 +41,7 @@ def profile(
     text: options.Text = None,
     label: options.Label = None,
     group: options.Group = None,
+    columns: options.Columns = None,
     valid: options.Valid = None,
     test: options.Test = None,
     skip_bad: options.SkipBad = False,

@@ -15,7 +15,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 app.command("compare")(compare.compare)
 app.command("train")(train.train)
@@ -45,9 +45,14 @@ def main() -> None:
     except RnnlabError as error:
         print(f"rnnlab: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("\nrnnlab: interrupted", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:  # `rnnlab runs | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:  # no permission, no space, a file where a folder should be
+        if os.environ.get("RNNLAB_DEBUG"):
+            raise
+        print(f"rnnlab: {error.filename or 'the system'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("\nrnnlab: interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -7,7 +7,7 @@ import typer
 Data = Annotated[
     str | None,
     typer.Argument(
-        metavar="[DATA]",
+        metavar="DATA",
         help="A file (.csv .tsv .jsonl .parquet .ts), a data set of the catalogue, an experiment file (.toml), "
         "or nothing: the embedded reviews.",
         show_default=False,
@@ -48,7 +48,12 @@ Plugins = Annotated[
 
 def names(text: str | None) -> list[str] | None:
     """``"a, b"`` → ``["a", "b"]``."""
-    return [name.strip() for name in text.split(",") if name.strip()] if text is not None else None
+    if text is None:
+        return None
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise typer.BadParameter(f"names separated by commas are needed (got {text!r})")
+    return found
 
 
 def given(**values: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import typer
 
 
 def runs(
-    folder: Annotated[str, typer.Argument(metavar="[RUNS]", help="The folder that --out named.")] = "runs",
+    folder: Annotated[str, typer.Argument(metavar="RUNS", help="The folder that --out named.")] = "runs",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """List the runs of a folder with their scores.

@@ -9,7 +9,9 @@ import numpy as np
 
 from rnnlab.data.encoded import EncodedData, Scaler
 from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
-from rnnlab.data.text import UNKNOWN, Tokenizer, Vocabulary, encode_texts
+from rnnlab.data.text import encode_texts
+from rnnlab.data.tokenizers import Tokenizer
+from rnnlab.data.vocabulary import UNKNOWN, Vocabulary
 from rnnlab.errors import DataError, RunError
 
 FORMAT = 1

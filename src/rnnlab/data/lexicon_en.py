@@ -1,7 +1,7 @@
 """English words and sentence patterns for the ``reviews`` data set.
 
 ``GRAMMAR`` maps a symbol to its productions; ``{symbol}`` inside a production is replaced by one of that symbol's own
-productions, or by a word that `rnnlab.data.reviews` hands in (``GIVEN`` there lists those). The graded words stand most
+productions, or by a word that `rnnlab.data.reviews` hands in (`GIVEN` there lists those). The graded words stand most
 frequent first and are drawn with falling frequency; everything else is drawn evenly.
 """
 
@@ -11,7 +11,7 @@ def _list(text: str) -> list[str]:
 
 
 # --- words that carry the verdict: 0 strongly negative, 1 mildly negative, 2 neutral, 3 mildly positive, 4 strongly ---
-# The first twenty of 0, 2 and 4 are general enough for a film, a soundtrack and a cup of coffee alike.
+# The early ones of 0, 2 and 4 are general enough for a film, a soundtrack and a cup of coffee alike.
 
 _GRADED = {
     "adjective0": _list("""
@@ -169,9 +169,9 @@ _SCENERY = {
         "as {name} noted",
         "according to {name}",
         "for {relation}",
-        "like {name} before me",
-        "in a {film} about {topic}",
-        "in this {film} from {place}",
+        "as {name} saw it",
+        "after a week in {place}",
+        "back home in {place}",
         "seen with {relation}",
         "seen again in {place}",
     ],
@@ -187,8 +187,8 @@ _SCENERY = {
         "if you ask {name}",
         "we all said {when}",
     ],
-    "lead": ["", "", "{opening}, "],
-    "tail": ["", "", "", ", {remark}"],
+    "lead": ["", "", "", "{opening}, "],
+    "tail": ["", "", "", "", ", {remark}"],
     "stop": [".", ".", ".", ".", "!"],
     "be": ["is", "was"],
     "small-talk": [

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from rnnlab.data.decoding import encoding_of, load, open_lines
 from rnnlab.data.examples import BadRow
-from rnnlab.data.tables import JSON_LINES, Row, Table, encoding_of, json_rows, load, open_lines, tabulate
+from rnnlab.data.tables import JSON_LINES, Row, Table, json_rows, tabulate
 from rnnlab.errors import DataError, did_you_mean
 
 SUPPORTED = (".ts", *JSON_LINES)

@@ -19,6 +19,6 @@ def duration(seconds: float) -> str:
 
 def count(number: float) -> str:
     """``23,045`` up to 99,999, then ``824 K``, ``1.2 M``."""
-    if number < 100_000:
+    if number < 99_999.5:
         return f"{round(number):,}"
-    return f"{number / 1e3:.0f} K" if number < 1e6 else f"{number / 1e6:.1f} M"
+    return f"{number / 1e3:.0f} K" if number < 999_500 else f"{number / 1e6:.1f} M"

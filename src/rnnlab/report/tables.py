@@ -16,8 +16,12 @@ def print_json(result: Comparison) -> None:
     sys.stdout.write(pretty_json(result.to_dict()))
 
 
-def save(path: str, text: str) -> None:
+def make_room(path: str) -> None:
+    """Make the folder of a file that is to be written."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
+
+
+def save(path: str, text: str) -> None:
     write_atomically(path, text)
 
 

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
 from rnnlab.analysis.comparison import ArmSummary, Comparison
 from rnnlab.config import Config
 from rnnlab.data.profile import Profile
-from rnnlab.report.numbers import count, duration, percent
+from rnnlab.report.numbers import count, percent
 from rnnlab.report.progress import LiveTable, PlainLines, describe
 from rnnlab.runs import RunDirectory, Stopped
 
@@ -41,9 +42,9 @@ class Screen:
         return LiveTable(self.progress, jobs) if self.progress.is_terminal else PlainLines(self.progress)
 
     def verdict(self, result: Comparison, folder: str) -> None:
-        self.out.print(_scores(result))
+        _print_scores(self.out, result)
         if any(arm.by_tag for arm in result.arms):
-            self.out.print(_by_tag(result))
+            _print_by_tag(self.out, result)
         self.out.print(result.verdict.sentence, soft_wrap=True)
         if result.recommended_run:
             self.out.print(f'\nUse it:  rnnlab predict {result.recommended_run} "…"', soft_wrap=True)
@@ -62,14 +63,39 @@ class Screen:
             self.out.print(f'Use it:  rnnlab predict {run.path} "…"', soft_wrap=True)
 
 
-def _table(title: str, columns: Iterable[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold")
-    for number, name in enumerate(columns):
-        table.add_column(name, justify="left" if number == 0 else "right", no_wrap=True)
-    return table
+Row = tuple[Sequence[str], str | None]
+"""Cells, and a style."""
 
 
-def _scores(result: Comparison) -> Table:
+def _print_table(out: Console, title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    """A table; on a narrow screen several, one below the other, so that no figure is cut off."""
+    widths = [max(map(cell_len, column)) for column in zip(columns, *(cells for cells, _ in rows), strict=True)]
+    for shown in _portions(widths, out.width):
+        table = Table(
+            title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold"
+        )
+        for number in shown:
+            table.add_column(columns[number], justify="left" if number == 0 else "right", no_wrap=True)
+        for cells, style in rows:
+            table.add_row(*(cells[number] for number in shown), style=style)
+        out.print(table)
+        title = ""
+
+
+def _portions(widths: Sequence[int], room: int, gap: int = 2) -> list[list[int]]:
+    """Numbers of the columns that fit beside each other; the first column heads every portion."""
+    portions = [[0]]
+    left = room - widths[0]
+    for number in range(1, len(widths)):
+        if left < widths[number] + gap and len(portions[-1]) > 1:
+            portions.append([0])
+            left = room - widths[0]
+        portions[-1].append(number)
+        left -= widths[number] + gap
+    return portions
+
+
+def _print_scores(out: Console, result: Comparison) -> None:
     seeds = max((len(arm.runs) for arm in result.arms), default=0)
     title = f"Test accuracy, {seeds} seed{'s' if seeds != 1 else ''} a model (* can't be told apart from the best)"
     columns = (
@@ -83,13 +109,8 @@ def _scores(result: Comparison) -> Table:
         "parameters",
         "MB",
     )
-    table = _table(title, columns)
-    for arm in result.arms:
-        table.add_row(*_row(arm))
-    table.add_section()
-    for arm in result.baselines:
-        table.add_row(*_row(arm), style="dim")
-    return table
+    rows: list[Row] = [(_row(arm), None) for arm in result.arms]
+    _print_table(out, title, columns, rows + [(_row(arm), "dim") for arm in result.baselines])
 
 
 def _row(arm: ArmSummary) -> list[str]:
@@ -110,16 +131,16 @@ def _row(arm: ArmSummary) -> list[str]:
     ]
 
 
-def _by_tag(result: Comparison) -> Table:
-    rows = [arm for arm in (*result.arms, *result.baselines) if arm.by_tag]
-    tags = list(dict.fromkeys(tag for arm in rows for tag in arm.by_tag))
-    table = _table("\nAccuracy by tag, %", ["model", *tags])
-    for arm in rows:
+def _print_by_tag(out: Console, result: Comparison) -> None:
+    arms = [arm for arm in (*result.arms, *result.baselines) if arm.by_tag]
+    tags = list(dict.fromkeys(tag for arm in arms for tag in arm.by_tag))
+    rows: list[Row] = []
+    for arm in arms:
         cells = [f"{100 * arm.by_tag[tag].accuracy:.1f}" if tag in arm.by_tag else "" for tag in tags]
-        table.add_row(arm.label, *cells, style=None if arm in result.arms else "dim")
-    counts = rows[0].by_tag
-    table.add_row("(test rows)", *(count(counts[tag].count) if tag in counts else "" for tag in tags), style="dim")
-    return table
+        rows.append(([arm.label, *cells], None if arm in result.arms else "dim"))
+    counts = arms[0].by_tag
+    rows.append((["(test rows)", *(count(counts[tag].count) if tag in counts else "" for tag in tags)], "dim"))
+    _print_table(out, "\nAccuracy by tag, %", ["model", *tags], rows)
 
 
 def predictions(names: Iterable[str], answers: Iterable[Any], as_json: bool) -> None:
@@ -155,19 +176,21 @@ def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
         for row in rows:
             print(json.dumps(row, ensure_ascii=False))
         return
-    table = _table("", ["run", "model", "data", "seed", "status", "accuracy", "macro-F1", "best epoch"])
-    for row in rows:
-        table.add_row(
-            row["run"],
-            row["model"],
-            Path(row["data"]).name,
-            str(row["seed"]),
-            row["status"],
-            percent(row["accuracy"]) if row["accuracy"] is not None else "",
-            percent(row["macro_f1"]) if row["macro_f1"] is not None else "",
-            str(row["best_epoch"] or ""),
-        )
-    _console().print(table)
+    columns = ["run", "model", "data", "seed", "status", "accuracy", "macro-F1", "best epoch"]
+    _print_table(_console(), "", columns, [(_run_cells(row), None) for row in rows])
+
+
+def _run_cells(row: dict[str, Any]) -> list[str]:
+    return [
+        row["run"],
+        row["model"],
+        Path(row["data"]).name,
+        str(row["seed"]),
+        row["status"],
+        percent(row["accuracy"]) if row["accuracy"] is not None else "",
+        percent(row["macro_f1"]) if row["macro_f1"] is not None else "",
+        str(row["best_epoch"] or ""),
+    ]
 
 
 def kinds(classes: Sequence[type[Config]], as_json: bool) -> None:
@@ -177,7 +200,8 @@ def kinds(classes: Sequence[type[Config]], as_json: bool) -> None:
         return
     out = _console()
     for cls in classes:
-        out.print(f"{cls.kind}: {(cls.__doc__ or '').strip().splitlines()[0]}", soft_wrap=True)
+        about = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
+        out.print(f"{cls.kind}: {about}", soft_wrap=True)
         for name, field in cls.model_fields.items():
             default = field.get_default()
             shown = default.to_dict() if isinstance(default, Config) else default
@@ -187,7 +211,9 @@ def kinds(classes: Sequence[type[Config]], as_json: bool) -> None:
 
 
 def catalogue(entries: Sequence[tuple[Any, Path | None]]) -> None:
-    table = _table("", ["name", "what", "rows", "languages", "licence", "here"])
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("name", "what", "rows", "languages", "licence", "here"):
+        table.add_column(name, overflow="fold")
     for entry, where in entries:
         table.add_row(
             entry.name,
@@ -197,8 +223,6 @@ def catalogue(entries: Sequence[tuple[Any, Path | None]]) -> None:
             entry.licence,
             str(where) if where else "no; rnnlab data get " + entry.name,
         )
-    for column in table.columns:
-        column.no_wrap, column.justify, column.overflow = False, "left", "fold"
     _console().print(table)
 
 
@@ -208,7 +232,8 @@ def download_progress() -> Iterator[Callable[[int, int | None], None]]:
     from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
 
     console = _console(stderr=True)
-    with Progress(BarColumn(), DownloadColumn(), TransferSpeedColumn(), console=console, transient=True) as bar:
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         job = bar.add_task("", total=None)
         yield lambda done, total: bar.update(job, completed=done, total=total)
 

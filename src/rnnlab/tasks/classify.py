@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rnnlab.config import digest_of
-from rnnlab.data import catalogue, encoded, lexicon_en, lexicon_zh, reviews
+from rnnlab.data import catalogue, lexicon_en, lexicon_zh, reviews, store
 from rnnlab.data.batches import Batch
-from rnnlab.data.encoded import EncodedData
+from rnnlab.data.encoded import EncodedData, encode
 from rnnlab.data.examples import Examples
 from rnnlab.data.interface import Interface
 from rnnlab.data.reading import check_classes, read_examples
@@ -70,14 +70,14 @@ class Classify(Task):
     def resolve(self) -> Self:
         data = self._encoded()
         tokenizer = data.tokenizer.name if data.tokenizer else self.tokenizer
-        return self.replace(fingerprint=encoded.fingerprint(data), tokenizer=tokenizer)
+        return self.replace(fingerprint=store.fingerprint(data), tokenizer=tokenizer)
 
     def load(self) -> EncodedData:
-        found = encoded.find(self.fingerprint) if self.fingerprint else None
+        found = store.find(self.fingerprint) if self.fingerprint else None
         if found is not None:
             return found
         data = self._encoded()
-        if self.fingerprint and encoded.fingerprint(data) != self.fingerprint:
+        if self.fingerprint and store.fingerprint(data) != self.fingerprint:
             raise DataError(f"{self.data}: the data changed since the run was planned; start the command again")
         return data
 
@@ -96,7 +96,7 @@ class Classify(Task):
     def _encoded(self) -> EncodedData:
         """From the cache when neither the bytes nor the settings changed, else read, split and encoded now."""
         settings = self.to_dict() | {"fingerprint": None, "data": None, "valid": None, "test": None}
-        return encoded.cached(digest_of([settings, self._content()]), self._encode)
+        return store.cached(digest_of([settings, self._content()]), self._encode)
 
     def _content(self) -> list[str]:
         """What stands for the bytes to be read."""
@@ -107,7 +107,7 @@ class Classify(Task):
         return [sha256_of(_existing(path)) for path in (self.data, self.valid, self.test) if path]
 
     def _encode(self) -> EncodedData:
-        return encoded.encode(
+        return encode(
             self.read(),
             tokenizer=self.tokenizer,
             min_count=self.min_count,

@@ -1,0 +1,176 @@
+"""Encoded data kept in the cache folder, so that reading and encoding are done once."""
+
+import contextlib
+import errno
+import hashlib
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+
+from rnnlab.data.cache import cache_dir
+from rnnlab.data.encoded import SPLITS, EncodedData, Scaler
+from rnnlab.data.sequences import Sequences
+from rnnlab.data.tokenizers import Tokenizer
+from rnnlab.data.vocabulary import Vocabulary
+from rnnlab.errors import RnnlabError
+from rnnlab.files import write_atomically
+
+FORMAT = 1  # raised whenever the same rows would be encoded or stored differently: older folders are then made anew
+ABANDONED = 24 * 3600  # seconds after which a temporary file or folder is nobody's
+
+
+def cached(key: str, make: Callable[[], EncodedData]) -> EncodedData:
+    """What was kept under ``key`` in the cache folder, or else what ``make`` makes, which is then kept. The key must
+    stand for everything that ``make`` depends on."""
+    if not re.fullmatch(r"\w[\w.-]*", key):
+        raise ValueError(f"a cache key is a plain file name, not {key!r}")
+    folder = cache_dir() / "encoded" / key
+    found = load(folder)
+    if found is not None:
+        return found
+    data = make()
+    try:
+        save(data, folder)
+        write_atomically(folder.with_name(f"{fingerprint(data)}.key"), key)
+        _sweep(folder.parent)
+    except OSError as error:  # a full disk or a read-only home: slower next time, but no reason to stop
+        warnings.warn(f"the encoded data can't be kept in {folder}: {error}", RuntimeWarning, stacklevel=2)
+    return data
+
+
+def fingerprint(data: EncodedData) -> str:
+    """Stands for what a model can see of the data: rows, splits, labels, vocabulary; not for where they came from."""
+    whole = hashlib.sha256()
+    for name, content in _files_of(replace(data, profile={})):
+        whole.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
+    return whole.hexdigest()[:32]
+
+
+def find(wanted: str) -> EncodedData | None:
+    """What `cached` kept with this fingerprint, without looking at the source again. The fingerprint is computed anew:
+    after a change of format or tokeniser, other data may stand under the same key."""
+    folder = cache_dir() / "encoded"
+    try:
+        found = load(folder / (folder / f"{wanted}.key").read_text())
+    except (OSError, ValueError):
+        return None
+    return found if found is not None and fingerprint(found) == wanted else None
+
+
+def save(data: EncodedData, folder: str | Path) -> None:
+    """Write a folder whole or not at all, in the place of any that is there. Several processes may do so at once."""
+    folder = Path(folder)
+    temporary = _beside(folder)
+    temporary.mkdir(parents=True)
+    try:
+        sums = {}
+        for name, content in _files_of(data):
+            write_atomically(temporary / name, content)
+            sums[name] = hashlib.sha256(content).hexdigest()
+        write_atomically(temporary / "manifest.json", json.dumps({"format": FORMAT, "sha256": sums}, indent=1))
+        _put_in_place(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def load(folder: str | Path) -> EncodedData | None:
+    """What ``save`` wrote, every byte checked; None if it isn't there, is damaged, or is of another format or
+    tokeniser version. Plain arrays rather than memory maps: the bytes that were checked are the bytes that are used."""
+    folder = Path(folder)
+    try:
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+        if manifest["format"] != FORMAT:
+            return None
+        files = {name: (folder / name).read_bytes() for name in manifest["sha256"]}
+        if any(hashlib.sha256(files[name]).hexdigest() != expected for name, expected in manifest["sha256"].items()):
+            return None
+        return _from_files(files)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RnnlabError):
+        return None
+
+
+_ARRAYS = ("values", "offsets", "targets", "groups", "tags")
+
+
+def _files_of(data: EncodedData) -> Iterator[tuple[str, bytes]]:
+    for name in SPLITS:
+        for field in _ARRAYS:
+            array = getattr(getattr(data, name), field)
+            if array is not None:
+                buffer = io.BytesIO()
+                np.save(buffer, array, allow_pickle=False)
+                yield f"{name}.{field}.npy", buffer.getvalue()
+    rest = {
+        "labels": data.labels,
+        "tag_names": data.tag_names,
+        "tokenizer": data.tokenizer and data.tokenizer.to_dict(),
+        "vocabulary": data.vocabulary and data.vocabulary.to_dict(),
+        "scaler": data.scaler and asdict(data.scaler),
+        "features": data.features,
+        "max_length": data.max_length,
+        "profile": data.profile,
+    }
+    yield "data.json", json.dumps(rest, allow_nan=False).encode()
+
+
+def _from_files(files: Mapping[str, bytes]) -> EncodedData:
+    rest = json.loads(files["data.json"])
+    sequences = {}
+    for name in SPLITS:
+        found = {field: files.get(f"{name}.{field}.npy") for field in _ARRAYS}
+        arrays = {k: np.load(io.BytesIO(content), allow_pickle=False) for k, content in found.items() if content}
+        sequences[name] = Sequences(**arrays)
+    scaler = rest["scaler"]
+    return EncodedData(
+        **sequences,
+        labels=tuple(rest["labels"]),
+        tag_names=tuple(rest["tag_names"]),
+        tokenizer=rest["tokenizer"] and Tokenizer.from_dict(rest["tokenizer"]),
+        vocabulary=rest["vocabulary"] and Vocabulary.from_dict(rest["vocabulary"]),
+        scaler=scaler and Scaler(tuple(scaler["mean"]), tuple(scaler["std"])),
+        features=rest["features"],
+        max_length=rest["max_length"],
+        profile=rest["profile"],
+    )
+
+
+def _beside(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what writers that were killed left behind: nobody needs a day to write."""
+    for path in folder.glob(".*.tmp"):
+        with contextlib.suppress(OSError):  # another process may be sweeping too
+            if time.time() - path.lstat().st_mtime > ABANDONED:
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+
+
+def _put_in_place(temporary: Path, folder: Path) -> None:
+    """A folder can't be renamed onto a full one, so the old one steps aside first. Whenever another writer puts his
+    there in between, he is done: the attempts end with the writers."""
+    for _ in range(1000):
+        try:
+            os.rename(temporary, folder)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES):
+                raise
+        aside = _beside(folder)
+        with contextlib.suppress(OSError):
+            os.rename(folder, aside)
+            shutil.rmtree(aside, ignore_errors=True)
+    raise OSError(errno.EEXIST, "in use by another program", str(folder))

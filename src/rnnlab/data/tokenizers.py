@@ -1,0 +1,196 @@
+"""How a text is cut into tokens, and which way of cutting suits the texts at hand."""
+
+import importlib
+import importlib.metadata
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
+from rnnlab.errors import ConfigError, RunError, did_you_mean
+
+VERSION = "1"  # of the rules below, to which a model is tied: whoever changes a rule raises it
+TOKENIZERS = ("words", "chars", "whitespace", "jieba")
+
+
+# --- words: the conventions of the Penn Treebank, which the movie-review data already follows ---------------------
+
+_CJK = "\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+# Accents and vowel signs that Python's \w leaves out, though they stand inside words (Hebrew, Arabic, Indic, Thai …).
+_MARKS = (
+    "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff"
+    "\u0e31-\u0e4e\u0eb1-\u0ece\u0f71-\u0fbc\u102b-\u103e\u17b4-\u17d3\u200c"
+)
+_LETTER = rf"(?:[^\W_{_CJK}]|[{_MARKS}])"
+_END = rf"(?!(?!n't){_LETTER})"
+_NOT = rf"n't{_END}"
+_CLITIC = rf"(?:s|re|ve|ll|d|m){_END}"
+_STEM = rf"(?:(?!{_NOT}){_LETTER})+"
+_TONE = "\ufe0f\u20e3\U0001f3fb-\U0001f3ff"  # variation selectors and skin tones belong to the emoji before them
+
+_WORDS = re.compile(
+    rf"""
+      {_NOT}                                                # is n't, do n't, ca n't
+    | '{_CLITIC}                                            # it 's, we 're
+    | \d+(?:[.,:/]\d+)+                                     # 1.8  10,000  8/10  7:30
+    | [^\W\d_{_CJK}](?:\.[^\W\d_{_CJK}](?!{_LETTER}))+\.?   # u.s.  e.t.
+    | {_STEM}(?:[-'](?!{_CLITIC}){_STEM})*                  # word  90  well-made  o'fallon
+    | [{_CJK}]                                              # each of these is a word, or nearly
+    | \.\.\. | --
+    | [\U0001f1e6-\U0001f1ff]{{2}}                          # flags
+    | (?:[^\w\s]|_)[{_TONE}]*(?:\u200d[^\w\s][{_TONE}]*)*   # any other sign alone; an emoji with all its parts
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_RUNS = re.compile(r"\.{2,}|-{2,}")
+_ONE_SPELLING = str.maketrans(
+    {"’": "'", "‘": "'", "ʼ": "'", "`": "'", "´": "'", "“": '"', "”": '"', "…": "...", "—": "--"}
+    | dict.fromkeys("\u200b\ufeff\u00ad")  # invisible: zero-width space, byte order mark, soft hyphen
+)
+_TREEBANK = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}"}
+
+
+def _cut_words(piece: str) -> list[str]:
+    """Tokens of a piece that has no space in it. A sign that the Treebank spells otherwise gets its everyday spelling,
+    so that a model of Treebank text understands what a person types."""
+    if piece.isascii() and piece.isalnum():
+        return [piece]
+    if piece.lower() in _TREEBANK:
+        return [_TREEBANK[piece.lower()]]
+    plain = piece.translate(_ONE_SPELLING).replace("''", '"').replace("\\/", "/").replace("\\*", "*")
+    return _WORDS.findall(_RUNS.sub(lambda run: "..." if run[0][0] == "." else "--", plain))
+
+
+def _cut_nothing(piece: str) -> list[str]:
+    return [piece]
+
+
+def load_jieba() -> Callable[[str], list[str]]:
+    """The segmenter: a prepared text to its tokens, without the spaces."""
+    try:
+        cut = importlib.import_module("rjieba").cut
+    except ImportError:
+        raise ConfigError("tokenizer 'jieba' needs an extra package: pip install 'rnnlab[zh]'") from None
+
+    def cut_text(text: str) -> list[str]:
+        whole = text.encode("utf-8", "replace").decode()  # half a surrogate pair can't be handed over
+        return [token for token in cut(whole) if not token.isspace()]
+
+    return cut_text
+
+
+def _current_version(name: str) -> str:
+    """The segmenter's dictionary decides what jieba's tokens are, so its version counts too."""
+    if name != "jieba":
+        return VERSION
+    try:
+        return f"{VERSION}+rjieba-{importlib.metadata.version('rjieba')}"
+    except importlib.metadata.PackageNotFoundError:
+        raise ConfigError("tokenizer 'jieba' needs an extra package: pip install 'rnnlab[zh]'") from None
+
+
+# --- the tokeniser: a name and a version, saved with the model ----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """``words``, ``chars`` (a run of spaces is one character), ``whitespace`` or ``jieba``."""
+
+    name: str
+    lowercase: bool = True
+    version: str = ""  # left empty: the version of the rules at hand
+
+    def __post_init__(self) -> None:
+        if self.name not in TOKENIZERS:
+            hint = did_you_mean(self.name, TOKENIZERS)
+            raise ConfigError(f"unknown tokenizer '{self.name}'{hint}\nknown: auto, {', '.join(TOKENIZERS)}")
+        current = _current_version(self.name)
+        if self.version not in ("", current):
+            wanted = self.version.partition("+rjieba-")[2]
+            todo = f"pip install rjieba=={wanted}" if wanted else "use the rnnlab that trained it, or train it again"
+            raise RunError(
+                f"this model was trained with version {self.version} of the tokenizer '{self.name}', and this is "
+                f"version {current}, which may cut the same text differently: {todo}"
+            )
+        object.__setattr__(self, "version", current)
+
+    def tokenize(self, text: str) -> list[str]:
+        """At least one token: a text without any is unknown."""
+        text = self.prepare(text)
+        if self.name == "chars":
+            tokens = list(text)
+        elif self.name == "jieba":
+            tokens = load_jieba()(text)
+        else:
+            tokens = [token for piece in text.split() for token in self.cut_piece(piece)]
+        return tokens or [SPECIAL[UNKNOWN]]
+
+    @property
+    def cut_piece(self) -> Callable[[str], list[str]]:
+        """What makes tokens of a piece between spaces; ``words`` and ``whitespace`` alone cut so."""
+        return _cut_words if self.name == "words" else _cut_nothing
+
+    def prepare(self, text: str) -> str:
+        """The text as it is before it is cut."""
+        if self.lowercase:
+            text = text.lower()
+        if self.name == "words" and "<" in text:
+            return _LINE_BREAK.sub(" ", text)
+        return " ".join(text.split()) if self.name == "chars" else text
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        return cls(**values)
+
+
+# --- which tokeniser a text wants ---------------------------------------------------------------------------------
+
+_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")  # no spaces between words
+_SCRIPT_NAMES = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
+
+
+def scripts(texts: Sequence[str], sample: int = 2000) -> dict[str, float]:
+    """Share of each script among the letters of an evenly spaced sample, largest first: ``{"Latin": 0.98, …}``."""
+    step = max(1, len(texts) // sample)
+    letters = Counter("".join(text[:200] for text in texts[::step]))
+    found: Counter[str] = Counter()
+    for letter, count in letters.items():
+        if letter.isalpha():
+            found[unicodedata.name(letter, "other").split()[0]] += count
+    total = sum(found.values())
+    return {script: count / total for script, count in found.most_common()}
+
+
+def describe_scripts(shares: dict[str, float]) -> str:
+    """``"Latin"``, or ``"Chinese 71 %, Latin 29 %"`` for a mixture; scripts under 5 % are passed over."""
+    named: dict[str, float] = {}
+    for script, share in shares.items():
+        name = _SCRIPT_NAMES.get(script, script.capitalize())
+        named[name] = named.get(name, 0) + share
+    if named.get("Japanese", 0) > 0.1:  # kana among Chinese characters: all of it is Japanese
+        named["Japanese"] += named.pop("Chinese", 0)
+    main = [(name, share) for name, share in sorted(named.items(), key=lambda item: -item[1]) if share >= 0.05]
+    if len(main) == 1:
+        return main[0][0]
+    return ", ".join(f"{name} {share:.0%}".replace("%", " %") for name, share in main) or "no letters"
+
+
+def choose_tokenizer(texts: Sequence[str]) -> tuple[Tokenizer, str]:
+    """``chars`` where most letters belong to scripts without spaces between words, else ``words``; and why."""
+    shares = scripts(texts)
+    unspaced = sum(share for script, share in shares.items() if script in _UNSPACED)
+    percent = f"{unspaced:.0%}".replace("%", " %")
+    if unspaced >= 0.5:
+        reason = f"{percent} of the letters are of a script without spaces between words"
+        mixed = "; the other letters become single characters too" if unspaced < 0.9 else ""
+        return Tokenizer("chars"), reason + mixed
+    if unspaced >= 0.1:
+        return Tokenizer("words"), f"mixed text: {percent} of the letters are of a script without spaces, each a token"
+    return Tokenizer("words"), "words are separated by spaces" if shares else "the texts have no letters"

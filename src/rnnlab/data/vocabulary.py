@@ -1,0 +1,54 @@
+"""The vocabulary: which word has which number."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+PADDING, UNKNOWN = 0, 1
+SPECIAL = ("<pad>", "<unk>")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """``words[i]`` has the number i; 0 is padding, 1 stands for every word that isn't here."""
+
+    words: tuple[str, ...]
+
+    @classmethod
+    def build(
+        cls, tokens: Sequence[str], counts: Iterable[int], *, min_count: int = 1, max_size: int | None = None
+    ) -> Self:
+        """The tokens counted at least ``min_count`` times (and at least once), the most frequent first, equals in
+        alphabetical order; ``max_size`` counts padding and unknown too. Count in the training rows alone."""
+        kept = [
+            (-count, token)
+            for token, count in zip(tokens, counts, strict=True)
+            if count >= max(min_count, 1) and token not in SPECIAL
+        ]
+        ordered = (token for _, token in sorted(kept))
+        return cls((*SPECIAL, *ordered)[:max_size])
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The number of each word; the two special ones aren't words."""
+        return {word: number for number, word in enumerate(self.words) if number > UNKNOWN}
+
+    def encode(self, tokens: Iterable[str]) -> list[int]:
+        return [self.index.get(token, UNKNOWN) for token in tokens]
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(json.dumps(self.words).encode()).hexdigest()[:16]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"words": list(self.words)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        return cls(tuple(values["words"]))

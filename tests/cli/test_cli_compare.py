@@ -1,0 +1,314 @@
+"""The main job, from a file to a verdict."""
+
+import csv
+import json
+import re
+
+import pytest
+
+from rnnlab.runs import RunDirectory
+
+ARM_KEYS = {
+    *("label", "model", "accuracy", "macro_f1", "loss", "epoch_seconds", "tokens_per_second", "best_epoch"),
+    *("parameters", "peak_memory_mb", "by_tag", "by_length", "runs", "in_best_group"),
+}
+
+
+def stamps(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.glob("*/result.json")}
+
+
+# The answer as JSON, Markdown and CSV
+
+
+def test_json_holds_all_that_the_answer_rests_on(compared):
+    result = compared.result
+    assert compared.first.code == 0
+    assert {"format", "profile", "arms", "baselines", "verdict", "recommended_run", "notes"} == set(result)
+    assert sum(result["profile"]["rows"].values()) == 80
+    assert {arm["label"] for arm in result["arms"]} == {"rnn", "textcnn"}
+    assert [arm["label"] for arm in result["baselines"]] == ["majority", "tfidf"]
+    for arm in result["arms"]:
+        assert set(arm) == ARM_KEYS
+        assert 0 <= arm["accuracy"]["low"] <= arm["accuracy"]["mean"] <= arm["accuracy"]["high"] <= 1
+        assert arm["accuracy"]["mean"] == pytest.approx(sum(run["accuracy"] for run in arm["runs"]) / 2)
+        assert [run["seed"] for run in arm["runs"]] == [0, 1]
+        assert {run["status"] for run in arm["runs"]} == {"finished"}
+        assert all(arm[key] > 0 for key in ("epoch_seconds", "tokens_per_second", "parameters", "peak_memory_mb"))
+        assert set(arm["by_tag"]) == {"short", "long"}
+        assert sum(cell["count"] for cell in arm["by_tag"].values()) == result["profile"]["rows"]["test"]
+    verdict = result["verdict"]
+    assert {"recommended", "best_group", "enough_seeds", "sentence"} <= set(verdict)
+    assert verdict["recommended"] in {"rnn", "textcnn", "tfidf"}
+    assert verdict["recommended"] in verdict["sentence"]
+    model = RunDirectory(result["recommended_run"]).spec()["model"]["kind"]
+    assert model == verdict["recommended"]
+
+
+def test_the_models_learn_where_the_majority_cannot(compared):
+    scores = {arm["label"]: arm["accuracy"]["mean"] for arm in compared.result["arms"] + compared.result["baselines"]}
+    assert scores["majority"] == 0.5
+    assert scores["textcnn"] > 0.9
+
+
+def test_markdown_agrees_with_json(compared):
+    text = (compared.folder / "new" / "table.md").read_text(encoding="utf-8")
+    table, sentence = text.rstrip("\n").split("\n\n")
+    assert sentence == compared.result["verdict"]["sentence"]
+    shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    arms = compared.result["arms"] + compared.result["baselines"]
+    assert len(shown) == len(arms)
+    for cells, arm in zip(shown, arms, strict=True):
+        score = arm["accuracy"]
+        assert cells == [
+            arm["label"] + (" \\*" if arm["in_best_group"] else ""),
+            f"{100 * score['mean']:.1f} %",
+            f"{100 * score['low']:.1f}–{100 * score['high']:.1f}",
+            f"{100 * arm['macro_f1']:.1f} %",
+            f"{arm['epoch_seconds']:.2f}" if arm["epoch_seconds"] is not None else "",
+            f"{arm['parameters']:,}",
+        ]
+
+
+def test_csv_agrees_with_json(compared):
+    with open(compared.folder / "new" / "table.csv", encoding="utf-8", newline="") as file:
+        shown = list(csv.DictReader(file))
+    arms = compared.result["arms"] + compared.result["baselines"]
+    for row, arm in zip(shown, arms, strict=True):
+        assert (row["label"], row["kind"]) == (arm["label"], arm["model"]["kind"])
+        for end in ("mean", "low", "high"):
+            assert float(row[f"accuracy_{end}"]) == arm["accuracy"][end]
+        for key in ("macro_f1", "epoch_seconds", "tokens_per_second", "parameters", "peak_memory_mb"):
+            assert row[key] == ("" if arm[key] is None else str(arm[key]))
+        for tag in ("short", "long"):
+            assert float(row[f"accuracy[{tag}]"]) == arm["by_tag"][tag]["accuracy"]
+
+
+def test_the_terminal_shows_the_figures_of_the_json(compared, rnnlab):
+    done = rnnlab(*(argument for argument in compared.command if argument != "--json"))
+    assert done.code == 0
+    assert done.out.startswith("80 rows: train 56, valid 8, test 16\n")
+    assert compared.result["verdict"]["sentence"] in done.out
+    assert f'rnnlab predict {compared.result["recommended_run"]} "…"' in done.out
+    for arm in compared.result["arms"]:
+        line = re.search(rf"^{arm['label']}( \*)? +(.*)$", done.out, re.MULTILINE)
+        assert line is not None
+        assert line[2].startswith(f"{100 * arm['accuracy']['mean']:.1f} %")
+        assert f"{arm['parameters']:,}" in line[2]
+    assert "Accuracy by tag" in done.out
+
+
+def test_a_second_call_computes_nothing_and_says_the_same(compared, rnnlab):
+    before = stamps(compared.folder / "runs")
+    assert len(before) == 6
+    again = rnnlab(*compared.command)
+    assert again.out == compared.first.out
+    assert stamps(compared.folder / "runs") == before
+    assert again.err.count("(found, not computed again)") == 6
+    kept = list((compared.folder / "runs" / "comparisons").glob("*/comparison.json"))
+    assert [path.read_text(encoding="utf-8") for path in kept] == [again.out]
+
+
+def test_another_seed_adds_to_what_is_there(compared, rnnlab):
+    before = stamps(compared.folder / "runs")
+    command = ["3" if argument == "2" else argument for argument in compared.command if argument != "--json"]
+    command[-3:] = [str(compared.folder / "other" / "table.md"), "--csv", str(compared.folder / "other" / "table.csv")]
+    done = rnnlab(*command)
+    assert done.code == 0, done.err
+    assert done.err.count("(found, not computed again)") == 6
+    after = stamps(compared.folder / "runs")
+    assert {path: after[path] for path in before} == before
+    assert len(after) == 8
+
+
+# Settings
+
+
+def test_set_reaches_one_arm_all_arms_and_the_training(rnnlab, reviews_csv, small):
+    done = rnnlab(
+        *("compare", "reviews.csv", "--models", "lstm,gru", "--seeds", "1", "--json", *small),
+        *("--set", "model.hidden=6", "--set", "arms.lstm.model.hidden=8", "--set", "training.lr=0.01"),
+        *("--set", "arms.gru.training.lr=0.02", "--set", "training.schedule=cosine"),
+    )
+    assert done.code == 0, done.err
+    arms = {arm["label"]: arm for arm in done.json()["arms"]}
+    assert (arms["lstm"]["model"]["hidden"], arms["gru"]["model"]["hidden"]) == (8, 6)
+    training = {label: RunDirectory(arm["runs"][0]["path"]).spec()["training"] for label, arm in arms.items()}
+    assert (training["lstm"]["lr"], training["gru"]["lr"]) == (0.01, 0.02)
+    assert training["lstm"]["schedule"]["shape"] == "cosine"
+
+
+def test_a_setting_that_a_model_lacks_is_an_error_with_its_path(rnnlab, reviews_csv):
+    done = rnnlab("compare", "reviews.csv", "--models", "lstm,textcnn", "--set", "model.hidden=8")
+    assert done.code == 1
+    assert "arms.textcnn.model.hidden: unknown key of 'textcnn'" in done.err
+    assert "lstm.model" not in done.err
+
+
+def test_processes_print_the_same_as_one_process(compared, rnnlab):
+    """The default, a process a run, and nothing but JSON on standard output; figures that depend on chance agree."""
+    command = list(compared.command)
+    command[command.index("--jobs") + 1] = "2"
+    command[command.index("--out") + 1] = str(compared.folder / "processes")
+    done = rnnlab(*command)
+    assert done.code == 0, done.err
+    assert done.json()["verdict"]["estimates"] == compared.result["verdict"]["estimates"]
+
+
+# Runs that end badly
+
+
+def test_divergence_is_a_result(rnnlab, reviews_csv, small):
+    wild = {"optimizer": "sgd", "lr": "1e6", "clip": "none"}
+    settings = [part for key, value in wild.items() for part in ("--set", f"arms.rnn.training.{key}={value}")]
+    command = (
+        *("compare", "reviews.csv", "--models", "rnn,textcnn", "--seeds", "2", *small, *settings),
+        *("--set", "arms.rnn.model.activation=relu", "--set", "training.batch_size=8", "--markdown", "table.md"),
+    )
+    done = rnnlab(*command)
+    assert done.code == 3
+    assert re.search(r"^rnn +diverged", done.out, re.MULTILINE)
+    assert re.search(r"^textcnn( \*)? +\d", done.out, re.MULTILINE)
+    said = done.err.splitlines()[-2:]
+    assert said[0].startswith("rnnlab: rnn seed 0 diverged: step ")
+    assert said[1].startswith("rnn seed 1 diverged: step ")
+    with open("table.md", encoding="utf-8") as file:
+        assert "| rnn | diverged | | | | |\n" in file.read()
+    again = rnnlab(*command, "--json")
+    assert again.code == 3
+    arm = next(arm for arm in again.json()["arms"] if arm["label"] == "rnn")
+    assert arm["accuracy"] is None
+    assert {run["status"] for run in arm["runs"]} == {"diverged"}
+    refused = rnnlab("predict", arm["runs"][0]["path"], "a text")
+    assert refused.code == 1
+    assert re.search(r"this run diverged at step \d+; it left no model", refused.err)
+
+
+def test_a_failed_run_leaves_the_others(rnnlab, reviews_csv, small):
+    """Another process holds one of the runs."""
+    command = ("compare", "reviews.csv", "--models", "rnn,linear", "--seeds", "2", *small)
+    digest = next(arm for arm in rnnlab(*command, "--json").json()["arms"] if arm["label"] == "rnn")["runs"][1]["digest"]
+    taken = RunDirectory(f"elsewhere/{digest}")
+    taken.path.mkdir(parents=True)
+    with taken.lock():
+        done = rnnlab(*command, "--out", "elsewhere")
+    assert done.code == 3
+    assert f"rnnlab: rnn seed 1 failed: elsewhere/{digest}: another process is computing this run" in done.err
+    assert re.search(r"^rnn( \*)? +\d", done.out, re.MULTILINE)
+    assert rnnlab(*command, "--out", "elsewhere").code == 0  # a failed run is tried again
+
+
+# Kinds of data
+
+
+def test_cnn2_needs_vectors_and_then_keeps_them(rnnlab, reviews_csv, small, tmp_path):
+    """Without vectors it is left out with a note; with them it runs, and the run needs the file no more."""
+    command = ("compare", "reviews.csv", "--models", "cnn2,rnn", "--seeds", "1", *small, "--json")
+    left_out = rnnlab(*command)
+    assert left_out.code == 0
+    assert [arm["label"] for arm in left_out.json()["arms"]] == ["rnn"]
+    assert left_out.json()["notes"][0].startswith("cnn2 is left out: ")
+    assert "--vectors" in left_out.json()["notes"][0]
+    assert "note: cnn2 is left out" in rnnlab(*command[:-1]).out
+    vectors = tmp_path / "tiny.txt"
+    words = ("the", "great", "fine", "lovely", "awful", "dull", "poor", "film")
+    vectors.write_text("".join(f"{word} {n / 8} {-n} 0.5 {n % 3}\n" for n, word in enumerate(words)), encoding="utf-8")
+    command = tuple(part for part in command if part not in ("--set", "model.embedding.width=8"))
+    done = rnnlab(*command, "--vectors", "tiny.txt")
+    assert done.code == 0, done.err
+    arms = {arm["label"]: arm for arm in done.json()["arms"]}
+    assert arms["cnn2"]["model"]["embedding"]["channels"] == "two"
+    assert arms["rnn"]["model"]["embedding"]["channels"] == "tuned"
+    before = {label: rnnlab("predict", arm["runs"][0]["path"], "the great film") for label, arm in arms.items()}
+    vectors.unlink()
+    for label, arm in arms.items():
+        after = rnnlab("predict", arm["runs"][0]["path"], "the great film")
+        assert after.code == 0, after.err
+        assert after.out == before[label].out
+
+
+def test_given_splits_are_kept(rnnlab, reviews_csv, small):
+    header, *rows = reviews_csv.read_text(encoding="utf-8").splitlines()
+    for name, part in (("train", rows[:40]), ("valid", rows[40:50]), ("test", rows[50:])):
+        reviews_csv.with_name(f"{name}.csv").write_text("\n".join([header, *part]) + "\n", encoding="utf-8")
+    command = ("compare", "train.csv", "--models", "rnn", "--seeds", "1", *small, "--json")
+    done = rnnlab(*command, "--valid", "valid.csv", "--test", "test.csv")
+    assert done.code == 0, done.err
+    assert done.json()["profile"]["rows"] == {"train": 40, "valid": 10, "test": 10}
+    partly = rnnlab(*command, "--test", "test.csv").json()["profile"]["rows"]
+    assert partly["test"] == 10
+    assert partly["train"] + partly["valid"] == 40
+
+
+def test_groups_never_straddle_a_split(rnnlab, small, tmp_path):
+    rows = [f"the {word} film number {n},{label},writer {n // 5}" for n in range(60) for word, label in PAIRS]
+    (tmp_path / "grouped.csv").write_text("\n".join(["text,label,writer", *rows]) + "\n", encoding="utf-8")
+    done = rnnlab(
+        "compare", "grouped.csv", "--group", "writer", "--models", "rnn", "--seeds", "1", *small, "--json"
+    )
+    assert done.code == 0, done.err
+    profile = done.json()["profile"]
+    assert (profile["groups"], profile["straddling_groups"]) == (12, 0)
+    assert all(count % 10 == 0 for count in profile["rows"].values())  # whole writers
+
+
+PAIRS = (("fine", "good"), ("dull", "bad"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030"])
+def test_chinese(rnnlab, tmp_path, encoding):
+    """Labels and predictions come out as they went in, and the encoding of the file makes no difference."""
+    rows = [f"这部电影{word}，第{n}次看,{label}" for n in range(30) for word, label in CHINESE]
+    (tmp_path / "评论.csv").write_text("\n".join(["评论,情感", *rows]) + "\n", encoding=encoding)
+    done = rnnlab(
+        *("compare", "评论.csv", "--models", "textcnn", "--seeds", "1", "--epochs", "12", "--jobs", "0", "--json"),
+        *("--set", "training.lr=0.03"),
+    )
+    assert done.code == 0, done.err
+    result = done.json()
+    assert result["profile"]["labels"]["test"] == {"好评": 6, "差评": 6}
+    assert result["profile"]["tokenizer"] == "chars"
+    run = result["arms"][0]["runs"][0]
+    assert run["digest"] == CHINESE_DIGEST.setdefault("both", run["digest"])
+    answers = rnnlab("predict", run["path"], "这部电影真好看", "这部电影太难看", "--json").json_lines()
+    assert [answer["label"] for answer in answers] == ["好评", "差评"]
+    assert set(answers[0]["probabilities"]) == {"好评", "差评"}
+    typed = rnnlab("predict", run["path"], stdin="真好看\n太难看\n".encode())
+    assert [line.split("\t")[0] for line in typed.out.splitlines()] == ["好评", "差评"]
+    assert "评论.csv" in rnnlab("runs").out
+
+
+CHINESE = (("真好看", "好评"), ("太难看", "差评"))
+CHINESE_DIGEST: dict[str, str] = {}
+
+
+@pytest.mark.parametrize("kind", ["ts", "jsonl"])
+def test_numeric_sequences(rnnlab, small, tmp_path, kind):
+    """A series that rises or falls, of one channel and several lengths."""
+    series = [(list(range(n % 4, n % 4 + 6 + n % 3))[::step] + [n / 30], name) for n in range(30) for step, name in STEPS]
+    lines = [json.dumps({"values": values, "label": name}) for values, name in series]
+    if kind == "ts":
+        header = ["@problemName steps", "@timeStamps false", "@univariate true", "@classLabel true up down", "@data"]
+        lines = header + [f"{','.join(map(str, values))}:{name}" for values, name in series]
+    (tmp_path / f"steps.{kind}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = rnnlab(
+        *("compare", f"steps.{kind}", "--models", "rnn,textcnn,cnn2", "--seeds", "1", "--epochs", "15", "--jobs", "0"),
+        *("--json", "--set", "arms.textcnn.model.filters=8", "--set", "training.lr=0.01", "--set", "training.patience=none"),
+    )
+    assert done.code == 0, done.err
+    result = done.json()
+    assert result["notes"] == ["cnn2 is left out: 'cnn2' needs words, and these are numeric sequences"]
+    assert (result["profile"]["unit"], result["profile"]["channels"]) == ("steps", 1)
+    assert [arm["label"] for arm in result["baselines"]] == ["majority", "statistics"]
+    for arm in [*result["arms"], *result["baselines"]]:
+        answers = rnnlab("predict", arm["runs"][0]["path"], "--file", f"steps.{kind}", "--json")
+        assert answers.code == 0, answers.err
+        found = [answer["label"] for answer in answers.json_lines()]
+        right = sum(answer == name for answer, (_, name) in zip(found, series, strict=True)) / len(series)
+        assert right == 0.5 if arm["label"] == "majority" else right > (0.9 if arm["label"] == "statistics" else 0.6)
+    refused = rnnlab("predict", result["arms"][0]["runs"][0]["path"], "1 2 3")
+    assert (refused.code, refused.out) == (1, "")
+    assert "this model reads numeric sequences: give them with --file" in refused.err
+
+
+STEPS = ((1, "up"), (-1, "down"))

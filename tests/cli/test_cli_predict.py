@@ -1,0 +1,160 @@
+"""Asking a trained model."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rnnlab as api
+
+TEXTS = ("a lovely film", "an awful film", "夫 unheard words", "")
+
+
+@pytest.mark.parametrize("label", ["textcnn", "tfidf"])
+def test_arguments_lines_file_and_api_agree(compared, rnnlab, label):
+    run = compared.run(label)
+    answers = rnnlab("predict", run, *TEXTS, "--json")
+    assert (answers.code, answers.err) == (0, "")
+    records = answers.json_lines()
+    assert [record["input"] for record in records] == list(TEXTS)
+    for record, said in zip(records, api.load(run).predict(TEXTS), strict=True):
+        assert record["label"] == said.label
+        assert record["probabilities"] == said.probabilities
+    assert rnnlab("predict", run, "--json", stdin="\n".join(TEXTS).encode() + b"\n").out == answers.out
+    assert rnnlab("predict", run, "--json", stdin=b"\xef\xbb\xbf" + "\r\n".join([*TEXTS, ""]).encode()).out == answers.out
+    Path("new.jsonl").write_text("".join(json.dumps({"id": 7, "body": text}) + "\n" for text in TEXTS))
+    assert rnnlab("predict", run, "--file", "new.jsonl", "--text", "body", "--json").out == answers.out
+
+
+def test_plain_answers_are_one_line_each(compared, rnnlab):
+    run = compared.run("textcnn")
+    done = rnnlab("predict", run, *TEXTS)
+    lines = done.out.splitlines()
+    assert [line.split("\t")[0] for line in lines[:2]] == ["good", "bad"]
+    for line, said, text in zip(lines, api.load(run).predict(TEXTS), TEXTS, strict=True):
+        note = "  (no word of it is known to the model)" if said.known == 0 else ""
+        assert line == f"{said.label}\t{said.probability:.3f}\t{text}{note}"
+    assert lines[2].endswith("(no word of it is known to the model)")
+
+
+def test_any_text_column_of_a_file(compared, rnnlab):
+    """It is guessed where there is no doubt, and named where there is; labels aren't needed."""
+    run = compared.run("textcnn")
+    Path("new.csv").write_text("id,remark\n1,a lovely film it was\n2,an awful film it was\n", encoding="utf-8")
+    done = rnnlab("predict", run, "--file", "new.csv")
+    assert [line.split("\t")[0] for line in done.out.splitlines()] == ["good", "bad"]
+    Path("two.tsv").write_text("pro\tcontra\na lovely old film\tan awful new film\n", encoding="utf-8")
+    doubt = rnnlab("predict", run, "--file", "two.tsv")
+    assert doubt.code == 1
+    assert "which column is the text? it could be 'pro', 'contra'; pass --text NAME" in doubt.err
+    assert rnnlab("predict", run, "--file", "two.tsv", "--text", "contra").out.startswith("bad\t")
+
+
+def test_the_beginning_of_a_name_is_enough(compared, rnnlab):
+    run = compared.run("textcnn")
+    assert rnnlab("predict", run[:-8], "a lovely film").out == rnnlab("predict", run, "a lovely film").out
+
+
+def test_whoever_types_gets_an_answer_to_every_line(compared):
+    command = [sys.executable, "-m", "rnnlab", "predict", compared.run("textcnn")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for text, label in (("a lovely film", "good"), ("an awful film", "bad")):
+            process.stdin.write(text + "\n")
+            process.stdin.flush()
+            assert process.stdout.readline().split("\t")[0] == label  # before the input ends
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+
+
+def test_a_plugin_model_can_be_asked(reviews_csv, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from rnnlab.models.linear import Linear\n"
+        "from rnnlab.models.base import architecture\n"
+        '@architecture("mine")\n'
+        "class Mine(Linear):\n"
+        '    """My own."""\n',
+        encoding="utf-8",
+    )
+    script = (
+        "import sys\n"
+        "from rnnlab.cli.main import app\n"
+        "for line in sys.argv[1:]:\n"
+        "    app(line.split('|'), standalone_mode=False)\n"
+    )
+    compare = "compare|reviews.csv|--models|mine|--seeds|1|--epochs|1|--jobs|0|--plugin|mine.py"
+    done = subprocess.run([sys.executable, "-c", script, compare], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    run = next(path.parent for path in Path("runs").glob("*/spec.json") if '"kind": "mine"' in path.read_text())
+    asked = [sys.executable, "-m", "rnnlab", "predict", str(run), "a lovely film"]
+    without = subprocess.run(asked, capture_output=True, text=True, timeout=120)
+    assert without.returncode == 1
+    assert "unknown model 'mine'" in without.stderr
+    done = subprocess.run([*asked, "--plugin", "mine.py"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("\ta lovely film\n")
+
+
+# What can't be done
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("a text", "--file", "new.csv"), "give texts or --file, not both"),
+        (("a text", "--text", "body"), "--text names a column of --file, which isn't given"),
+        (("--file", "nowhere.csv"), "nowhere.csv: no such file"),
+        (("--file", "new.ts"), "new.ts: this model reads texts, and a .ts file holds numbers"),
+        (("--file", "new.jsonl"), "new.jsonl: this model reads texts, and the column 'values' holds arrays of numbers"),
+        (("--file", "damaged.csv"), "damaged.csv: 21 rows can't be used\ndamaged.csv:3: 3 fields instead of 2"),
+    ],
+)
+def test_wrong_inputs(compared, rnnlab, arguments, complaint):
+    Path("new.csv").write_text("text\na lovely film\n", encoding="utf-8")
+    Path("new.ts").write_text("@classLabel false\n@data\n1,2,3\n", encoding="utf-8")
+    Path("new.jsonl").write_text('{"values": [1, 2]}\n{"values": [3]}\n', encoding="utf-8")
+    Path("damaged.csv").write_text("id,text\n1,a lovely film\n" + "1,2,3\n" * 21, encoding="utf-8")
+    done = rnnlab("predict", compared.run("textcnn"), *arguments)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"rnnlab: {complaint}")
+
+
+def test_standard_input_that_is_not_utf8(compared, rnnlab):
+    done = rnnlab("predict", compared.run("textcnn"), stdin="a film\n好电影\n".encode("gb18030"))
+    assert done.code == 1
+    assert done.err == "rnnlab: standard input, line 2: not UTF-8; convert it, or pass it as --file\n"
+
+
+@pytest.fixture
+def copied(compared, tmp_path):
+    return Path(shutil.copytree(compared.run("textcnn"), tmp_path / "copy"))
+
+
+def test_an_unfinished_run(copied, rnnlab):
+    (copied / "result.json").unlink()
+    done = rnnlab("predict", "copy", "a text")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "rnnlab: copy: not a finished run (no result.json); run the command again to finish it\n"
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "model.json", "spec.json"])
+def test_a_damaged_run(copied, rnnlab, name):
+    content = bytearray((copied / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copied / name).write_bytes(content)
+    done = rnnlab("predict", "copy", "a text")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"rnnlab: copy/{name}: damaged (SHA-256 differs); delete the run directory to compute it again\n"
+    )
+
+
+def test_a_file_of_the_run_is_missing(copied, rnnlab):
+    (copied / "weights.safetensors").unlink()
+    done = rnnlab("predict", "copy", "a text")
+    assert done.code == 1
+    assert "rnnlab: copy/weights.safetensors: missing" in done.err

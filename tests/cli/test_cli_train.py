@@ -1,0 +1,40 @@
+"""One model, trained once, in a process of its own."""
+
+import re
+
+from rnnlab.runs import RunDirectory, find_runs
+
+
+def test_train_and_ask(rnnlab, reviews_csv):
+    command = ("train", "reviews.csv", "--model", "textcnn", "--epochs", "12", "--set", "training.lr=0.03")
+    done = rnnlab(*command, "--seed", "3")
+    assert done.code == 0, done.err
+    [run] = find_runs("runs")
+    assert (run.spec()["seed"], run.spec()["model"]["kind"]) == (3, "textcnn")
+    result = run.result()
+    assert result is not None
+    assert f"test accuracy {100 * result['test']['accuracy']:.1f} %" in done.out
+    assert f'Use it:  rnnlab predict {run.path} "…"' in done.out
+    answer = rnnlab("predict", str(run.path), "a lovely film", "an awful film")
+    assert [line.split("\t")[0] for line in answer.out.splitlines()] == ["good", "bad"]
+    again = rnnlab(*command, "--seed", "3")
+    assert "(found, not computed again)" in again.err
+    assert again.out == done.out
+
+
+def test_a_diverged_run_ends_with_3(rnnlab, reviews_csv):
+    wild = ("training.optimizer=sgd", "training.lr=1e6", "training.clip=none", "model.activation=relu")
+    settings = [part for setting in (*wild, "training.batch_size=8") for part in ("--set", setting)]
+    done = rnnlab("train", "reviews.csv", "--model", "rnn", *settings)
+    assert done.code == 3
+    assert re.match(r"\d+ rows: ", done.out)
+    assert "diverged at step" in done.out
+    assert "rnnlab: rnn diverged; runs/" in done.err
+    assert "Use it" not in done.out
+
+
+def test_embedded_reviews_by_language(rnnlab):
+    done = rnnlab("train", "--language", "zh", "--rows", "60", "--model", "linear", "--epochs", "1")
+    assert done.code == 0, done.err
+    task = RunDirectory(find_runs("runs")[0].path).spec()["task"]
+    assert (task["data"], task["language"], task["rows"]) == ("reviews", "zh", 60)

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rnnlab.data.batches import collate, evaluation_batches, training_order
+from rnnlab.data.sequences import Sequences
+
+LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=300)
+
+
+def rows_of(lengths: list[int], width: int | None = None) -> Sequences:
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    shape = (offsets[-1],) if width is None else (offsets[-1], width)
+    values = np.random.default_rng(0).integers(1, 1000, shape).astype(np.int32 if width is None else np.float32)
+    rows = len(lengths)
+    return Sequences(values, offsets, np.arange(rows) % 3, np.arange(rows))
+
+
+@pytest.mark.parametrize("width", [None, 4])
+def test_a_batch_is_its_rows_padded_with_zeros(width):
+    data = rows_of([3, 1, 7, 2], width)
+    batch = collate(data, np.array([2, 0, 1]))
+    assert batch.inputs.shape[:2] == (3, 7)
+    for place, row in enumerate([2, 0, 1]):
+        length = data.offsets[row + 1] - data.offsets[row]
+        assert int(batch.lengths[place]) == length
+        expected = data.values[data.offsets[row] : data.offsets[row + 1]]
+        assert np.array_equal(batch.inputs[place, :length].numpy(), expected)
+        assert not batch.inputs[place, length:].any()
+        assert int(batch.targets[place]) == row % 3
+
+
+@settings(derandomize=True, deadline=None)
+@given(LENGTHS, st.integers(1, 20), st.integers(0, 3), st.integers(0, 3))
+def test_an_epoch_holds_every_row_once_and_depends_on_seed_and_epoch_alone(lengths, batch_size, seed, epoch):
+    order = training_order(np.array(lengths), batch_size, seed, epoch)
+    assert sorted(np.concatenate(order).tolist()) == list(range(len(lengths)))
+    assert max(map(len, order)) <= batch_size
+    assert len(order) == -(-len(lengths) // batch_size)
+    again = training_order(np.array(lengths), batch_size, seed, epoch)
+    assert all(np.array_equal(one, other) for one, other in zip(order, again, strict=True))
+
+
+def test_epochs_and_seeds_differ():
+    lengths = np.random.default_rng(0).integers(1, 30, 1000)
+    first = np.concatenate(training_order(lengths, 8, 0, 0)).tolist()
+    assert first != np.concatenate(training_order(lengths, 8, 0, 1)).tolist()
+    assert first != np.concatenate(training_order(lengths, 8, 1, 0)).tolist()
+
+
+def test_buckets_leave_little_padding_and_do_not_sort_the_epoch():
+    lengths = np.random.default_rng(0).geometric(0.12, 20_000).clip(1, 60)
+    order = training_order(lengths, 64, 0, 0)
+    padded = sum(len(rows) * lengths[rows].max() for rows in order)
+    assert padded < 1.15 * lengths.sum()
+    mixed = np.random.default_rng(0).permutation(len(lengths)).reshape(-1, 50)[:300]
+    assert sum(len(rows) * lengths[rows].max() for rows in mixed) > 3 * lengths[mixed].sum()  # what buckets save
+    means = np.array([lengths[rows].mean() for rows in order])
+    assert abs(np.corrcoef(means[:-1], means[1:])[0, 1]) < 0.2  # long and short batches come in turn
+
+
+@settings(derandomize=True, deadline=None)
+@given(LENGTHS, st.integers(1, 400))
+def test_evaluation_sees_every_row_once_within_its_limit(lengths, max_tokens):
+    data = rows_of(lengths)
+    seen = []
+    for rows, batch in evaluation_batches(data, max_tokens):
+        seen += rows.tolist()
+        assert batch.inputs.numel() <= max_tokens or len(rows) == 1
+    assert sorted(seen) == list(range(len(lengths)))
