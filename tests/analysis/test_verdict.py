@@ -165,6 +165,16 @@ def test_the_seeds_advised_mostly_do():
     assert np.mean([run(4 + more).enough_seeds for more in advice]) > 0.6
 
 
+def test_a_larger_family_takes_more_seeds():
+    """The cheap one is recommended until it is told apart, which takes more if more pairs are looked at."""
+    costs: dict[str, float | None] = {"a": 9.0, "b": 1.0, "c": 9.0}
+    pair = verdict_of(answers({"a": 0.72, "b": 0.70}, run_sd=0.01, costs=costs))
+    triple = verdict_of(answers({"a": 0.72, "b": 0.70, "c": 0.40}, run_sd=0.01, costs=costs))
+    assert pair.recommended == triple.recommended == "b"
+    assert pair.doubtful == triple.doubtful == ["a"]
+    assert (pair.more_seeds or 0) < (triple.more_seeds or 0)
+
+
 def test_a_small_test_set_asks_for_rows():
     verdict = verdict_of(answers({"a": 0.70, "b": 0.70}, rows=150, seeds=range(6), run_sd=0.0))
     assert verdict.more_seeds is None
@@ -226,10 +236,22 @@ def test_the_recommended_one_beats_the_baseline_itself():
 
 
 def test_a_baseline_of_several_runs_is_averaged():
-    one = answers({"bag": 0.6}, seeds=[0])
-    five = [dataclasses.replace(one[0], seeds=range(5), correct=np.repeat(one[0].correct, 5, axis=0))]
+    one, five = answers({"bag": 0.6}, seeds=[0]), answers({"bag": 0.6}, seeds=range(5), run_sd=0.1)
+    copies = [dataclasses.replace(one[0], seeds=range(5), correct=np.repeat(one[0].correct, 5, axis=0))]
     arms = answers({"a": 0.7, "b": 0.6})
-    assert verdict_of(arms, baselines=one) == verdict_of(arms, baselines=five)
+    assert verdict_of(arms, baselines=one) == verdict_of(arms, baselines=copies)
+    assert verdict_of(arms, baselines=five).estimates["bag"].mean == pytest.approx(five[0].correct.mean())
+
+
+def test_next_to_nothing_is_not_minus_zero():
+    a = answers({"a": 0.7})[0]
+    bag = a.correct[:1].copy()
+    bag[0, np.flatnonzero(~bag[0])[0]] = True
+    verdict = verdict_of(
+        [dataclasses.replace(a, correct=np.repeat(a.correct[:1], 3, axis=0))], baselines=[ArmScores("bag", [0], bag)]
+    )
+    assert -0.0005 < gap_of(verdict, "bag").mean < 0
+    assert "at +0.0 points against it" in verdict.sentence
 
 
 # What is missing
@@ -332,7 +354,8 @@ def test_a_single_arm():
 
 def test_the_order_of_arms_seeds_and_rows_does_not_matter():
     arms = answers({"a": 0.70, "b": 0.69, "c": 0.66, "d": 0.65, "e": 0.5})
-    arms[3] = dataclasses.replace(arms[3], seeds=[3, 1], correct=arms[3].correct[[2, 0]])
+    for index in (3, 4):
+        arms[index] = dataclasses.replace(arms[index], seeds=[3, 1], correct=arms[index].correct[[2, 0]])
     baselines = answers({"bag": 0.6, "majority": 0.3}, seeds=[0])
     expected = verdict_of(arms, baselines=baselines)
     turned = [

@@ -4,7 +4,7 @@ import contextlib
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ class Compared:
 
 
 @pytest.fixture(scope="session")
-def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compared]:
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Compared:
     """One comparison, for all tests that only look at what it left behind."""
     folder = tmp_path_factory.mktemp("compared")
     words = {"good": ["great", "fine", "lovely"], "bad": ["awful", "dull", "poor"]}
@@ -100,4 +100,4 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compared]:
         *("--markdown", str(folder / "new" / "table.md"), "--csv", str(folder / "new" / "table.csv")),
     )
     first = run_command(*command)
-    yield Compared(folder, command, first, first.json())
+    return Compared(folder, command, first, first.json())

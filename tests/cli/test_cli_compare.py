@@ -187,7 +187,9 @@ def test_divergence_is_a_result(rnnlab, reviews_csv, small):
 def test_a_failed_run_leaves_the_others(rnnlab, reviews_csv, small):
     """Another process holds one of the runs."""
     command = ("compare", "reviews.csv", "--models", "rnn,linear", "--seeds", "2", *small)
-    digest = next(arm for arm in rnnlab(*command, "--json").json()["arms"] if arm["label"] == "rnn")["runs"][1]["digest"]
+    digest = next(arm for arm in rnnlab(*command, "--json").json()["arms"] if arm["label"] == "rnn")["runs"][1][
+        "digest"
+    ]
     taken = RunDirectory(f"elsewhere/{digest}")
     taken.path.mkdir(parents=True)
     with taken.lock():
@@ -243,9 +245,7 @@ def test_given_splits_are_kept(rnnlab, reviews_csv, small):
 def test_groups_never_straddle_a_split(rnnlab, small, tmp_path):
     rows = [f"the {word} film number {n},{label},writer {n // 5}" for n in range(60) for word, label in PAIRS]
     (tmp_path / "grouped.csv").write_text("\n".join(["text,label,writer", *rows]) + "\n", encoding="utf-8")
-    done = rnnlab(
-        "compare", "grouped.csv", "--group", "writer", "--models", "rnn", "--seeds", "1", *small, "--json"
-    )
+    done = rnnlab("compare", "grouped.csv", "--group", "writer", "--models", "rnn", "--seeds", "1", *small, "--json")
     assert done.code == 0, done.err
     profile = done.json()["profile"]
     assert (profile["groups"], profile["straddling_groups"]) == (12, 0)
@@ -285,7 +285,9 @@ CHINESE_DIGEST: dict[str, str] = {}
 @pytest.mark.parametrize("kind", ["ts", "jsonl"])
 def test_numeric_sequences(rnnlab, small, tmp_path, kind):
     """A series that rises or falls, of one channel and several lengths."""
-    series = [(list(range(n % 4, n % 4 + 6 + n % 3))[::step] + [n / 30], name) for n in range(30) for step, name in STEPS]
+    series = [
+        (list(range(n % 4, n % 4 + 6 + n % 3))[::step] + [n / 30], name) for n in range(30) for step, name in STEPS
+    ]
     lines = [json.dumps({"values": values, "label": name}) for values, name in series]
     if kind == "ts":
         header = ["@problemName steps", "@timeStamps false", "@univariate true", "@classLabel true up down", "@data"]
@@ -293,7 +295,15 @@ def test_numeric_sequences(rnnlab, small, tmp_path, kind):
     (tmp_path / f"steps.{kind}").write_text("\n".join(lines) + "\n", encoding="utf-8")
     done = rnnlab(
         *("compare", f"steps.{kind}", "--models", "rnn,textcnn,cnn2", "--seeds", "1", "--epochs", "15", "--jobs", "0"),
-        *("--json", "--set", "arms.textcnn.model.filters=8", "--set", "training.lr=0.01", "--set", "training.patience=none"),
+        *(
+            "--json",
+            "--set",
+            "arms.textcnn.model.filters=8",
+            "--set",
+            "training.lr=0.01",
+            "--set",
+            "training.patience=none",
+        ),
     )
     assert done.code == 0, done.err
     result = done.json()

@@ -61,7 +61,7 @@ def _files(reviews_csv):
         ("compare", "reviews.csv", *QUICK, "--vectors", "glove.txt"),
         ("compare", "reviews.csv", *QUICK, "--device", "gpu"),
         ("compare", "reviews.csv", *QUICK, "--valid", "valid.csv"),
-        ("compare", "reviews.csv", *QUICK, "--valid", "nowhere.csv"),
+        ("compare", "reviews.csv", *QUICK, "--valid", "elsewhere/held-out.csv"),
         ("compare", "prose.csv"),
         ("compare", "labels.csv"),
         ("compare", "damaged.csv"),

@@ -140,14 +140,14 @@ def measure(sums: np.ndarray, sizes: np.ndarray) -> Spread:
     )
 
 
-def pool(spreads: Sequence[Spread], pooled_df: float, least_seeds: int = POOL_SEEDS) -> list[Spread]:
+def pool(spreads: Sequence[Spread], pooled_df: float) -> list[Spread]:
     """Let few seeds learn from the other arms how much runs vary.
 
     ``spreads`` are alike (all differences of two arms, or all single arms). How many times more their runs vary than
     their flips explain has a median. A spread takes the median's variance, or its own if that is larger, and up to
     ``pooled_df`` degrees of freedom: the fewer, the less its own variance looks like the others'.
     """
-    known = [spread.seeds >= least_seeds and spread.flips > 0 for spread in spreads]
+    known = [spread.seeds >= POOL_SEEDS and spread.flips > 0 for spread in spreads]
     if not any(known):
         return list(spreads)
     # A chi-square's median lies below its mean, by a factor that its degrees of freedom tell.
@@ -164,9 +164,7 @@ def measure_all(arms: Sequence[Runs], baselines: Sequence[Runs], sizes: np.ndarr
     return Spreads(single, pairs)
 
 
-def pool_all(
-    spreads: Spreads, arms: Sequence[Runs], baselines: Sequence[Runs], least_seeds: int = POOL_SEEDS
-) -> Spreads:
+def pool_all(spreads: Spreads, arms: Sequence[Runs], baselines: Sequence[Runs]) -> Spreads:
     """``pool`` among the arms, among their differences, and among their differences from each baseline."""
     if len(arms) < POOL_ARMS:
         return spreads
@@ -178,10 +176,10 @@ def pool_all(
     apart = sum(spreads.pairs[pair].seed_variance for pair in between_arms)
     shared = min(max(1 - apart / total, 0.0), 1.0) if total > 0 else 0.0
     single_df = df / (1 + (len(arms) - 1) * shared**2)
-    single = dict(zip(labels, pool([spreads.single[label] for label in labels], single_df, least_seeds), strict=True))
-    pairs = _pool_pairs(spreads, between_arms, df * (len(arms) - 1) / len(arms), least_seeds)
+    single = dict(zip(labels, pool([spreads.single[label] for label in labels], single_df), strict=True))
+    pairs = _pool_pairs(spreads, between_arms, df * (len(arms) - 1) / len(arms))
     for baseline in baselines:
-        pairs |= _pool_pairs(spreads, [(label, baseline.label) for label in labels], single_df, least_seeds)
+        pairs |= _pool_pairs(spreads, [(label, baseline.label) for label in labels], single_df)
     return Spreads(spreads.single | single, pairs)
 
 
@@ -257,10 +255,8 @@ def _paired(a: Runs, b: Runs) -> np.ndarray:
     return a.sums[np.isin(a.seeds, common)] - b.sums[np.isin(b.seeds, common)]
 
 
-def _pool_pairs(
-    spreads: Spreads, pairs: Sequence[tuple[str, str]], pooled_df: float, least_seeds: int
-) -> dict[tuple[str, str], Spread]:
-    return dict(zip(pairs, pool([spreads.pairs[pair] for pair in pairs], pooled_df, least_seeds), strict=True))
+def _pool_pairs(spreads: Spreads, pairs: Sequence[tuple[str, str]], pooled_df: float) -> dict[tuple[str, str], Spread]:
+    return dict(zip(pairs, pool([spreads.pairs[pair] for pair in pairs], pooled_df), strict=True))
 
 
 def _moderate(spread: Spread, usual: float, pooled_df: float) -> Spread:

@@ -123,8 +123,7 @@ def judge(
     contenders = [table for table in tables if len(table.seeds) >= max(1, min(2, most_runs))]
     costs = {arm.label: _cost(arm) for arm in arms}
 
-    measured = measure_all(contenders, fixed, sizes)
-    evidence = _Evidence.of(pool_all(measured, contenders, fixed), alpha)
+    evidence = _Evidence.of(pool_all(measure_all(contenders, fixed, sizes), contenders, fixed), alpha)
     ranking = evidence.ranking([table.label for table in contenders], costs)
     fixed_ranking = evidence.ranking([table.label for table in fixed], {})
     best_baseline = fixed_ranking[0] if fixed_ranking else None
@@ -144,9 +143,8 @@ def judge(
     ]
     more_seeds, more_rows = (max(0, POOL_SEEDS - most_runs), None)
     if recommended:
-        plan = pool_all(measured, contenders, fixed, least_seeds=2)
-        open_questions = [plan.between(label, recommended) for label in doubtful]
-        more_seeds, more_rows = advise(open_questions, len(groups), alpha, alpha / max(1, len(plan.pairs)), margin)
+        questions = [evidence.spreads.between(label, recommended) for label in doubtful]
+        more_seeds, more_rows = advise(questions, len(groups), alpha, alpha / max(1, len(evidence.p)), margin)
 
     one_run = [table for table in tables if len(table.seeds) == 1]
     singles = {table.label: measure(table.sums, sizes) for table in one_run} | evidence.spreads.single

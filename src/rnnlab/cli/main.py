@@ -41,7 +41,7 @@ def main() -> None:
     from rnnlab.errors import RnnlabError
 
     try:
-        app()
+        app(prog_name="rnnlab")  # however it was started
     except RnnlabError as error:
         print(f"rnnlab: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

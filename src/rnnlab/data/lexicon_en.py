@@ -42,8 +42,12 @@ _GRADED = {
         mesmerising, exhilarating, triumphant, staggering, luminous, rapturous, spellbinding, electrifying, peerless,
         enthralling, ravishing, heavenly, unbeatable, miraculous, divine, majestic"""),
     "verb0": _list("hated, loathed, detested, despised, abhorred, cursed, shuddered at, was disgusted by"),
-    "verb1": _list("disliked, yawned at, was bored by, grumbled about, lost patience with, sighed at, doubted, regretted"),
-    "verb2": _list("shrugged at, half followed, took note of, had no opinion on, was neutral about, felt nothing about"),
+    "verb1": _list(
+        "disliked, yawned at, was bored by, grumbled about, lost patience with, sighed at, doubted, regretted"
+    ),
+    "verb2": _list(
+        "shrugged at, half followed, took note of, had no opinion on, was neutral about, felt nothing about"
+    ),
     "verb3": _list("liked, enjoyed, appreciated, smiled at, was fond of, warmed to, had fun with, was pleased with"),
     "verb4": _list("loved, adored, worshipped, cherished, treasured, was overwhelmed by, revered, was enchanted by"),
     "noun0": _list("""
@@ -116,31 +120,34 @@ _SUBJECTS = {
 
 _SCENERY = {
     "name": _list("""
-        Anna, Ben, Carla, David, Elena, Felix, Grace, Hassan, Ines, Jonas, Karin, Leo, Maria, Nadia, Oscar, Paula, Quentin,
-        Rosa, Samir, Tara, Umberto, Vera, Walter, Ximena, Yusuf, Zoe, Amir, Bella, Cheng, Dora, Emil, Fatima, George,
-        Hana, Igor, Julia, Kofi, Lena, Marco, Nina, Olaf, Priya, Ravi, Sofia, Tomas, Ursula, Viktor, Wendy, Yara, Zeno,
-        Alice, Boris, Clara, Dmitri, Esther, Frank, Greta, Hugo, Irene, Jamal, Kenji, Laura, Mei, Nils, Olga, Pedro,
-        Ruth, Stefan, Theo, Ugo, Valentina, Wei, Yuki, Zara, Aisha, Bruno, Cecilia, Diego, Edith, Farid, Gloria, Henrik,
-        Ivana, Joachim, Kaito, Lucia, Mohammed, Noor, Otto, Pilar, Rasmus, Selma, Tariq, Ulrike, Vincent, Winona, Xavier,
-        Yvonne, Zbigniew, Adele, Basil, Carmen, Dalia, Erik, Flora, Gustav, Helga, Ibrahim, Jacek, Klara"""),
+        Anna, Ben, Carla, David, Elena, Felix, Grace, Hassan, Ines, Jonas, Karin, Leo, Maria, Nadia, Oscar, Paula,
+        Quentin, Rosa, Samir, Tara, Umberto, Vera, Walter, Ximena, Yusuf, Zoe, Amir, Bella, Cheng, Dora, Emil, Fatima,
+        George, Hana, Igor, Julia, Kofi, Lena, Marco, Nina, Olaf, Priya, Ravi, Sofia, Tomas, Ursula, Viktor, Wendy,
+        Yara, Zeno, Alice, Boris, Clara, Dmitri, Esther, Frank, Greta, Hugo, Irene, Jamal, Kenji, Laura, Mei, Nils,
+        Olga, Pedro, Ruth, Stefan, Theo, Ugo, Valentina, Wei, Yuki, Zara, Aisha, Bruno, Cecilia, Diego, Edith, Farid,
+        Gloria, Henrik, Ivana, Joachim, Kaito, Lucia, Mohammed, Noor, Otto, Pilar, Rasmus, Selma, Tariq, Ulrike,
+        Vincent, Winona, Xavier, Yvonne, Zbigniew, Adele, Basil, Carmen, Dalia, Erik, Flora, Gustav, Helga, Ibrahim,
+        Jacek, Klara"""),
     "place": _list("""
         Lisbon, Oslo, Madrid, Vienna, Prague, Dublin, Athens, Warsaw, Cairo, Lagos, Nairobi, Mumbai, Delhi, Beijing,
-        Shanghai, Tokyo, Osaka, Seoul, Hanoi, Manila, Sydney, Perth, Auckland, Lima, Bogota, Santiago, Havana, Mexico City,
-        Toronto, Montreal, Chicago, Boston, Denver, Austin, Seattle, Glasgow, Leeds, Bristol, Cardiff, Bergen, Malmo,
-        Tampere, Riga, Vilnius, Tallinn, Krakow, Brno, Graz, Bern, Basel, Geneva, Lyon, Lille, Nantes, Bologna, Turin,
-        Naples, Palermo, Seville, Porto, Ghent, Utrecht, Leiden, Bremen, Leipzig, Dresden, Zagreb, Split, Belgrade,
-        Varna, Izmir, Ankara, Haifa, Amman, Tunis, Rabat, Dakar, Accra, Kigali, Chengdu, Suzhou, Kyoto, Busan"""),
+        Shanghai, Tokyo, Osaka, Seoul, Hanoi, Manila, Sydney, Perth, Auckland, Lima, Bogota, Santiago, Havana,
+        Mexico City, Toronto, Montreal, Chicago, Boston, Denver, Austin, Seattle, Glasgow, Leeds, Bristol, Cardiff,
+        Bergen, Malmo, Tampere, Riga, Vilnius, Tallinn, Krakow, Brno, Graz, Bern, Basel, Geneva, Lyon, Lille, Nantes,
+        Bologna, Turin, Naples, Palermo, Seville, Porto, Ghent, Utrecht, Leiden, Bremen, Leipzig, Dresden, Zagreb,
+        Split, Belgrade, Varna, Izmir, Ankara, Haifa, Amman, Tunis, Rabat, Dakar, Accra, Kigali, Chengdu, Suzhou, Kyoto,
+        Busan"""),
     "venue": _list("""
         cinema, festival, film club, multiplex, drive-in, arthouse, university hall, library, community centre, museum,
         open-air screen, town hall, old theatre, school hall, film archive, embassy, playhouse, student union, ballroom,
         harbour screen"""),
     "when": [
         *_list("""
-        last Monday, last Tuesday, last Wednesday, last Thursday, last Friday, last Saturday, last Sunday, in January,
-        in February, in March, in April, in June, in July, in August, in September, in October, in November, in December,
-        after work, after lunch, before dinner, yesterday, this morning, this afternoon, this evening, two weeks ago,
-        on my birthday, on a rainy day, on New Year's Eve, during the holidays, over Easter, at midnight, at noon,
-        one winter night, in the summer of 1999, in the spring of 2004, in the autumn of 2011, after the exams"""),
+        last Monday, last Tuesday, last Wednesday, last Thursday, last Friday, last Saturday, last Sunday,
+        in January, in February, in March, in April, in June, in July, in August, in September, in October,
+        in November, in December, after work, after lunch, before dinner, yesterday, this morning, this afternoon,
+        this evening, two weeks ago, on my birthday, on a rainy day, on New Year's Eve, during the holidays,
+        over Easter, at midnight, at noon, one winter night, in the summer of 1999, in the spring of 2004,
+        in the autumn of 2011, after the exams"""),
         "on the train to {place}",
         "on a flight to {place}",
         "during a week in {place}",
@@ -260,12 +267,12 @@ _NEGATION = {
     "assertion": ["is", "is", "was", "was", "is", "was"],
     "denial": ["isn't", "is not", "wasn't", "was not", "is never", "was hardly"],
     "negation-clause": [
-        "{lead}the {film} {about-film} {property} and the {aspect} {about-word} {word}{tail}{stop}",
-        "{lead}the {aspect} {about-word} {word} and the {film} {about-film} {property}{tail}{stop}",
-        "{lead}this {film} {about-film} {property}, and its {craft} {about-word} {word}{tail}{stop}",
-        "{lead}the {craft} {about-word} {word}, and this {film} {about-film} {property}{tail}{stop}",
-        "{lead}the {film} {about-film} {property}; the {craft} {about-word} {word}{tail}{stop}",
-        "{lead}the {craft} {about-word} {word}; the {film} {about-film} {property}{tail}{stop}",
+        "{lead}the {film} {film-is} {property} and the {aspect} {word-is} {word}{tail}{stop}",
+        "{lead}the {aspect} {word-is} {word} and the {film} {film-is} {property}{tail}{stop}",
+        "{lead}this {film} {film-is} {property}, and its {craft} {word-is} {word}{tail}{stop}",
+        "{lead}the {craft} {word-is} {word}, and this {film} {film-is} {property}{tail}{stop}",
+        "{lead}the {film} {film-is} {property}; the {craft} {word-is} {word}{tail}{stop}",
+        "{lead}the {craft} {word-is} {word}; the {film} {film-is} {property}{tail}{stop}",
     ],
     "negation-choice": [
         "{lead}the {aspect} {be} not {denied} but {asserted}{tail}{stop}",
@@ -280,12 +287,12 @@ _NEGATION = {
 _DOUBLE_NEGATION = {
     "claim-assertion": ["is", "is", "was", "was"],
     "claim-denial": ["isn't", "is not", "wasn't", "was not"],
-    "fair-saying": ["true", "right", "correct", "accurate"],
+    "fair": ["true", "right", "correct", "accurate"],
     "double-negation-claim": [
-        "{lead}the {film} {about-film} {property} and it {about-claim} {fair-saying} that the {aspect} {about-word} {word}{stop}",
-        "{lead}it {about-claim} {fair-saying} that the {craft} {about-word} {word}, and the {film} {about-film} {property}{stop}",
-        "{lead}this {film} {about-film} {property}, and it {about-claim} {fair-saying} that its {craft} {about-word} {word}{stop}",
-        "{lead}it {about-claim} {fair-saying} that the {aspect} {about-word} {word}; this {film} {about-film} {property}{stop}",
+        "{lead}the {film} {film-is} {property} and it {claim-is} {fair} that the {aspect} {word-is} {word}{stop}",
+        "{lead}it {claim-is} {fair} that the {craft} {word-is} {word}, and the {film} {film-is} {property}{stop}",
+        "{lead}this {film} {film-is} {property}, and it {claim-is} {fair} that its {craft} {word-is} {word}{stop}",
+        "{lead}it {claim-is} {fair} that the {aspect} {word-is} {word}; this {film} {film-is} {property}{stop}",
     ],
     "second-denial": ["never ", "hardly "],
     "double-negation-stack": [

@@ -1,35 +1,36 @@
-"""The embedded data set ``reviews``: film reviews from a grammar of our own, in English and Chinese.
+"""The embedded data set ``reviews``: film reviews from a grammar of our own, in English and in Chinese.
 
 Real reviews don't say *why* a model fails. Here every row names the one phenomenon that decides its label, and the
 label follows from rules that fit on a page. A verdict word has a grade from -2 to 2; the label is the grade + 2.
 
-=================  ===================================================================================================
-plain              The verdict word decides: dreadful 0, dull 1, average 2, good 3, superb 4.
-intensity          An amplifier makes a verdict strong ("extremely good" 4), a downtoner makes it mild ("somewhat
-                   superb" 3). Neutral stays neutral.
-negation           Denial flips the side and weakens: "not good" 1, "not superb" 1, "not bad" 3, "not dreadful" 3.
-double-negation    Denial of a denial flips twice, so the side comes back, mild: "it isn't true that it isn't superb" 3.
-contrast           The main clause decides: what follows "but", what "although" or "despite" does not introduce.
-irrelevant         Only the film counts. The coffee, the car park and the *other* film have verdict words too.
-long-range         An opening says whose opinion counts, the first or the last. Two opposite ones follow, far apart.
-=================  ===================================================================================================
+===============  ==================================================================================================
+plain            The verdict word decides: dreadful 0, dull 1, average 2, good 3, superb 4.
+intensity        An amplifier makes a verdict strong ("extremely good" 4), a downtoner makes it mild ("somewhat
+                 superb" 3). Neutral stays neutral.
+negation         Denial flips the side and weakens: "not good" 1, "not superb" 1, "not bad" 3, "not dreadful" 3.
+double-negation  Denying a denial flips twice: the side comes back, mild. "It isn't true that it isn't superb" 3.
+contrast         The main clause decides: what follows "but"; what "although" or "despite" does not introduce.
+irrelevant       Only the film counts. The coffee, the car park and the *other* film have verdict words too.
+long-range       The opening says whose opinion counts, the first or the last; two opposite ones follow, far apart.
+===============  ==================================================================================================
 
-**The twin law.** In the last five (`HARD`) counting words is worth nothing: each row has a twin with another label
-and *exactly the same words*, equally likely to be drawn. "The film isn't long and the plot is good" (3) has "the film
-is long and the plot isn't good" (1); "the acting was dreadful but the plot superb" (4) has its two adjectives
-exchanged (0). So everything that ignores order (a bag of words, the length, the first word, the pattern) is at chance,
-whatever is put on top of it. Twins are not written side by side: rows are drawn independently, so splits leak nothing.
-One exception keeps "not dreadful" among the negations: there a strong word straight is 0 or 4 and denied 1 or 3, so
-that a bag may rise a few points above the commonest label.
+**The twin law.** In the last five (`HARD`) counting words is worth nothing. Each row has a twin with another label and
+*exactly the same words*, and both are equally likely to be drawn: "The film isn't long and the plot is good" (3) and
+"The film is long and the plot isn't good" (1); "The acting is dreadful but the plot is superb" (4) and the same with
+its two adjectives exchanged (0). So whatever ignores order (a bag of words, the length, the first word, the pattern)
+is at chance, however clever the model on top. Rows are drawn one by one, twins are not written side by side, so a
+split leaks nothing. Chance is the share of the commonest label of a phenomenon. It is a fair one: no bag makes another
+label likelier, but for the strong words among the negations ("dreadful" straight is 0, denied 3), worth four points.
 
-**The window law.** A convolution of width 5 sees "isn't good" and "but the plot was superb", so it can learn the first
-four. It can't learn ``long-range``, and the reason is worth knowing. A cue that merely *reverses* a later word would not
-do: max pooling reports that a feature occurred anywhere, a filter that fires for "cue or word" reports their OR, and
-2·OR - A - B is XOR, so even a linear layer above can solve that. What max pooling can't see is order. Hence both
-opinions are always there, each between the same four words on either side, so that exchanging them (which changes the
-label) leaves the set of all windows up to five tokens *unchanged*. Only a model that carries the opening across the
-sentence can tell. In `LAST_COUNTS` of these rows the last opinion counts, not in half of them: a recurrent network that has only
-learnt to prefer the last word is rewarded a little for it, and gets started sooner.
+**The window law.** A convolution of width 5 sees "isn't good" and "but the plot is superb", so it can learn the first
+four of the five. It can't learn ``long-range``, and it is worth knowing why. It would not do to let an early cue
+*reverse* a late word, though the two never share a window: max pooling tells whether a feature occurs anywhere, a
+filter that answers to cue and word alike tells their OR, and 2·OR - A - B is XOR, so a linear layer on top has the
+answer. What max pooling can't see is order. Hence both opinions are always there, each with the same four words
+before it and the same four after it: exchanging them changes the label and leaves every window of up to five tokens in
+place. Only a model that carries the opening through the sentence can tell. (The last opinion counts in `LAST_COUNTS` of
+these rows rather than in half of them. That tells windows nothing, but a recurrent network that has only learnt to
+prefer the last word is right a little more often, and so starts to learn sooner.)
 """
 
 import hashlib
@@ -71,7 +72,7 @@ COMMON = 16  # verdict words that take part in every phenomenon; the rarer ones 
 EVERYDAY = 12  # … of which these suit a sandwich as well as a film
 GIVEN = (  # symbols that the builders below hand to the grammar
     *("word", "verb", "noun", "degree"),
-    *("about-film", "about-claim", "about-word", "asserted", "denied", "on-film", "on-word"),
+    *("film-is", "claim-is", "word-is", "asserted", "denied", "on-film", "on-word"),
     *("main", "side", "verdict", "aside", "other", "which", "one", "two"),
 )
 
@@ -133,7 +134,7 @@ class Writer:
     rng: np.random.Generator
 
     def write(self, symbol: str, n: int, given: dict[str, np.ndarray]) -> np.ndarray:
-        """(n,) texts, each from a production drawn evenly. ``given`` symbols, (n,) each, take their value from there."""
+        """(n,) texts, each from a production drawn evenly. The values of ``given`` symbols are there, (n,) each."""
         productions = self.grammar[symbol]
         choice = self.rng.integers(len(productions), size=n)
         if not any("{" in production for production in productions):
@@ -210,8 +211,8 @@ def negated_clause(writer: Writer, n: int) -> Rows:
     assertion, denial = writer.parallel(n, "assertion", "denial")
     given = {
         "word": writer.words(grades, first=COMMON),
-        "about-word": np.where(denied, denial, assertion),
-        "about-film": np.where(denied, assertion, denial),
+        "word-is": np.where(denied, denial, assertion),
+        "film-is": np.where(denied, assertion, denial),
     }
     return writer.write("negation-clause", n, given), np.where(denied, deny(grades), grades)
 
@@ -238,9 +239,9 @@ def denied_claim(writer: Writer, n: int) -> Rows:
     word_denied = ~film_denied.astype(bool) | (either == 1)
     given = {
         "word": writer.words(grades, first=COMMON),
-        "about-film": np.where(film_denied, denial, assertion),
-        "about-claim": np.where(claim_denied, denial, assertion),
-        "about-word": np.where(word_denied, denial, assertion),
+        "film-is": np.where(film_denied, denial, assertion),
+        "claim-is": np.where(claim_denied, denial, assertion),
+        "word-is": np.where(word_denied, denial, assertion),
     }
     return writer.write("double-negation-claim", n, given), np.where(film_denied, deny(grades), deny(deny(grades)))
 

@@ -1,0 +1,64 @@
+"""What is printed, whatever the width of the screen."""
+
+import io
+import json
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from rnnlab.report import terminal
+
+COLUMNS = ["model", *(f"column {number}" for number in range(12))]
+ROWS: list[terminal.Row] = [
+    ([name, *(f"{number}.{len(name)} %" for number in range(12))], style)
+    for name, style in (("lstm", None), ("模型", None), ("[bold]majority", "dim"))
+]
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 100, 120, 400])
+def test_no_figure_is_cut_off(width):
+    out = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
+    terminal._print_table(out, "A title", COLUMNS, ROWS)
+    text = out.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO
+    lines = text.splitlines()
+    assert "…" not in text
+    assert lines[0].strip() == "A title"
+    assert max(cell_len(line.rstrip()) for line in lines) <= width
+    for cells in (COLUMNS, *(cells for cells, _ in ROWS)):
+        shown = [line.removeprefix(cells[0]) for line in lines if line.startswith(cells[0])]
+        assert " ".join(shown).split() == " ".join(cells[1:]).split()
+
+
+def test_one_table_where_there_is_room():
+    assert terminal._portions([5, 8, 8], 25) == [[0, 1, 2]]
+    assert terminal._portions([5, 8, 8], 24) == [[0, 1], [0, 2]]
+    assert terminal._portions([5, 80, 8], 24) == [[0, 1], [0, 2]]  # too wide, yet shown
+    assert terminal._portions([5], 2) == [[0]]
+
+
+class Answer:
+    def __init__(self, known: float):
+        self.label, self.probability, self.probabilities, self.known = "好", 0.75, {"好": 0.75, "坏": 0.25}, known
+
+
+def test_predictions(capsys):
+    terminal.predictions(["一", "二"], [Answer(0.5), Answer(0)], as_json=False)
+    assert capsys.readouterr().out == "好\t0.750\t一\n好\t0.750\t二  (no word of it is known to the model)\n"
+    terminal.predictions(["一"], [Answer(1)], as_json=True)
+    line = capsys.readouterr().out
+    assert "好" in line
+    assert json.loads(line) == {"input": "一", "label": "好", "probabilities": {"好": 0.75, "坏": 0.25}}
+
+
+def test_a_download_is_silent_without_a_terminal(capsys):
+    with terminal.download_progress() as progress:
+        progress(10, None)
+        progress(100, 100)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_pipe_gets_the_lines_and_a_terminal_the_live_table(monkeypatch):
+    assert isinstance(terminal.Screen().live(1), terminal.PlainLines)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert isinstance(terminal.Screen().live(1), terminal.LiveTable)
