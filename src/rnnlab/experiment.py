@@ -54,7 +54,7 @@ class Schedule(Config):
 class Training(Config):
     """How a run is trained. It ends at the first limit reached: epochs, steps, minutes, or patience."""
 
-    epochs: int | None = Field(default=12, ge=1, description="Passes over the training rows.")
+    epochs: int | None = Field(default=10, ge=1, description="Passes over the training rows.")
     steps: int | None = Field(default=None, ge=1, description="Updates.")
     minutes: float | None = Field(default=None, gt=0, description="Training time; the result then depends on the machine.")
     batch_size: int = Field(default=64, ge=1)

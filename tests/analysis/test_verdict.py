@@ -9,7 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rnnlab.analysis.verdict import CHINESE, ENGLISH, ArmScores, Difference, Verdict, holm, judge
+from rnnlab.analysis.findings import ArmScores, Difference, Verdict
+from rnnlab.analysis.verdict import holm, judge
+from rnnlab.analysis.wording import CHINESE, ENGLISH
 
 ROWS = 4_000
 

@@ -60,6 +60,7 @@ def test_the_beginning_of_a_name_is_enough(compared, rnnlab):
     assert rnnlab("predict", run[:-8], "a lovely film").out == rnnlab("predict", run, "a lovely film").out
 
 
+@pytest.mark.timeout(60)  # an answer that waits for the end of the input would wait for ever
 def test_whoever_types_gets_an_answer_to_every_line(compared):
     command = [sys.executable, "-m", "rnnlab", "predict", compared.run("textcnn")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

@@ -1,41 +1,32 @@
+"""Sums and counts add up to scikit-learn's scores, however the rows are cut into batches."""
+
 import numpy as np
-import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 
-from rnnlab.tasks.tally import Tally
+from rnnlab.data.batches import Batch
+from rnnlab.tasks.classify import Classify, probabilities
 
 
-def tally(targets, answers, classes, losses):
-    confusion = np.zeros((classes, classes), np.int64)
-    np.add.at(confusion, (targets, answers), 1)
-    return Tally(float(np.sum(losses)), confusion)
-
-
-def test_it_adds_up_to_the_figures_over_all_rows():
-    generator = np.random.default_rng(0)
-    targets, answers = generator.integers(0, 3, 50), generator.integers(0, 3, 50)
-    losses = generator.random(50)
-    whole = tally(targets, answers, 4, losses)  # the fourth class occurs nowhere and doesn't count
-    parts = tally(targets[:7], answers[:7], 4, losses[:7]) + tally(targets[7:], answers[7:], 4, losses[7:])
-    assert parts.count == whole.count == 50
-    for scores in (whole.score(), parts.score()):
-        assert scores["accuracy"] == pytest.approx(accuracy_score(targets, answers))
-        assert scores["macro_f1"] == pytest.approx(f1_score(targets, answers, average="macro"))
-        assert scores["loss"] == pytest.approx(losses.mean())
-
-
-def test_the_loss_is_the_cross_entropy():
-    import torch
-
-    from rnnlab.data.batches import Batch
-    from rnnlab.tasks.classify import Classify, probabilities
-
-    logits = torch.randn(20, 3, generator=torch.Generator().manual_seed(0))
-    targets = torch.arange(20) % 3
-    batch = Batch(torch.ones(20, 1, dtype=torch.int64), torch.ones(20, dtype=torch.int64), targets)
-    shares = probabilities(logits.numpy().astype(np.float64))
-    found = Classify().tally(logits, batch)
-    assert found.score()["loss"] == pytest.approx(log_loss(targets.numpy(), shares), rel=1e-5)
-    assert found.score()["loss"] == pytest.approx(float(Classify().loss(logits, batch)), rel=1e-5)
-    assert found.confusion.sum(1).tolist() == [7, 7, 6]
-    assert found.score()["accuracy"] == pytest.approx(float((logits.argmax(1) == targets).float().mean()))
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.integers(2, 6), st.integers(2, 60), st.integers(1, 20), st.integers(0, 100))
+def test_scores_equal_scikit_learn(classes, rows, batch_size, seed):
+    random = np.random.default_rng(seed)
+    logits = random.normal(size=(rows, classes)).astype(np.float32)
+    targets = random.integers(0, classes, rows)
+    total = None
+    for start in range(0, rows, batch_size):
+        part = slice(start, start + batch_size)
+        size = len(targets[part])
+        batch = Batch(torch.zeros(size, 1), torch.ones(size, dtype=torch.int64), torch.from_numpy(targets[part]))
+        counted = Classify().tally(torch.from_numpy(logits[part]), batch)
+        total = counted if total is None else total + counted
+    assert total is not None
+    found, answers = total.score(), logits.argmax(1)
+    assert total.count == rows
+    assert np.isclose(found["accuracy"], accuracy_score(targets, answers))
+    assert np.isclose(found["macro_f1"], f1_score(targets, answers, average="macro", zero_division=0))
+    expected = log_loss(targets, probabilities(logits.astype(np.float64)), labels=range(classes))
+    assert np.isclose(found["loss"], expected, rtol=1e-4)

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import safetensors.numpy
 
-from rnnlab.analysis.verdict import ArmScores, Estimate, Verdict, judge
+from rnnlab.analysis.findings import ArmScores, Estimate, Verdict
+from rnnlab.analysis.verdict import judge
 from rnnlab.data.encoded import EncodedData
 from rnnlab.experiment import Experiment, RunSpec
 from rnnlab.models.baselines import Baseline

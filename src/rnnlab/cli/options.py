@@ -33,7 +33,7 @@ Rows = Annotated[int | None, typer.Option("--rows", metavar="N", help="How many 
 Vectors = Annotated[
     str | None, typer.Option("--vectors", metavar="FILE", help="Pre-trained vectors: a file, or glove-6b-50d.")
 ]
-Epochs = Annotated[int | None, typer.Option("--epochs", metavar="N", help="At most so many passes over the data (12).")]
+Epochs = Annotated[int | None, typer.Option("--epochs", metavar="N", help="At most so many passes over the data (10).")]
 Minutes = Annotated[float | None, typer.Option("--minutes", metavar="M", help="At most so long a run.")]
 Device = Annotated[str | None, typer.Option("--device", metavar="NAME", help="cpu (default), auto, cuda, mps.")]
 Settings = Annotated[

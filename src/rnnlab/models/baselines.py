@@ -130,7 +130,7 @@ def _logistic_regression(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # stopping at max_iter is good enough for a baseline
-        fitted = LogisticRegression(C=strength, max_iter=200).fit(features, targets)
+        fitted = LogisticRegression(C=strength, max_iter=100).fit(features, targets)
     coef = np.zeros((classes, fitted.coef_.shape[1]), np.float32)
     intercept = np.full(classes, -1e4, np.float32)
     if len(fitted.classes_) == 2:  # scikit-learn keeps one row of weights for two classes
