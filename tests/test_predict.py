@@ -141,7 +141,7 @@ def numeric(tmp_path_factory: pytest.TempPathFactory) -> str:
     generator = np.random.default_rng(0)
     with open(folder / "series.jsonl", "w") as file:
         for number in range(40):
-            values = generator.normal(number % 2, 0.2, (3 + number % 5, 2)).round(3).tolist()
+            values = generator.normal(100 * (number % 2), 20, (3 + number % 5, 2)).round(3).tolist()
             file.write(json.dumps({"values": values, "label": "ab"[number % 2]}) + "\n")
     run = rnnlab.compare(
         folder / "series.jsonl", models=["textcnn"], seeds=1, training={"epochs": 8}, out=folder / "runs", jobs=0
@@ -151,12 +151,23 @@ def numeric(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_arrays(numeric):
     model = rnnlab.load(numeric)
-    inputs = [np.full((steps, 2), level) for steps in (1, 4, 9) for level in (0.0, 1.0)]
+    inputs = [np.full((steps, 2), level) for steps in (1, 4, 9) for level in (0.0, 100.0)]
     together = model.predict(inputs)
     assert [answer.label for answer in together] == ["a", "b"] * 3
     assert all(answer.known == 1 for answer in together)
     for array, answer in zip(inputs, together, strict=True):
         assert model.predict([array])[0].probabilities == pytest.approx(answer.probabilities, abs=1e-5)
+
+
+def test_series_are_scaled_as_in_training(numeric):
+    run = RunDirectory(numeric)
+    kept = safetensors.numpy.load_file(run / "predictions.safetensors")
+    data = rnnlab.RunSpec.from_dict(run.spec()).task.load()
+    assert data.scaler is not None
+    raw = data.test.values * np.array(data.scaler.std) + np.array(data.scaler.mean)
+    said = rnnlab.load(numeric).predict(np.split(raw, data.test.offsets[1:-1]))
+    found = np.array([list(answer.probabilities.values()) for answer in said])
+    np.testing.assert_allclose(found, probabilities(kept["test.logits"]), atol=1e-5)
 
 
 @pytest.mark.parametrize(

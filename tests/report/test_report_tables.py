@@ -62,6 +62,7 @@ def test_markdown(result):
 def test_csv_has_full_precision_and_a_column_a_tag(result):
     arm, none = csv.DictReader(io.StringIO(tables.csv(result)))
     assert (float(arm["accuracy_mean"]), float(arm["peak_memory_mb"])) == (0.85449, 210.25)
+    assert (float(arm["epoch_seconds"]), float(arm["tokens_per_second"])) == (1.234, 50_000.5)
     assert arm["accuracy[negation, double]"] == "0.5"
     assert none["label"] == "a|b"
     assert set(list(none.values())[2:]) == {""}

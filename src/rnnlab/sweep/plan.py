@@ -4,14 +4,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rnnlab.config import assign, parse_setting, read_toml
 from rnnlab.data import vectors
 from rnnlab.data.encoded import EncodedData
+from rnnlab.data.vocabulary import SPECIAL
 from rnnlab.errors import ConfigError, did_you_mean
 from rnnlab.experiment import Arm, Experiment, parse_experiment
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
-from rnnlab.training.assemble import resolve_device
+from rnnlab.training.assemble import look_up, resolve_device
 
 DEFAULT_MODELS = ("rnn", "lstm", "gru", "bilstm", "bigru", "textcnn", "cnn2", "transformer", "linear")
 SHORT_NAMES: dict[str, dict[str, Any]] = {
@@ -81,9 +84,26 @@ def plan(tree: dict[str, Any], source: str = "experiment") -> tuple[Experiment, 
         else:
             device = resolve_device(arm.training.device)
             arms[label] = Arm(complete(arm.model, data), arm.training.replace(device=device))
+    notes += _coverage_notes(arms, data)
     if not arms:
         raise ConfigError("no model is left to train\n" + "\n".join(notes))
     return Experiment(task, arms, experiment.seeds, experiment.name, tuple(notes)), data
+
+
+def _coverage_notes(arms: dict[str, Arm], data: EncodedData) -> list[str]:
+    """How much of the training text each source of vectors knows."""
+    sources = {arm.model.embedding.vectors: arm.model.embedding for arm in arms.values() if arm.model.embedding}
+    notes = []
+    for source, embedding in sources.items():
+        if source is not None and data.vocabulary is not None:
+            found = look_up(embedding, data.vocabulary.words).any(axis=1)[len(SPECIAL) :]
+            counts = np.bincount(data.train.values, minlength=len(data.vocabulary))[len(SPECIAL) :]
+            share = vectors.coverage(found, counts)
+            notes.append(
+                f"{source} covers {100 * share['words_share']:.1f} % of the words and {100 * share['tokens_share']:.1f} % of the "
+                "tokens of the training rows"
+            )
+    return notes
 
 
 def why_not(model: Architecture, data: EncodedData) -> str | None:
