@@ -24,6 +24,23 @@ def test_arms_times_seeds():
     assert len({spec.digest for _, spec in specs}) == 4
 
 
+def test_what_arms_share_reaches_into_tables():
+    tree = {
+        "model": {"embedding": {"dropout": 0.2}},
+        "training": {"schedule": {"shape": "step", "gamma": 0.3}},
+        "arms": {
+            "a": {
+                "model": {"kind": "gru", "embedding": {"width": 9}},
+                "training": {"schedule": {"every": 2}},
+            }
+        },
+    }
+    arm = parse_experiment(tree).arms["a"]
+    assert arm.model.embedding is not None
+    assert (arm.model.embedding.width, arm.model.embedding.dropout) == (9, 0.2)
+    assert (arm.training.schedule.shape, arm.training.schedule.every, arm.training.schedule.gamma) == ("step", 2, 0.3)
+
+
 def test_all_problems_of_a_file_are_listed():
     tree = {
         "sedes": 3,

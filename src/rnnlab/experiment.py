@@ -30,7 +30,9 @@ class Schedule(Config):
     every: int | None = Field(default=None, ge=1, description="step: epochs between two cuts (5).")
     at: tuple[int, ...] | None = Field(default=None, description="multi-step: the epochs after which to cut ([5, 8]).")
     gamma: float | None = Field(default=None, gt=0, le=1, description="step, multi-step: the factor of a cut (0.5).")
-    warmup: float | None = Field(default=None, ge=0, lt=1, description="cosine, one-cycle: share of the steps spent rising.")
+    warmup: float | None = Field(
+        default=None, ge=0, lt=1, description="cosine, one-cycle: share of the steps spent rising."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -56,7 +58,9 @@ class Training(Config):
 
     epochs: int | None = Field(default=10, ge=1, description="Passes over the training rows.")
     steps: int | None = Field(default=None, ge=1, description="Updates.")
-    minutes: float | None = Field(default=None, gt=0, description="Training time; the result then depends on the machine.")
+    minutes: float | None = Field(
+        default=None, gt=0, description="Training time; the result then depends on the machine."
+    )
     batch_size: int = Field(default=64, ge=1)
     optimizer: Literal["lazy-adam", "adam", "adamw", "sgd"] = Field(
         default="lazy-adam", description="lazy-adam updates only the embedding rows that a batch used."
@@ -66,7 +70,9 @@ class Training(Config):
     momentum: float | None = Field(default=None, ge=0, lt=1, description="sgd only.")
     schedule: Schedule = Schedule()
     clip: float | None = Field(default=5.0, gt=0, description="Largest gradient norm; none switches it off.")
-    patience: int | None = Field(default=3, ge=1, description="Epochs without a better validation score before stopping.")
+    patience: int | None = Field(
+        default=3, ge=1, description="Epochs without a better validation score before stopping."
+    )
     device: str = Field(default="cpu", description="auto, cpu, cuda, mps …; resolved before the run.")
     threads: int = Field(default=1, ge=1, description="Of one run. Bits repeat only for the same number.")
 
@@ -178,10 +184,19 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
         found += [
             f"{path}.{key}: unknown key; known: model, training" for key in arm if key not in ("model", "training")
         ]
-        found += ARCHITECTURES.problems({**tree.get("model", {}), **arm.get("model", {})}, f"{path}.model")
+        found += ARCHITECTURES.problems(_merged(tree.get("model", {}), arm.get("model", {})), f"{path}.model")
         if arm.get("training"):
-            found += problems(Training, {**tree.get("training", {}), **arm["training"]}, f"{path}.training")
+            found += problems(Training, _merged(tree.get("training", {}), arm["training"]), f"{path}.training")
     return found
+
+
+def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """What an arm says over what all arms share, table by table."""
+    both = {
+        key: _merged(shared[key], value) if isinstance(value, dict) and isinstance(shared.get(key), dict) else value
+        for key, value in own.items()
+    }
+    return {**shared, **both}
 
 
 def _seed_problems(seeds: Any) -> list[str]:
@@ -201,8 +216,8 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
     shared = tree.get("training", {})
     arms = {
         label: Arm(
-            ARCHITECTURES.parse({**tree.get("model", {}), **arm.get("model", {})}, f"arms.{label}.model"),
-            parse(Training, {**shared, **arm.get("training", {})}, f"arms.{label}.training"),
+            ARCHITECTURES.parse(_merged(tree.get("model", {}), arm.get("model", {})), f"arms.{label}.model"),
+            parse(Training, _merged(shared, arm.get("training", {})), f"arms.{label}.training"),
         )
         for label, arm in tree["arms"].items()
     }

@@ -99,10 +99,8 @@ def _coverage_notes(arms: dict[str, Arm], data: EncodedData) -> list[str]:
             found = look_up(embedding, data.vocabulary.words).any(axis=1)[len(SPECIAL) :]
             counts = np.bincount(data.train.values, minlength=len(data.vocabulary))[len(SPECIAL) :]
             share = vectors.coverage(found, counts)
-            notes.append(
-                f"{source} covers {100 * share['words_share']:.1f} % of the words and {100 * share['tokens_share']:.1f} % of the "
-                "tokens of the training rows"
-            )
+            words, tokens = (f"{100 * share[name]:.1f} %" for name in ("words_share", "tokens_share"))
+            notes.append(f"{source} covers {words} of the words and {tokens} of the tokens of the training rows")
     return notes
 
 
