@@ -31,7 +31,7 @@ class Schedule(Config):
     at: tuple[int, ...] | None = Field(default=None, description="multi-step: the epochs after which to cut ([5, 8]).")
     gamma: float | None = Field(default=None, gt=0, le=1, description="step, multi-step: the factor of a cut (0.5).")
     warmup: float | None = Field(
-        default=None, ge=0, lt=1, description="cosine, one-cycle: share of the steps spent rising."
+        default=None, ge=0, lt=1, description="cosine, one-cycle: share of steps spent rising."
     )
 
     @model_validator(mode="before")
@@ -58,9 +58,7 @@ class Training(Config):
 
     epochs: int | None = Field(default=10, ge=1, description="Passes over the training rows.")
     steps: int | None = Field(default=None, ge=1, description="Updates.")
-    minutes: float | None = Field(
-        default=None, gt=0, description="Training time; the result then depends on the machine."
-    )
+    minutes: float | None = Field(default=None, gt=0, description="Training time; results then depend on the machine.")
     batch_size: int = Field(default=64, ge=1)
     optimizer: Literal["lazy-adam", "adam", "adamw", "sgd"] = Field(
         default="lazy-adam", description="lazy-adam updates only the embedding rows that a batch used."
@@ -70,10 +68,8 @@ class Training(Config):
     momentum: float | None = Field(default=None, ge=0, lt=1, description="sgd only.")
     schedule: Schedule = Schedule()
     clip: float | None = Field(default=5.0, gt=0, description="Largest gradient norm; none switches it off.")
-    patience: int | None = Field(
-        default=3, ge=1, description="Epochs without a better validation score before stopping."
-    )
-    device: str = Field(default="cpu", description="auto, cpu, cuda, mps …; resolved before the run.")
+    patience: int | None = Field(default=3, ge=1, description="Epochs without a better validation score, then stop.")
+    device: str = Field(default="auto", description="auto, cpu, cuda, mps …; resolved before the run.")
     threads: int = Field(default=1, ge=1, description="Of one run. Bits repeat only for the same number.")
 
     @field_validator("clip", "patience", "epochs", mode="before")

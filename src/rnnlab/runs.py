@@ -157,7 +157,7 @@ def find_runs(folder: str | Path) -> list[RunDirectory]:
     folder = Path(folder)
     if not folder.is_dir():
         raise RunError(f"{folder}: no such folder; runs are written by 'rnnlab compare' and 'rnnlab train'")
-    specs = [p for p in folder.glob("*/spec.json")]
+    specs = folder.glob("*/spec.json")
     return [RunDirectory(p.parent) for p in sorted(specs, key=lambda p: (os.stat(p).st_mtime, p.parent.name))]
 
 

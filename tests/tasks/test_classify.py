@@ -44,10 +44,6 @@ def test_data_that_changed_since_the_plan_is_refused(reviews_csv, monkeypatch, t
         task.load()
 
 
-KEY = "the key of the cache says neither which file is which split nor what its suffix is (Classify._content)"
-
-
-@pytest.mark.xfail(strict=True, reason=KEY)
 def test_validation_and_test_files_are_not_mixed_up(reviews_csv):
     """The same files in other roles are other data, also when the first was kept in the cache."""
     held_out = reviews_csv.with_name("held-out.csv")
@@ -58,7 +54,6 @@ def test_validation_and_test_files_are_not_mixed_up(reviews_csv):
     assert len(as_valid.test) == 12
 
 
-@pytest.mark.xfail(strict=True, reason=KEY)
 def test_the_same_bytes_under_another_suffix_are_read_anew(tmp_path):
     """A comma separates columns in .csv, but not in .tsv."""
     rows = [f"some, words\tand {n},{'ab'[n % 2]}" for n in range(40)]

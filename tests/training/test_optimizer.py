@@ -1,5 +1,7 @@
 """Our update step against torch's own optimisers, on the same gradients."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -17,7 +19,7 @@ class Head(torch.nn.Linear):
         return super().forward(encoded.summary)
 
 
-def network():
+def network() -> Any:
     torch.manual_seed(0)
     model = ARCHITECTURES.parse({"kind": "lstm", "hidden": 6, "embedding": {"width": 4}})
     return build_network(model, words=WORDS, features=None, pretrained=None, head=lambda width: Head(width, CLASSES))
@@ -44,7 +46,8 @@ TORCH = {
 def test_equal_to_torch(kind, clip):
     ours, theirs = network(), network()
     extra = {} if kind == "adam" else {"weight_decay": 0.05}
-    settings = Training(optimizer=kind, lr=0.01, momentum=0.9 if kind == "sgd" else None, **extra)
+    momentum = {"momentum": 0.9} if kind == "sgd" else {}
+    settings = Training.model_validate({"optimizer": kind, **extra, **momentum})
     optimizer, reference = Optimizer(ours, settings), TORCH[kind](theirs.parameters())
     for ids, lengths, targets in batches():
         F.cross_entropy(ours(ids, lengths), targets).backward()
@@ -61,7 +64,7 @@ def test_equal_to_torch(kind, clip):
 def test_lazy_adam_is_sparse_adam_on_the_embedding_and_adam_elsewhere():
     ours, theirs = network(), network()
     optimizer = Optimizer(ours, Training(optimizer="lazy-adam"))
-    table = theirs.embedding.table  # type: ignore[union-attr]
+    table = theirs.embedding.table
     rest = [p for p in theirs.parameters() if p is not table]
     sparse, dense = torch.optim.SparseAdam([table], lr=0.01), torch.optim.Adam(rest, lr=0.01)
     for ids, lengths, targets in batches():
@@ -83,22 +86,22 @@ def test_lazy_adam_is_not_dense_adam():
     """The tolerance above is far below what separates the two."""
     lazy, dense = network(), network()
     for model, kind in ((lazy, "lazy-adam"), (dense, "adam")):
-        optimizer = Optimizer(model, Training(optimizer=kind))
+        optimizer = Optimizer(model, Training.model_validate({"optimizer": kind}))
         for ids, lengths, targets in batches():
             F.cross_entropy(model(ids, lengths), targets).backward()
             optimizer.step(0.01, None)
-    difference = lazy.embedding.table - dense.embedding.table  # type: ignore[union-attr,operator]
+    difference = lazy.embedding.table - dense.embedding.table
     assert difference.abs().max() > 0.01
 
 
 def test_rows_that_are_not_used_are_not_touched():
     ours = network()
-    before = ours.embedding.table.detach().clone()  # type: ignore[union-attr]
+    before = ours.embedding.table.detach().clone()
     optimizer = Optimizer(ours, Training(optimizer="lazy-adam"))
     for ids, lengths, targets in batches(words=10):
         F.cross_entropy(ours(ids, lengths), targets).backward()
         optimizer.step(0.01, 5.0)
-    after = ours.embedding.table  # type: ignore[union-attr]
+    after = ours.embedding.table
     assert torch.equal(after[10:], before[10:])
     assert torch.equal(after[0], torch.zeros(4))  # padding
     assert not torch.equal(after[2:10], before[2:10])

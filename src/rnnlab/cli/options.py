@@ -35,7 +35,7 @@ Vectors = Annotated[
 ]
 Epochs = Annotated[int | None, typer.Option("--epochs", metavar="N", help="At most so many passes over the data (10).")]
 Minutes = Annotated[float | None, typer.Option("--minutes", metavar="M", help="At most so long a run.")]
-Device = Annotated[str | None, typer.Option("--device", metavar="NAME", help="cpu (default), auto, cuda, mps.")]
+Device = Annotated[str | None, typer.Option("--device", metavar="NAME", help="auto (default), cpu, cuda, mps.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any setting by its path; may be given several times."),

@@ -2,21 +2,23 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from rnnlab.experiment import RunSpec
 from rnnlab.report.numbers import duration, percent
 from rnnlab.runs import Diverged, Failed, Finished, Outcome
+
+if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
+    from rnnlab.experiment import RunSpec
 
 
 class RunState:
     """What is known of a run while it is under way."""
 
-    def __init__(self, label: str, spec: RunSpec):
+    def __init__(self, label: str, spec: "RunSpec"):
         self.label, self.spec = label, spec
         self.status = "waiting"
         self.epoch, self.share = 0, 0.0
@@ -59,7 +61,7 @@ class PlainLines:
         self.done = 0
         self.last_note = time.monotonic()
 
-    def begin(self, runs: Sequence[tuple[str, RunSpec]]) -> None:
+    def begin(self, runs: Sequence[tuple[str, "RunSpec"]]) -> None:
         self.runs = [RunState(label, spec) for label, spec in runs]
 
     def event(self, number: int, event: dict[str, Any]) -> None:
@@ -113,7 +115,7 @@ class LiveTable:
         self.started = time.monotonic()
         self.live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
 
-    def begin(self, runs: Sequence[tuple[str, RunSpec]]) -> None:
+    def begin(self, runs: Sequence[tuple[str, "RunSpec"]]) -> None:
         self.runs = [RunState(label, spec) for label, spec in runs]
         self.live.start()
 

@@ -5,18 +5,20 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from rnnlab.analysis.comparison import ArmSummary, Comparison
 from rnnlab.config import Config
 from rnnlab.data.profile import Profile
 from rnnlab.report.numbers import count, percent
 from rnnlab.report.progress import LiveTable, PlainLines, describe
 from rnnlab.runs import RunDirectory, Stopped
+
+if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
+    from rnnlab.analysis.comparison import ArmSummary, Comparison
 
 
 def _console(stderr: bool = False) -> Console:
@@ -41,7 +43,7 @@ class Screen:
     def live(self, jobs: int) -> LiveTable | PlainLines:
         return LiveTable(self.progress, jobs) if self.progress.is_terminal else PlainLines(self.progress)
 
-    def verdict(self, result: Comparison, folder: str) -> None:
+    def verdict(self, result: "Comparison", folder: str) -> None:
         _print_scores(self.out, result)
         if any(arm.by_tag for arm in result.arms):
             _print_by_tag(self.out, result)
@@ -95,7 +97,7 @@ def _portions(widths: Sequence[int], room: int, gap: int = 2) -> list[list[int]]
     return portions
 
 
-def _print_scores(out: Console, result: Comparison) -> None:
+def _print_scores(out: Console, result: "Comparison") -> None:
     seeds = max((len(arm.runs) for arm in result.arms), default=0)
     title = f"Test accuracy, {seeds} seed{'s' if seeds != 1 else ''} a model (* can't be told apart from the best)"
     columns = (
@@ -113,7 +115,7 @@ def _print_scores(out: Console, result: Comparison) -> None:
     _print_table(out, title, columns, rows + [(_row(arm), "dim") for arm in result.baselines])
 
 
-def _row(arm: ArmSummary) -> list[str]:
+def _row(arm: "ArmSummary") -> list[str]:
     name = f"{arm.label} *" if arm.in_best_group else arm.label
     if arm.accuracy is None:
         states = sorted({run.status for run in arm.runs})
@@ -131,7 +133,7 @@ def _row(arm: ArmSummary) -> list[str]:
     ]
 
 
-def _print_by_tag(out: Console, result: Comparison) -> None:
+def _print_by_tag(out: Console, result: "Comparison") -> None:
     arms = [arm for arm in (*result.arms, *result.baselines) if arm.by_tag]
     tags = list(dict.fromkeys(tag for arm in arms for tag in arm.by_tag))
     rows: list[Row] = []

@@ -8,7 +8,7 @@ from typing import Any
 from rnnlab.analysis.comparison import Comparison, summarise
 from rnnlab.config import digest_of
 from rnnlab.data.encoded import EncodedData
-from rnnlab.errors import ConfigError, RnnlabError
+from rnnlab.errors import ConfigError, RunsFailed
 from rnnlab.experiment import Experiment
 from rnnlab.files import write_atomically
 from rnnlab.registry import load_plugin
@@ -114,7 +114,7 @@ def train_prepared(
 ) -> RunDirectory:
     record = run_all(experiment.specs(), Path(out), Processes(1, tuple(plugins)), display or Silent())[0]
     if isinstance(record.outcome, Failed):
-        raise RnnlabError(f"{record.label}: {record.outcome.reason}")
+        raise RunsFailed(f"{record.label}: {record.outcome.reason}")
     return RunDirectory(record.path)
 
 

@@ -65,7 +65,7 @@ def named_model(name: str) -> dict[str, Any]:
         return dict(SHORT_NAMES[name])
     if name not in ARCHITECTURES.names():
         known = sorted([*ARCHITECTURES.names(), *SHORT_NAMES])
-        raise ConfigError(f"--models: unknown model '{name}'{did_you_mean(name, known)}\nknown: {', '.join(known)}")
+        raise ConfigError(f"unknown model '{name}'{did_you_mean(name, known)}\nknown: {', '.join(known)}")
     return {"kind": name}
 
 
@@ -96,7 +96,7 @@ def _coverage_notes(arms: dict[str, Arm], data: EncodedData) -> list[str]:
     notes = []
     for source, embedding in sources.items():
         if source is not None and data.vocabulary is not None:
-            found = look_up(embedding, data.vocabulary.words).any(axis=1)[len(SPECIAL) :]
+            found = np.any(look_up(embedding, data.vocabulary.words) != 0, axis=1)[len(SPECIAL) :]
             counts = np.bincount(data.train.values, minlength=len(data.vocabulary))[len(SPECIAL) :]
             share = vectors.coverage(found, counts)
             words, tokens = (f"{100 * share[name]:.1f} %" for name in ("words_share", "tokens_share"))

@@ -30,7 +30,9 @@ _COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_b
 class Classify(Task):
     """Sequence classification."""
 
-    data: str = Field(default="reviews", description="A file, a catalogue name, or 'reviews', the embedded generator.")
+    data: str = Field(
+        default="reviews", min_length=1, description="A file, a catalogue name, or 'reviews', the embedded generator."
+    )
     valid: str | None = Field(default=None, description="A file with the validation rows; else they are split off.")
     test: str | None = Field(default=None, description="A file with the test rows; else they are split off.")
     text: str | None = Field(default=None, description="Column with the text or the numbers; guessed when unambiguous.")
@@ -104,7 +106,9 @@ class Classify(Task):
             return [sha256_of(Path(module.__file__ or "")) for module in (reviews, lexicon_en, lexicon_zh)]
         if self.data in catalogue.names():
             return ["catalogue", self.data, *catalogue.content(self.data)]
-        return [sha256_of(_existing(path)) for path in (self.data, self.valid, self.test) if path]
+        roles = {"data": self.data, "valid": self.valid, "test": self.test}
+        files = {role: _existing(path) for role, path in roles.items() if path}
+        return [f"{role} {path.suffix.lower()} {sha256_of(path)}" for role, path in files.items()]
 
     def _encode(self) -> EncodedData:
         return encode(

@@ -54,8 +54,10 @@ def resolve_device(name: str) -> str:
     """``auto`` → the accelerator that torch finds, else cpu."""
     if name != "auto":
         try:
-            return str(torch.device(name))
-        except RuntimeError:
-            raise ConfigError(f"training.device: unknown device '{name}'; use auto, cpu, cuda or mps") from None
+            torch.empty(0, device=name)
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            reason = str(error).splitlines()[0]
+            raise ConfigError(f"training.device: '{name}' can't be used here ({reason}); take auto or cpu") from None
+        return name
     accelerator = torch.accelerator.current_accelerator()
     return accelerator.type if accelerator and torch.accelerator.is_available() else "cpu"

@@ -18,7 +18,7 @@ from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.network import Network
 from rnnlab.runs import RunDirectory
 from rnnlab.seeding import stream_seed
-from rnnlab.training.assemble import assemble
+from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from rnnlab.training.divergence import EXPLODED, diagnose
 from rnnlab.training.evaluate import evaluate
@@ -43,7 +43,7 @@ def train(
     """Train to the limits of the spec; validation chooses the epoch. None when stopped on request (checkpointed)."""
     task, training = spec.task, spec.training
     assert training is not None
-    device = torch.device(training.device)
+    device = torch.device(resolve_device(training.device))
     torch.manual_seed(stream_seed(spec.seed, "init"))
     network = assemble(spec, Interface.of(data)).to(device)
     optimizer = Optimizer(network, training)

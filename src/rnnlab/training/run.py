@@ -20,6 +20,7 @@ from rnnlab.models.baselines import Baseline
 from rnnlab.models.network import parameter_counts
 from rnnlab.runs import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.tasks.tally import Tally
+from rnnlab.training.assemble import resolve_device
 from rnnlab.training.evaluate import evaluate
 from rnnlab.training.loop import Report, contiguous, environment, peak_memory_mb, train
 
@@ -56,7 +57,7 @@ def _train(
     }
     if trained.divergence:
         return Diverged(run.seal(result | {"divergence": trained.divergence}))
-    device = torch.device(spec.training.device)
+    device = torch.device(resolve_device(spec.training.device))
     valid_tally, valid_logits = evaluate(trained.network, spec.task, data.valid, device)
     test_tally, test_logits = evaluate(trained.network, spec.task, data.test, device)
     write_atomically(run / "model.json", Interface.of(data).to_json())
