@@ -20,7 +20,7 @@ class Registry(Generic[C]):
 
     def __init__(self, what: str, modules: tuple[str, ...]):
         self.what = what
-        self._modules = modules
+        self.modules = modules
         self._classes: dict[str, type[C]] = {}
         self._loaded = False
 
@@ -76,7 +76,7 @@ class Registry(Generic[C]):
     def _load(self) -> None:
         if not self._loaded:
             self._loaded = True
-            for module in self._modules:
+            for module in self.modules:
                 importlib.import_module(module)
             for entry in entry_points(group="rnnlab.plugins"):
                 entry.load()

@@ -159,7 +159,7 @@ def test_no_verdict_word_hides_in_another_grade_or_in_neutral_text(language: str
 
 # --- labels are a function of the text, by the rules ---
 
-DENIAL = {"en": r"\b(?:isn't|wasn't|not|never|hardly)\b", "zh": r"[不非]"}
+DENIAL = {"en": r"\b(?:isn't|wasn't|not|never|hardly|by no means)\b", "zh": r"[不非]"}
 CLAUSE = {"en": r"; |,? and |, ", "zh": r"[，；]"}
 ALTHOUGH = {"en": r"\b(?:although|though|even if|despite)\b", "zh": r"虽然|尽管|虽说|即使|哪怕"}
 BUT = {"en": r"\b(?:but|yet)\b", "zh": r"但|不过|可是|然而"}

@@ -294,7 +294,7 @@ _DOUBLE_NEGATION = {
         "{lead}this {film} {film-is} {property}, and it {claim-is} {fair} that its {craft} {word-is} {word}{stop}",
         "{lead}it {claim-is} {fair} that the {aspect} {word-is} {word}; this {film} {film-is} {property}{stop}",
     ],
-    "second-denial": ["never ", "hardly "],
+    "second-denial": ["never ", "by no means "],
     "double-negation-stack": [
         "{lead}the {film} {be} {on-film}{property} and the {aspect} {be} {on-word}not {word}{tail}{stop}",
         "{lead}the {aspect} {be} {on-word}not {word} and the {film} {be} {on-film}{property}{tail}{stop}",

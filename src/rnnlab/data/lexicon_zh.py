@@ -242,7 +242,7 @@ _CONTRAST = {
     "contrast-late": [
         "{lead}{aspect}{side}，{but}{craft}{main}{tail}{stop}",
         "{lead}{craft}很{side}，{but}{aspect}很{main}{tail}{stop}",
-        "{side}的{craft}，{but}{main}的{aspect}{tail}{stop}",
+        "{side}的{craft}，{but}有{main}的{aspect}{tail}{stop}",
         "{lead}{although}{aspect}{side}，{craft}{main}{tail}{stop}",
         "{lead}{although}{craft}很{side}，{aspect}很{main}{tail}{stop}",
         "{lead}{although}有{side}的{aspect}，{film}{main}{tail}{stop}",
@@ -251,7 +251,7 @@ _CONTRAST = {
     "contrast-early": [
         "{lead}{aspect}{main}，{although}{craft}{side}{tail}{stop}",
         "{lead}{craft}很{main}，{although}{aspect}很{side}{tail}{stop}",
-        "{main}的{craft}，{although}{side}的{aspect}{tail}{stop}",
+        "{main}的{craft}，{although}有{side}的{aspect}{tail}{stop}",
         "{lead}{craft}{main}，{although}{aspect}{side}{tail}{stop}",
         "{lead}{aspect}很{main}，{although}{craft}很{side}{tail}{stop}",
         "{lead}{film}{main}，{although}有{side}的{aspect}{tail}{stop}",

@@ -21,8 +21,10 @@ from typing import Any, Protocol
 
 from rnnlab.errors import RnnlabError
 from rnnlab.experiment import RunSpec
+from rnnlab.models.base import ARCHITECTURES
 from rnnlab.registry import load_plugin
 from rnnlab.runs import Failed, Outcome, RunDirectory, Stopped
+from rnnlab.tasks.base import TASKS
 
 EventSink = Callable[[int, dict[str, Any]], None]
 """Called with the number of a run and an event of its: started, progress, epoch."""
@@ -106,7 +108,7 @@ class _Worker:
         method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         context: Any = multiprocessing.get_context(method)
         if method == "forkserver":
-            context.set_forkserver_preload(["rnnlab.training.run"])
+            context.set_forkserver_preload(["rnnlab.training.run", *ARCHITECTURES.modules, *TASKS.modules])
         receiver, sender = context.Pipe(duplex=False)
         arguments = (sender, json.dumps(spec.to_dict()), str(folder), plugins)
         process = context.Process(target=_work, args=arguments, daemon=True)
