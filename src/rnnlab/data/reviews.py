@@ -18,8 +18,8 @@ long-range       The opening says whose opinion counts, the first or the last; t
 *exactly the same words*, and both are equally likely to be drawn: "The film isn't long and the plot is good" (3) and
 "The film is long and the plot isn't good" (1); "The acting is dreadful but the plot is superb" (4) and the same with
 its two adjectives exchanged (0). So whatever ignores order (a bag of words, the length, the first word, the pattern)
-is at chance, however clever the model on top. Rows are drawn one by one, twins are not written side by side, so a
-split leaks nothing. Chance is the share of the commonest label of a phenomenon. It is a fair one: no bag makes another
+is at chance, however clever the model on top. Every row is drawn by itself, twins are not written side by side,
+so a split leaks nothing. Chance is the share of the commonest label of a phenomenon. It is a fair one: no bag makes another
 label likelier, but for the strong words among the negations ("dreadful" straight is 0, denied 3), worth four points.
 
 **The window law.** A convolution of width 5 sees "isn't good" and "but the plot is superb", so it can learn the first
@@ -163,9 +163,10 @@ class Writer:
         places = self.rng.integers(len(self.grammar[symbols[0]]), size=n)
         return [np.array(self.grammar[symbol], dtype=object)[places] for symbol in symbols]
 
-    def balanced(self, n: int, *sizes: int) -> np.ndarray:
-        """(len(sizes), n) independent numbers below each size, every combination as often as n allows."""
-        return np.array(np.unravel_index(self.rng.permutation(n) % np.prod(sizes), sizes))
+    def draw(self, n: int, *sizes: int) -> list[np.ndarray]:
+        """(n,) numbers below each size, all independent. They are not dealt out evenly, because then a label that is
+        frequent in the training rows would have to be rare in the rest, and guessing it would score below chance."""
+        return [self.rng.integers(size, size=n) for size in sizes]
 
 
 @cache
@@ -182,7 +183,7 @@ def joined(*parts: Rows) -> Rows:
 
 
 def plain(writer: Writer, n: int) -> Rows:
-    (place,) = writer.balanced(n, 6)
+    (place,) = writer.draw(n, 6)
     grades = np.array([-2, -1, 0, 0, 1, 2])[place]
     given = {
         "word": writer.words(grades),
@@ -193,7 +194,7 @@ def plain(writer: Writer, n: int) -> Rows:
 
 
 def intensity(writer: Writer, n: int) -> Rows:
-    place, amplified = writer.balanced(n, 5, 2)
+    place, amplified = writer.draw(n, 5, 2)
     grades = place - 2
     degree = np.where(amplified, writer.write("amplifier", n, {}), writer.write("downtoner", n, {}))
     given = {"degree": degree, "word": writer.words(grades, first=COMMON)}
@@ -206,7 +207,7 @@ def negation(writer: Writer, n: int) -> Rows:
 
 def negated_clause(writer: Writer, n: int) -> Rows:
     """Two clauses, one denied: the one that judges or the one that doesn't. One verdict word in five is strong."""
-    positive, denied, strength = writer.balanced(n, 2, 2, 5)
+    positive, denied, strength = writer.draw(n, 2, 2, 5)
     grades = (2 * positive - 1) * np.where(strength == 0, 2, 1)
     assertion, denial = writer.parallel(n, "assertion", "denial")
     given = {
@@ -219,7 +220,7 @@ def negated_clause(writer: Writer, n: int) -> Rows:
 
 def negated_choice(writer: Writer, n: int) -> Rows:
     """ "Not dull but good", "good, not dull"."""
-    (positive,) = writer.balanced(n, 2)
+    (positive,) = writer.draw(n, 2)
     grades = 2 * positive - 1
     given = {"asserted": writer.words(grades, first=COMMON), "denied": writer.words(-grades, first=COMMON)}
     return writer.write("negation-choice", n, given), grades
@@ -232,7 +233,7 @@ def double_negation(writer: Writer, n: int) -> Rows:
 def denied_claim(writer: Writer, n: int) -> Rows:
     """Something about the film, a claim, and a verdict inside the claim; two of the three are denied. The verdict is
     denied twice where the film is not, else once: it is itself denied, or the claim is."""
-    positive, film_denied, either, strong = writer.balanced(n, 2, 2, 2, 2)
+    positive, film_denied, either, strong = writer.draw(n, 2, 2, 2, 2)
     grades = (2 * positive - 1) * (1 + strong)
     assertion, denial = writer.parallel(n, "claim-assertion", "claim-denial")
     claim_denied = ~film_denied.astype(bool) | (either == 0)
@@ -248,7 +249,7 @@ def denied_claim(writer: Writer, n: int) -> Rows:
 
 def stacked_denial(writer: Writer, n: int) -> Rows:
     """ "Never not good"; or the "never" belongs to the film, and the verdict is simply "not good"."""
-    positive, stacked, strong = writer.balanced(n, 2, 2, 2)
+    positive, stacked, strong = writer.draw(n, 2, 2, 2)
     grades = (2 * positive - 1) * (1 + strong)
     second = writer.write("second-denial", n, {})
     given = {
@@ -260,7 +261,7 @@ def stacked_denial(writer: Writer, n: int) -> Rows:
 
 
 def contrast(writer: Writer, n: int) -> Rows:
-    positive, late = writer.balanced(n, 2, 2)
+    positive, late = writer.draw(n, 2, 2)
     grades = 2 * (2 * positive - 1)
     given = {"main": writer.words(grades, first=COMMON), "side": writer.words(-grades, first=COMMON)}
     texts = np.where(late, writer.write("contrast-late", n, given), writer.write("contrast-early", n, given))
@@ -272,7 +273,7 @@ def irrelevant(writer: Writer, n: int) -> Rows:
 
 
 def one_aside(writer: Writer, n: int) -> Rows:
-    (positive,) = writer.balanced(n, 2)
+    (positive,) = writer.draw(n, 2)
     grades = 2 * (2 * positive - 1)
     given = {"verdict": writer.words(grades, first=EVERYDAY), "aside": writer.words(-grades, first=EVERYDAY)}
     return writer.write("irrelevant-pair", n, given), grades
@@ -280,7 +281,7 @@ def one_aside(writer: Writer, n: int) -> Rows:
 
 def two_asides(writer: Writer, n: int) -> Rows:
     """A bad, a middling and a good word; the film has one of the three."""
-    place, swapped = writer.balanced(n, 3, 2)
+    place, swapped = writer.draw(n, 3, 2)
     grades, next_grades, last_grades = (2 * ((place + step) % 3 - 1) for step in (0, 1, 2))
     given = {
         "verdict": writer.words(grades, first=EVERYDAY),
@@ -291,8 +292,8 @@ def two_asides(writer: Writer, n: int) -> Rows:
 
 
 def long_range(writer: Writer, n: int) -> Rows:
-    (positive,) = writer.balanced(n, 2)
-    last = writer.rng.permutation(n) < LAST_COUNTS * n
+    (positive,) = writer.draw(n, 2)
+    last = writer.rng.random(n) < LAST_COUNTS
     grades = 2 * (2 * positive - 1)
     first_word, last_word = writer.parallel(n, "which-first", "which-last")
     counts, ignored = writer.words(grades, first=COMMON), writer.words(-grades, first=COMMON)
