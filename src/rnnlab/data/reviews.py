@@ -18,19 +18,19 @@ long-range       The opening says whose opinion counts, the first or the last; t
 *exactly the same words*, and both are equally likely to be drawn: "The film isn't long and the plot is good" (3) and
 "The film is long and the plot isn't good" (1); "The acting is dreadful but the plot is superb" (4) and the same with
 its two adjectives exchanged (0). So whatever ignores order (a bag of words, the length, the first word, the pattern)
-is at chance, however clever the model on top. Every row is drawn by itself, twins are not written side by side,
-so a split leaks nothing. Chance is the share of the commonest label of a phenomenon. It is a fair one: no bag makes another
-label likelier, but for the strong words among the negations ("dreadful" straight is 0, denied 3), worth four points.
+is at chance, however clever the model on top. Every row is drawn by itself, twins are not written side by side, so a
+split leaks nothing. Chance is the share of a phenomenon's commonest label: no bag makes another label likelier, but
+for the strong words among the negations ("dreadful" straight is 0, denied 3), which are worth four points.
 
-**The window law.** A convolution of width 5 sees "isn't good" and "but the plot is superb", so it can learn the first
-four of the five. It can't learn ``long-range``, and it is worth knowing why. It would not do to let an early cue
-*reverse* a late word, though the two never share a window: max pooling tells whether a feature occurs anywhere, a
+**The window law.** A convolution of width 5 sees "isn't good" and "but the plot is superb", so it can learn the other
+four, nearly all of them. It can't learn ``long-range``, and it is worth knowing why. It would not do to let an early
+cue *reverse* a late word, though the two never share a window: max pooling tells whether a feature occurs anywhere, a
 filter that answers to cue and word alike tells their OR, and 2·OR - A - B is XOR, so a linear layer on top has the
 answer. What max pooling can't see is order. Hence both opinions are always there, each with the same four words
-before it and the same four after it: exchanging them changes the label and leaves every window of up to five tokens in
-place. Only a model that carries the opening through the sentence can tell. (The last opinion counts in `LAST_COUNTS` of
-these rows rather than in half of them. That tells windows nothing, but a recurrent network that has only learnt to
-prefer the last word is right a little more often, and so starts to learn sooner.)
+before it and the same four after it: exchanging them changes the label and leaves the set of all windows of up to five
+tokens as it was. Only a model that carries the opening through the sentence can tell. (The last opinion counts in
+`LAST_COUNTS` of these rows rather than in half of them. That tells windows nothing, but a recurrent network that has
+only learnt to prefer the last opinion is right that often, and so starts to learn sooner.)
 """
 
 import hashlib
