@@ -55,9 +55,10 @@ def resolve_device(name: str) -> str:
     if name != "auto":
         try:
             torch.empty(0, device=name)
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            reason = str(error).splitlines()[0]
-            raise ConfigError(f"training.device: '{name}' can't be used here ({reason}); take auto or cpu") from None
+        except (RuntimeError, AssertionError, NotImplementedError):
+            raise ConfigError(
+                f"training.device: torch can't use '{name}' on this machine; take auto or cpu (cuda, mps where they are)"
+            ) from None
         return name
     accelerator = torch.accelerator.current_accelerator()
     return accelerator.type if accelerator and torch.accelerator.is_available() else "cpu"
