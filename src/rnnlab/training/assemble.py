@@ -57,7 +57,7 @@ def resolve_device(name: str) -> str:
             torch.empty(0, device=name)
         except (RuntimeError, AssertionError, NotImplementedError):
             raise ConfigError(
-                f"training.device: torch can't use '{name}' on this machine; take auto or cpu (cuda, mps where they are)"
+                f"training.device: torch can't use '{name}' here; take auto or cpu (cuda, mps where they are)"
             ) from None
         return name
     accelerator = torch.accelerator.current_accelerator()
