@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
+from rnnlab.models.recurrence import FastRNN
 
 
 class Recurrent(Architecture):
@@ -51,7 +52,7 @@ class RNN(Recurrent):
     activation: Literal["tanh", "relu"] = Field(default="tanh", description="Of the state.")
 
     def cell(self, input_width: int) -> nn.RNNBase:
-        return nn.RNN(input_width, self.hidden, nonlinearity=self.activation, batch_first=True)
+        return FastRNN(input_width, self.hidden, nonlinearity=self.activation, batch_first=True)
 
 
 @architecture("lstm")
