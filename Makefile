@@ -2,6 +2,8 @@
 # make test   sets up what the tests need; lint, layers, types, tests
 PYTHON ?= python3
 BIN := .venv/bin
+# So many made-up table files are thrown at the readers.
+export RNNLAB_FUZZ ?= 10000
 # Real data, when it lies beside the checkout; the tests that need it are skipped elsewhere.
 export RNNLAB_DATA ?= $(wildcard $(abspath ../shared/data))
 
