@@ -28,6 +28,12 @@ def diagnose(network: Network, batch: Batch, step: int, loss: float, norm: float
     }
 
 
+def overflowed_on_validation(step: int) -> dict[str, Any]:
+    """As `diagnose`, for a network that went on training but whose validation loss is no longer a number."""
+    unknown = dict.fromkeys(("loss", "gradient_norm", "layer", "time_step"))
+    return {"step": step, **unknown, "reason": "the validation loss overflowed"}
+
+
 def _first_bad_output(network: Network, batch: Batch) -> tuple[str | None, int | None]:
     bad: list[tuple[str, int | None]] = []
 

@@ -20,7 +20,7 @@ from rnnlab.runs import RunDirectory
 from rnnlab.seeding import stream_seed
 from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.checkpoint import Progress, load_checkpoint, save_checkpoint
-from rnnlab.training.divergence import EXPLODED, diagnose
+from rnnlab.training.divergence import EXPLODED, diagnose, overflowed_on_validation
 from rnnlab.training.evaluate import evaluate
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.schedule import learning_rate
@@ -88,7 +88,9 @@ def train(
         _count_time(progress, started)
 
         scores = evaluate(network, task, data.valid, device)[0].score()
-        improved = not progress.best or scores[task.metric] > progress.best[task.metric]
+        if not math.isfinite(scores["loss"]):
+            return Trained(network, progress, overflowed_on_validation(progress.step))
+        improved = _better(scores, progress.best, task.metric)
         progress.epoch += 1
         if improved:
             progress.best, progress.best_epoch = scores, progress.epoch
@@ -102,6 +104,11 @@ def train(
 
     network.load_state_dict(best)
     return Trained(network, progress)
+
+
+def _better(scores: dict[str, float], best: dict[str, float], metric: str) -> bool:
+    """By the metric; of equals, which are common on few validation rows, the one with the lower loss."""
+    return not best or (scores[metric], -scores["loss"]) > (best[metric], -best["loss"])
 
 
 def _finished(progress: Progress, training: Training) -> bool:
