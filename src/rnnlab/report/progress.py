@@ -145,12 +145,14 @@ class LiveTable:
             ("time left", "right"),
         ):
             table.add_column(name, justify=justify)  # type: ignore[arg-type]
-        left_in_all = 0.0
+        left_in_all: float | None = 0.0  # None while some arm has not shown its speed yet
         for label in dict.fromkeys(run.label for run in self.runs):
             arm = [run for run in self.runs if run.label == label]
             known = [run.epoch_seconds for run in arm if run.epoch_seconds]
             left = [run.seconds_left(known[-1] if known else None) for run in arm]
-            left_in_all += sum(seconds or 0.0 for seconds in left)
+            trained = [seconds for run, seconds in zip(arm, left, strict=True) if run.spec.training is not None]
+            if left_in_all is not None:
+                left_in_all = None if None in trained else left_in_all + sum(seconds or 0.0 for seconds in trained)
             current = [run for run in arm if run.status == "running"]
             shown = current[-1] if current else None
             done = sum(run.status not in ("waiting", "running") for run in arm)
@@ -165,6 +167,7 @@ class LiveTable:
                 style=None if shown or done == len(arm) else "dim",
             )
         spent = duration(time.monotonic() - self.started)
-        table.caption = f"{spent} so far, at most {duration(left_in_all / self.jobs)} to go. Ctrl-C keeps what is done."
+        to_go = "" if left_in_all is None else f", at most {duration(left_in_all / self.jobs)} to go"
+        table.caption = f"{spent} so far{to_go}. Ctrl-C keeps what is done."
         table.caption_justify = "left"
         return table
