@@ -52,7 +52,11 @@ class Recurrence(torch.autograd.Function):
 class FastRNN(nn.RNN):
     """`nn.RNN` (one layer, one direction, batch first) computed by `Recurrence`: same weights, same answers."""
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    bias_ih_l0: nn.Parameter
+    bias_hh_l0: nn.Parameter
+
+    # nn.RNN also takes packed sequences, which are never made here
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         if hx is not None:
             raise ValueError("FastRNN starts from zeros")
         b = self.bias_ih_l0 + self.bias_hh_l0
