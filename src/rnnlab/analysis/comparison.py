@@ -166,7 +166,7 @@ def _summary(
         epoch_seconds=_median(finished, "epoch_seconds"),
         tokens_per_second=_median(finished, "tokens_per_second"),
         best_epoch=_median(finished, "best_epoch"),
-        parameters=finished[0].outcome.result["parameters"]["total"] if finished else None,  # type: ignore[union-attr]
+        parameters=_parameters(finished),
         peak_memory_mb=_median(finished, "peak_memory_mb"),
         by_tag={} if tags is None else _by_part(correct, tags, list(data.tag_names)),
         by_length=_by_part(correct, *_length_buckets(data.test.lengths)),
@@ -231,6 +231,11 @@ def _values(runs: Sequence[Record], *path: str) -> list[float]:
         if value is not None:
             found.append(float(value))
     return found
+
+
+def _parameters(runs: Sequence[Record]) -> int | None:
+    counts = _values(runs, "parameters", "total")
+    return int(counts[0]) if counts else None
 
 
 def _mean(runs: Sequence[Record], *path: str) -> float | None:
