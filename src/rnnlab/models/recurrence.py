@@ -1,8 +1,8 @@
 """The recurrence h_t = f(W_xh x_t + W_hh h_{t-1} + b) with its backward pass written out.
 
-`nn.RNN` on a CPU records some ten operations a step for autograd, twice: at sizes as here they cost about as much
-as the arithmetic. Written by hand a step is one matrix product and one activation in either direction, and the weights
-get their gradients from one product over all steps. Measured at (B, T, D, H) = (64, 7, 50, 128): 0.93 ms against 1.28.
+`nn.RNN` on a CPU leaves every step to autograd. Written by hand a step is one matrix product and one activation in
+either direction, and the weights get their gradients from one product over all steps. Measured forward and backward at
+(B, T, D, H) = (64, 7, 50, 128), two threads: 0.93 ms against 1.28.
 """
 
 from typing import Any

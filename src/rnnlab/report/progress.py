@@ -144,7 +144,7 @@ class LiveTable:
             ("valid accuracy", "right"),
             ("time left", "right"),
         ):
-            table.add_column(name, justify=justify)  # type: ignore[arg-type]
+            table.add_column(name, justify=justify)  # type: ignore[arg-type]  # rich wants the literal type
         left_in_all: float | None = 0.0  # None while some arm has not shown its speed yet
         for label in dict.fromkeys(run.label for run in self.runs):
             arm = [run for run in self.runs if run.label == label]
