@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from rnnlab.config import Config
-from rnnlab.models.embedding import Embedding
+from rnnlab.models.embedding import Embedding, TokenVectors
 from rnnlab.registry import Registry
 
 
@@ -39,6 +39,8 @@ class Architecture(Config):
 
     needs_vectors: ClassVar[bool] = False
     """Whether it can't be used without pre-trained vectors."""
+    sizes: ClassVar[tuple[str, ...]] = ("hidden",)
+    """Fields that ``compare --match parameters`` may change, the coarse one first; none: it keeps its size."""
 
     embedding: Embedding | None = Field(
         default=None, description="Token embedding; filled in for text, refused for numbers."
@@ -49,6 +51,11 @@ class Architecture(Config):
     def causal(self) -> bool:
         """Whether ``states[:, t]`` depends on inputs up to t only; ``check_architecture`` holds it to that."""
         return False
+
+    def embed(self, words: int, pretrained: Tensor | None) -> TokenVectors:
+        """A fresh token embedding, drawn as `build` draws; ``pretrained`` is (words, D) where there are vectors."""
+        assert self.embedding is not None  # spelled out before, for text
+        return self.embedding.build(words, pretrained)
 
     def build(self, input_width: int) -> Encoder:
         """A fresh encoder. Weights are drawn from torch's global generator alone: the caller seeds it."""

@@ -17,6 +17,8 @@ ACTIVATIONS = {"relu": F.relu, "tanh": torch.tanh, "gelu": F.gelu}
 class Convolutional(Architecture):
     """What the convolutions share."""
 
+    sizes: ClassVar[tuple[str, ...]] = ("filters",)
+
     widths: tuple[Annotated[int, Field(ge=1, le=100)], ...] = Field(
         default=(2, 3, 4, 5), min_length=1, description="Window widths, in tokens."
     )

@@ -52,8 +52,8 @@ def build_network(
     if problems:
         raise ConfigError("\n".join(problems))
     embedding = None
-    if words is not None and architecture.embedding is not None:
-        embedding = architecture.embedding.build(words, pretrained)
+    if words is not None:
+        embedding = architecture.embed(words, pretrained)
         features = embedding.width
     assert features is not None
     encoder = architecture.build(features)

@@ -1,7 +1,7 @@
 """A Transformer encoder: every token looks at every other, in one step and in parallel."""
 
 import math
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +16,8 @@ from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
 @architecture("transformer")
 class Transformer(Architecture):
     """Layers of self-attention and a feed-forward network, each on normalised input (pre-norm), one norm at the end."""
+
+    sizes: ClassVar[tuple[str, ...]] = ("width", "feedforward")
 
     width: int = Field(default=64, ge=1, description="Of the model; the input is projected to it.")
     layers: int = Field(default=2, ge=1, le=24, description="Attention and feed-forward, stacked.")
