@@ -1,10 +1,10 @@
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnlab.config import Config, assign, canonical_json, digest_of, parse, parse_setting, read_toml
+from rnnlab.config import Config, assign, canonical_json, digest_of, parse, parse_setting, problems, read_toml
 from rnnlab.errors import ConfigError
 
 
@@ -28,6 +28,27 @@ def test_every_problem_is_named_at_once_with_its_path():
     assert "model.sizes: unknown key; did you mean 'size'?" in lines
     assert any(line.startswith("model.inner.shape: ") and "'roundd'" in line for line in lines)
     assert any(line.startswith("model.size: ") and "'many'" in line for line in lines)
+
+
+class Lamp(Config):
+    kind: ClassVar[str] = "lamp"
+    inner: Inner = Inner()
+    watts: int = 40
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("wats", "unknown key of 'lamp'; did you mean 'watts'?"),
+        ("spout", "'lamp' has no such option; it belongs to kettle, teapot; 'lamp' has: inner, watts"),
+        ("watt", "'lamp' has no such option; it belongs to heater; did you mean 'watts'?"),
+        ("zzz", "unknown key of 'lamp'; known: inner, watts"),
+    ],
+)
+def test_a_key_of_another_kind_is_told_whose_it_is(key, said):
+    elsewhere = {"spout": ["kettle", "teapot"], "watt": ["heater"]}
+    assert problems(Lamp, {key: 1}, "room", elsewhere) == [f"room.{key}: {said}"]
+    assert problems(Lamp, {"inner": {"spout": 1}}, "", elsewhere) == ["inner.spout: unknown key; known: rate, shape"]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

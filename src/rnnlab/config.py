@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -52,39 +52,50 @@ def digest_of(value: Any) -> str:
 
 
 C = TypeVar("C", bound=Config)
+Elsewhere = Mapping[str, Sequence[str]]
+"""Keys of other kinds of the same sort, each with the kinds that have it."""
 
 
-def parse(cls: type[C], values: Mapping[str, Any], path: str = "") -> C:
+def parse(cls: type[C], values: Mapping[str, Any], path: str = "", elsewhere: Elsewhere | None = None) -> C:
     """Validate ``values`` as ``cls``. All problems are reported together, each with its path."""
-    found = problems(cls, values, path)
+    found = problems(cls, values, path, elsewhere)
     if found:
         raise ConfigError("\n".join(found))
     return cls.model_validate(dict(values))
 
 
-def problems(cls: type[Config], values: Mapping[str, Any], path: str = "") -> list[str]:
-    """Every reason why ``values`` isn't a valid ``cls``; empty when it is."""
+def problems(
+    cls: type[Config], values: Mapping[str, Any], path: str = "", elsewhere: Elsewhere | None = None
+) -> list[str]:
+    """Every reason why ``values`` isn't a valid ``cls``, a line each; empty when it is."""
     try:
         cls.model_validate(dict(values))
     except ValidationError as error:
-        return [_explain(cls, item, path) for item in error.errors(include_url=False)]
+        return [_explain(cls, item, path, elsewhere or {}) for item in error.errors(include_url=False)]
     return []
 
 
-def _explain(cls: type[Config], item: Any, path: str) -> str:
+def _explain(cls: type[Config], item: Any, path: str, elsewhere: Elsewhere) -> str:
     where = ".".join([path, *map(str, item["loc"])] if path else list(map(str, item["loc"]))) or cls.__name__
     got = item.get("input")
     if item["type"] == "extra_forbidden":
-        owner = _owner(cls, item["loc"][:-1])
-        known = sorted(owner.model_fields)
-        what = f" of {owner.kind!r}" if owner.kind else ""
-        hint = did_you_mean(str(item["loc"][-1]), known) or f"; known: {', '.join(known)}"
-        return f"{where}: unknown key{what}{hint}"
+        return f"{where}: {_explain_key(_owner(cls, item['loc'][:-1]), str(item['loc'][-1]), elsewhere)}"
     if item["type"] == "missing":
         return f"{where}: required, but not given"
     if item["type"] == "value_error":
         return f"{where}: {item['ctx']['error']}"
     return f"{where}: {item['msg'][0].lower()}{item['msg'][1:]} (got {got!r})"
+
+
+def _explain_key(owner: type[Config], key: str, elsewhere: Elsewhere) -> str:
+    known = sorted(owner.model_fields)
+    hint = did_you_mean(key, known)
+    if owner.kind and key in elsewhere:
+        hint = hint or f"; '{owner.kind}' has: {', '.join(known)}"
+        return f"'{owner.kind}' has no such option; it belongs to {', '.join(elsewhere[key])}{hint}"
+    what = f" of '{owner.kind}'" if owner.kind else ""
+    hint = hint or f"; known: {', '.join(known)}"
+    return f"unknown key{what}{hint}"
 
 
 def _owner(cls: type[Config], location: tuple) -> type[Config]:

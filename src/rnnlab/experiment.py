@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from rnnlab.config import Config, digest_of, parse, problems
-from rnnlab.errors import ConfigError
+from rnnlab.errors import ConfigError, did_you_mean
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES, Baseline
 from rnnlab.tasks.base import TASKS, Task
@@ -26,7 +26,9 @@ _SHAPES: dict[str, dict[str, Any]] = {  # each shape of a schedule, and the sett
 class Schedule(Config):
     """How the learning rate changes. A setting that the shape doesn't use is refused."""
 
-    shape: Literal["constant", "step", "multi-step", "cosine", "one-cycle"] = "constant"
+    shape: Literal["constant", "step", "multi-step", "cosine", "one-cycle"] = Field(
+        default="constant", description="step and multi-step cut it at epochs; cosine and one-cycle bend it every step."
+    )
     every: int | None = Field(default=None, ge=1, description="step: epochs between two cuts (5).")
     at: tuple[int, ...] | None = Field(default=None, description="multi-step: the epochs after which to cut ([5, 8]).")
     gamma: float | None = Field(default=None, gt=0, le=1, description="step, multi-step: the factor of a cut (0.5).")
@@ -59,14 +61,14 @@ class Training(Config):
     epochs: int | None = Field(default=10, ge=1, description="Passes over the training rows.")
     steps: int | None = Field(default=None, ge=1, description="Updates.")
     minutes: float | None = Field(default=None, gt=0, description="Training time; results then depend on the machine.")
-    batch_size: int = Field(default=64, ge=1)
+    batch_size: int = Field(default=64, ge=1, description="Rows an update.")
     optimizer: Literal["lazy-adam", "adam", "adamw", "sgd"] = Field(
         default="lazy-adam", description="lazy-adam updates only the embedding rows that a batch used."
     )
-    lr: float = Field(default=0.003, gt=0)
+    lr: float = Field(default=0.003, gt=0, description="Learning rate; the highest one of a schedule.")
     weight_decay: float | None = Field(default=None, ge=0, description="adamw and sgd only.")
     momentum: float | None = Field(default=None, ge=0, lt=1, description="sgd only.")
-    schedule: Schedule = Schedule()
+    schedule: Schedule = Field(default=Schedule(), description="How the learning rate changes.")
     clip: float | None = Field(default=5.0, gt=0, description="Largest gradient norm; none switches it off.")
     patience: int | None = Field(default=3, ge=1, description="Epochs without a better validation score, then stop.")
     device: str = Field(default="auto", description="auto, cpu, cuda, mps …; resolved before the run.")
@@ -133,6 +135,9 @@ class RunSpec:
         return digest_of(self.to_dict() | {"task": self.task.identity()})
 
 
+Match = Literal["parameters", "seconds"]
+
+
 @dataclass(frozen=True)
 class Arm:
     model: Architecture
@@ -148,6 +153,7 @@ class Experiment:
     seeds: tuple[int, ...]
     name: str = ""
     notes: tuple[str, ...] = field(default=())
+    match: Match | None = None  # what the arms are made to have in common; `sweep.plan` sees to it
 
     def specs(self) -> list[tuple[str, RunSpec]]:
         """(label, spec) of every run, seed by seed, so that an early stop leaves all arms with as many seeds."""
@@ -158,17 +164,20 @@ class Experiment:
         ]
 
 
-_TOP_KEYS = ("name", "seeds", "task", "model", "training", "arms")
+_TOP_KEYS = ("name", "seeds", "match", "task", "model", "training", "arms")
 
 
 def experiment_problems(tree: dict[str, Any]) -> list[str]:
     """Everything that is wrong with an experiment file, each with its path."""
-    found = [f"{key}: unknown key; known: {', '.join(_TOP_KEYS)}" for key in tree if key not in _TOP_KEYS]
+    known = f"; known: {', '.join(_TOP_KEYS)}"
+    found = [f"{key}: unknown key{did_you_mean(key, _TOP_KEYS) or known}" for key in tree if key not in _TOP_KEYS]
     tables = [k for k in ("task", "model", "training", "arms") if not isinstance(tree.get(k, {}), dict)]
     if tables:
         return found + [f"{key}: must be a table, written as [{key}]" for key in tables]
-    found += TASKS.problems({"kind": "classify", **tree.get("task", {})}, "task")
-    found += problems(Training, tree.get("training", {}), "training")
+    task = {"kind": "classify", **tree.get("task", {})}
+    of_the_task = TASKS.problems(task, "task")
+    found += of_the_task
+    found += problems(Training, _training_values(tree), "training")
     found += [f"seeds: {reason}" for reason in _seed_problems(tree.get("seeds", 3))]
     if not tree.get("arms"):
         found.append('arms: at least one is needed, for example [arms.lstm.model] with kind = "lstm"')
@@ -180,10 +189,54 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
         found += [
             f"{path}.{key}: unknown key; known: model, training" for key in arm if key not in ("model", "training")
         ]
-        found += ARCHITECTURES.problems(_merged(tree.get("model", {}), arm.get("model", {})), f"{path}.model")
+        model = _merged(tree.get("model", {}), arm.get("model", {}))
+        of_the_model = ARCHITECTURES.problems(model, f"{path}.model")
+        if not of_the_task and not of_the_model and TASKS[task["kind"]].causal:
+            of_the_model = _look_ahead_problems(ARCHITECTURES.parse(model), task["kind"], f"{path}.model")
+        found += of_the_model
         if arm.get("training"):
-            found += problems(Training, _merged(tree.get("training", {}), arm["training"]), f"{path}.training")
-    return found
+            found += problems(Training, _training_values(tree, arm), f"{path}.training")
+    return found + _match_problems(tree)
+
+
+def _look_ahead_problems(model: Architecture, task: str, path: str) -> list[str]:
+    """Why a model can't do a task whose answers may depend on earlier steps only."""
+    if model.causal:
+        return []
+    rule = f"the task '{task}' answers each step from the steps up to it, and"
+    for option in ("bidirectional", "look_ahead"):
+        if getattr(model, option, None) is True:
+            return [f"{path}.{option}: {rule} this option reads later ones; take {option} = false"]
+    able = [cls.kind for cls in ARCHITECTURES if not ARCHITECTURES.problems({"kind": cls.kind}) and cls().causal]
+    return [f"{path}.kind: {rule} '{model.kind}' as it is set reads later ones; take {', '.join(able)}"]
+
+
+def _match_problems(tree: dict[str, Any]) -> list[str]:
+    match = tree.get("match")
+    if match is None or match == "parameters":
+        return []
+    if match != "seconds":
+        hint = did_you_mean(str(match), ("parameters", "seconds"))
+        return [f"match: must be 'parameters' or 'seconds' (got {match!r}){hint}"]
+    found = []
+    if tree.get("training", {}).get("minutes") is None:
+        found.append(
+            "match: 'seconds' gives every run the same training time; say how long, with --minutes M or with minutes "
+            "under [training]"
+        )
+    return found + [
+        f"arms.{label}.training.minutes: with match = 'seconds' training.minutes holds for every arm; leave it out"
+        for label, arm in tree.get("arms", {}).items()
+        if isinstance(arm, dict) and isinstance(arm.get("training"), dict) and "minutes" in arm["training"]
+    ]
+
+
+def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) -> dict[str, Any]:
+    """How an arm is trained, or all arms. With ``match = "seconds"`` minutes alone end a run."""
+    values = _merged(tree.get("training", {}), (arm or {}).get("training", {}))
+    if tree.get("match") == "seconds" and values.get("minutes") is not None:
+        values |= {"epochs": None, "steps": None, "patience": None}
+    return values
 
 
 def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
@@ -209,11 +262,10 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
     if found:
         lines = "\n".join(f"  {problem}" for problem in found)
         raise ConfigError(f"{source}: {len(found)} problem{'s' if len(found) > 1 else ''}\n{lines}")
-    shared = tree.get("training", {})
     arms = {
         label: Arm(
             ARCHITECTURES.parse(_merged(tree.get("model", {}), arm.get("model", {})), f"arms.{label}.model"),
-            parse(Training, _merged(shared, arm.get("training", {})), f"arms.{label}.training"),
+            parse(Training, _training_values(tree, arm), f"arms.{label}.training"),
         )
         for label, arm in tree["arms"].items()
     }
@@ -223,4 +275,5 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
         arms=arms,
         seeds=tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds),
         name=tree.get("name", ""),
+        match=tree.get("match"),
     )

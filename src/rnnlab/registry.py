@@ -47,21 +47,29 @@ class Registry(Generic[C]):
     def __getitem__(self, name: str) -> type[C]:
         self._load()
         if name not in self._classes:
-            hint = did_you_mean(name, self._classes)
-            raise ConfigError(f"unknown {self.what} '{name}'{hint or ''}\nknown: {', '.join(self.names())}")
+            hint = did_you_mean(name, self._classes) or f"; known: {', '.join(self.names())}"
+            raise ConfigError(f"unknown {self.what} '{name}'{hint}")
         return self._classes[name]
 
     def parse(self, values: Mapping[str, Any], path: str = "") -> C:
         """``{"kind": "lstm", "hidden": 64}`` → an instance of the class registered as ``lstm``."""
         cls, rest = self._split(values, path)
-        return parse(cls, rest, path)
+        return parse(cls, rest, path, self._options())
 
     def problems(self, values: Mapping[str, Any], path: str = "") -> list[str]:
         try:
             cls, rest = self._split(values, path)
         except ConfigError as error:
             return [str(error)]
-        return problems(cls, rest, path)
+        return problems(cls, rest, path, self._options())
+
+    def _options(self) -> dict[str, list[str]]:
+        """Every option with the kinds that have it, to say whose a misplaced one is."""
+        found: dict[str, list[str]] = {}
+        for cls in self:
+            for name in cls.model_fields:
+                found.setdefault(name, []).append(cls.kind)
+        return found
 
     def _split(self, values: Mapping[str, Any], path: str) -> tuple[type[C], dict[str, Any]]:
         rest = dict(values)

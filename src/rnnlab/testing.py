@@ -9,18 +9,26 @@ Each law is a function of its own, listed in `ARCHITECTURE_LAWS`, so that a test
 law is an AssertionError that names it.
 """
 
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterator
 from functools import wraps
+from itertools import combinations
+from typing import Any, Literal, Union, get_args, get_origin
 
 import safetensors.torch
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from rnnlab.config import parse
+from rnnlab.config import canonical_json, parse
+from rnnlab.errors import ConfigError
 from rnnlab.models.base import Architecture, Encoded
+from rnnlab.models.embedding import Embedding
+from rnnlab.models.network import Network, build_network
 
 LENGTHS = (7, 1, 4, 2, 7, 3)  # of the sequences in most laws: T = 7, with and without padding, and one of one step
-EXTRA = 7  # steps of padding beyond the longest sequence
+EXTRA = (1, 7, 64)  # steps of padding beyond the longest sequence
+WORDS = 40  # in the vocabulary of the laws that begin with tokens
 TOLERANCE = 1e-5  # float32; a batch of another shape adds in another order
 
 Law = Callable[..., None]
@@ -28,7 +36,7 @@ ARCHITECTURE_LAWS: dict[str, Law] = {}
 
 
 def check_architecture(architecture: Architecture, *, input_width: int = 6) -> None:
-    """Hold an architecture to every law; sequences have up to 7 steps, padded to 14."""
+    """Hold an architecture to every law; sequences have up to 7 steps, padded to as many as 71."""
     for law in ARCHITECTURE_LAWS.values():
         law(architecture, input_width=input_width)
 
@@ -104,11 +112,29 @@ def alone_as_in_a_batch(architecture: Architecture, input_width: int) -> None:
 
 @_law
 def more_padding_changes_nothing(architecture: Architecture, input_width: int) -> None:
-    """Seven more steps of padding give the same states and summary."""
+    """One, 7 or 64 more steps of padding give the same states and summary."""
     encoder = _frozen(architecture, input_width)
     x, lengths = _batch(input_width)
-    longer = nn.functional.pad(x, (0, 0, 0, EXTRA))
-    _same_answers(encoder(x, lengths), encoder(longer, lengths), x, lengths, f"with {EXTRA} more steps of padding")
+    for extra in EXTRA:
+        longer = nn.functional.pad(x, (0, 0, 0, extra))
+        _same_answers(encoder(x, lengths), encoder(longer, lengths), x, lengths, f"with {extra} more steps of padding")
+
+
+@_law
+def padded_tokens_change_nothing(architecture: Architecture, input_width: int) -> None:
+    """From token ids to logits: a text gets the same answer alone, in a batch, and over-padded."""
+    architecture = _with_embedding(architecture)
+    if architecture.check("tokens"):
+        return  # not for text
+    network = _network(architecture).eval().requires_grad_(False)
+    ids, lengths = _tokens()
+    together = network(ids, lengths)
+    for row, length in enumerate(LENGTHS):
+        alone = network(ids[row : row + 1, :length], lengths[row : row + 1])
+        _close(together[row], alone[0], f"the logits of a text of {length} tokens, alone and in a batch")
+    for extra in EXTRA:
+        longer = network(nn.functional.pad(ids, (0, extra)), lengths)
+        _close(together, longer, f"logits with {extra} more steps of padding")
 
 
 @_law
@@ -153,12 +179,13 @@ def causal_as_declared(architecture: Architecture, input_width: int) -> None:
 
 @_law
 def every_parameter_learns(architecture: Architecture, input_width: int) -> None:
-    """The summary of sequences of more than one step gives every parameter a finite gradient that isn't zero."""
+    """The summary of sequences of more than one step gives the input and every parameter a finite gradient
+    that isn't zero."""
     encoder = architecture.build(input_width).train()
-    x, lengths = torch.randn(5, 7, input_width), torch.tensor([7, 3, 2, 5, 6])
+    x, lengths = torch.randn(5, 7, input_width, requires_grad=True), torch.tensor([7, 3, 2, 5, 6])
     summary = encoder(x, lengths).summary
     (summary * torch.randn_like(summary)).sum().backward()
-    for name, parameter in encoder.named_parameters():
+    for name, parameter in [("the input", x), *encoder.named_parameters()]:
         assert parameter.grad is not None, f"{name} has no gradient"
         assert bool(parameter.grad.isfinite().all()), f"the gradient of {name} is not finite"
         largest = float(parameter.grad.abs().max())
@@ -214,10 +241,11 @@ def same_seed_same_bits(architecture: Architecture, input_width: int) -> None:
 def one_step_is_enough(architecture: Architecture, input_width: int) -> None:
     """Sequences of one step, in a batch of one step, have finite answers and gradients."""
     encoder = architecture.build(input_width).train()
-    encoded = encoder(torch.randn(3, 1, input_width), torch.ones(3, dtype=torch.int64))
+    x = torch.randn(3, 1, input_width, requires_grad=True)
+    encoded = encoder(x, torch.ones(3, dtype=torch.int64))
     assert bool(encoded.summary.isfinite().all()), "the summary is not finite"
     encoded.summary.square().sum().backward()
-    for name, parameter in encoder.named_parameters():
+    for name, parameter in [("the input", x), *encoder.named_parameters()]:
         finite = parameter.grad is None or bool(parameter.grad.isfinite().all())
         assert finite, f"the gradient of {name} is not finite"
 
@@ -230,6 +258,151 @@ def evaluation_is_not_random(architecture: Architecture, input_width: int) -> No
     state = torch.get_rng_state()
     _same_bits(encoder(x, lengths), encoder(x, lengths), "of two passes in evaluation mode")
     assert torch.equal(state, torch.get_rng_state()), "random numbers were drawn in evaluation mode"
+
+
+@_law
+def no_option_is_ignored(architecture: Architecture, input_width: int) -> None:
+    """Every option can be changed; each change is refused, or changes the weights, the answers, what training does, or
+    the memory that it needs (the operations, for one that is ``speed_only``). Also beside one change of any other."""
+    known: dict[str, list[Any]] = {}
+
+    def behaviour(settings: dict[str, Any]) -> list[Any] | None:
+        """None when the settings are refused."""
+        try:
+            changed = architecture.replace(**settings)
+        except ConfigError:
+            return None
+        key = canonical_json(changed.to_dict())
+        if key not in known:
+            known[key] = _behaviour(changed)
+        return known[key]
+
+    options = {name: _values(architecture, name) for name in type(architecture).model_fields if name != "embedding"}
+    accepted: dict[str, set[str]] = {name: set() for name in options}
+    for name, beside in _beside(options):
+        allowed = [(value, behaviour({**beside, name: value})) for value in options[name]]
+        allowed = [(value, seen) for value, seen in allowed if seen is not None]
+        accepted[name] |= {repr(value) for value, _ in allowed}
+        for (one, first), (other, second) in combinations(allowed, 2):
+            where = "".join(f", with {key} = {value!r}" for key, value in beside.items())
+            begin = 0 if name in architecture.speed_only else 1  # where the operations stand
+            same = _same_behaviour(first[begin:], second[begin:])
+            assert not same, f"{name} = {one!r} and {name} = {other!r} do the same{where}: the option is ignored"
+    stuck = [name for name, values in accepted.items() if len(values) < 2]
+    assert not stuck, f"no two values of {', '.join(stuck)} are accepted; give the field examples=[…] that are"
+
+
+def _beside(options: dict[str, list[Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each option by itself, then beside every value of every other."""
+    for name in options:
+        yield name, {}
+        for other, values in options.items():
+            if other != name:
+                yield from ((name, {other: value}) for value in values)
+
+
+def _values(architecture: Architecture, name: str) -> list[Any]:
+    """The value that an option has, and others of its type: its ``examples``, or what its annotation allows."""
+    field = type(architecture).model_fields[name]
+    now = getattr(architecture, name)
+    annotation = field.annotation
+    optional = type(None) in get_args(annotation)
+    if get_origin(annotation) in (Union, types.UnionType):
+        annotation = next(part for part in get_args(annotation) if part is not type(None))
+    if field.examples:
+        others = list(field.examples)
+    elif get_origin(annotation) is Literal:
+        others = list(get_args(annotation))
+    elif annotation is bool:
+        others = [False, True]
+    elif annotation is int:
+        others = [8, 16] if now is None else [now + 1, 2 * now, now // 2]
+    elif annotation is float:
+        others = [0.25, 0.5] if now is None else [now + 0.25]
+    elif get_origin(annotation) is tuple and now:
+        others = [(*now, max(now) + 1)]
+    else:
+        raise AssertionError(f"{name}: give the field examples=[…], other values to try")
+    others += [None] if optional else []
+    return [now, *dict.fromkeys(value for value in others if value != now)]
+
+
+def _behaviour(architecture: Architecture) -> list[Any]:
+    """Everything that an option could change, from fixed seeds: the operations of a forward pass, shapes, weights,
+    answers and states in evaluation, answers of two batches in training (the second may depend on the first), and how many bytes
+    the backward pass needs."""
+    torch.manual_seed(0)
+    ids, lengths = _tokens()
+    readable = _with_embedding(architecture)
+    if readable.check("tokens"):
+        inputs = nn.functional.one_hot(ids, WORDS).float()
+        network = build_network(architecture, words=None, features=WORDS, pretrained=None, head=_Head)
+    else:
+        inputs, network = ids, _network(readable)
+    seen: list[Any] = [*(name for name, _ in network.named_parameters()), *(p.clone() for p in network.parameters())]
+    with torch.no_grad(), _Operations() as operations:
+        seen += [network.eval()(inputs, lengths), network.encode(inputs, lengths).states]
+    torch.manual_seed(1)
+    needed: dict[int, int] = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        needed[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        kept = network.train()(inputs, lengths)
+    seen += [kept.detach(), network(inputs, lengths).detach(), sum(needed.values())]
+    shapes = [tuple(value.shape) for value in seen if isinstance(value, Tensor)]
+    return [operations.names, shapes, *seen]
+
+
+class _Operations(TorchDispatchMode):
+    """Notes the name of every operation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def _same_behaviour(one: list[Any], other: list[Any]) -> bool:
+    both = zip(one, other, strict=False)  # the first entry tells lists of different lengths apart
+    return all(torch.equal(a, b) if isinstance(a, Tensor) else a == b for a, b in both)
+
+
+def _with_embedding(architecture: Architecture) -> Architecture:
+    """Ready for text."""
+    if architecture.embedding is not None:
+        return architecture
+    if architecture.needs_vectors:
+        return architecture.replace(embedding=Embedding(vectors="of the laws", channels="two", width=5))
+    return architecture.replace(embedding=Embedding(width=6))
+
+
+def _network(architecture: Architecture) -> Network:
+    """Embedding, encoder and a head of three classes, for a vocabulary of `WORDS`."""
+    embedding = architecture.embedding
+    pretrained = torch.randn(WORDS, embedding.width) if embedding is not None and embedding.vectors else None
+    return build_network(architecture, words=WORDS, features=None, pretrained=pretrained, head=_Head)
+
+
+class _Head(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.linear = nn.Linear(width, 3)
+
+    def forward(self, encoded: Encoded) -> Tensor:
+        return self.linear(encoded.summary)
+
+
+def _tokens() -> tuple[Tensor, Tensor]:
+    """Random ids of `LENGTHS`, zero at padding."""
+    ids = torch.randint(2, WORDS, (len(LENGTHS), max(LENGTHS)))
+    lengths = torch.tensor(LENGTHS)
+    return ids * _real(ids, lengths), lengths
 
 
 def _batch(input_width: int) -> tuple[Tensor, Tensor]:

@@ -141,8 +141,38 @@ def test_set_reaches_one_arm_all_arms_and_the_training(rnnlab, reviews_csv, smal
 def test_a_setting_that_a_model_lacks_is_an_error_with_its_path(rnnlab, reviews_csv):
     done = rnnlab("compare", "reviews.csv", "--models", "lstm,textcnn", "--set", "model.hidden=8")
     assert done.code == 1
-    assert "arms.textcnn.model.hidden: unknown key of 'textcnn'" in done.err
+    assert "arms.textcnn.model.hidden: 'textcnn' has no such option; it belongs to " in done.err
     assert "lstm.model" not in done.err
+
+
+def test_models_of_equal_size(rnnlab, small):
+    command = ("compare", "--rows", "100", "--models", "rnn,bilstm,textcnn,transformer", "--seeds", "1", *small)
+    done = rnnlab(*command, "--match", "parameters", "--json")
+    assert done.code == 0, done.err
+    result = done.json()
+    arms = {arm["label"]: arm for arm in result["arms"]}
+    beyond = {}
+    for label, arm in arms.items():
+        counts = (RunDirectory(arm["runs"][0]["path"]).result() or {})["parameters"]
+        assert arm["parameters"] == counts["total"]
+        beyond[label] = counts["encoder"] + counts["head"]
+    for sizes in (beyond, {label: arm["parameters"] for label, arm in arms.items()}):
+        middle = sorted(sizes.values())[1]
+        assert all(abs(size / middle - 1) < 0.02 for size in sizes.values())
+    [note] = result["notes"]
+    assert f"bilstm hidden {arms['bilstm']['model']['hidden']} ({beyond['bilstm']:,})" in note
+    assert f"note: {note}\n" in rnnlab(*command, "--match", "parameters").out
+
+
+def test_models_of_equal_time(rnnlab, small):
+    command = ("compare", "--rows", "100", "--models", "linear,textcnn", "--seeds", "1", *small)
+    done = rnnlab(*command, "--match", "seconds", "--minutes", "0.003", "--json")
+    assert done.code == 0, done.err
+    for arm in done.json()["arms"]:
+        run = RunDirectory(arm["runs"][0]["path"])
+        training = run.spec()["training"]
+        assert (training["epochs"], training["steps"], training["patience"]) == (None, None, None)
+        assert sum(event["seconds"] for event in run.events() if event["event"] == "epoch") >= 0.003 * 60
 
 
 def test_processes_print_the_same_as_one_process(compared, rnnlab):
@@ -307,7 +337,8 @@ def test_numeric_sequences(rnnlab, small, tmp_path, kind):
     )
     assert done.code == 0, done.err
     result = done.json()
-    assert result["notes"] == ["cnn2 is left out: 'cnn2' needs words, and these are numeric sequences"]
+    [note] = result["notes"]
+    assert note.startswith("cnn2 is left out: 'cnn2' reads words")
     assert (result["profile"]["unit"], result["profile"]["channels"]) == ("steps", 1)
     assert [arm["label"] for arm in result["baselines"]] == ["majority", "statistics"]
     for arm in [*result["arms"], *result["baselines"]]:

@@ -1,14 +1,22 @@
 """What there is: runs, models, tasks, vectors, data sets; and a look at data."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
+from pydantic import Field
 
 from rnnlab.config import Config
 from rnnlab.data import catalogue
+from rnnlab.experiment import Schedule, Training
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.models.baselines import BASELINES
+from rnnlab.models.baselines import BASELINES, Baseline
+from rnnlab.models.embedding import Embedding
+from rnnlab.report.listing import options
+from rnnlab.sweep.plan import SHORT_NAMES
 from rnnlab.tasks.base import TASKS
 
 
@@ -35,27 +43,144 @@ def test_an_unfinished_run_is_listed_as_such(compared, rnnlab, tmp_path):
     assert "unfinished" in rnnlab("runs").out
 
 
-@pytest.mark.parametrize(("what", "classes"), [("models", [*ARCHITECTURES, *BASELINES]), ("tasks", [*TASKS])])
-def test_every_kind_is_listed_with_every_setting(rnnlab, what, classes):
-    sections: dict[str, list[str]] = {}
-    for line in rnnlab("list", what).out.splitlines():
-        if line.startswith("    "):
-            sections[list(sections)[-1]].append(line.split(" = ")[0].strip())
+KINDS = {"models": [*ARCHITECTURES, *BASELINES], "tasks": [*TASKS]}
+EVERY_KIND = [(what, cls) for what, classes in KINDS.items() for cls in classes]
+
+
+def described(schema, path=""):
+    """(path, whether it is described) of every option, those of tables within too."""
+    for name, option in schema["properties"].items():
+        yield f"{path}{name}", bool(option.get("description"))
+    for name, inner in schema.get("$defs", {}).items():
+        yield name, bool(inner.get("description"))
+        yield from described(inner, f"{name}.")
+
+
+@pytest.mark.parametrize("cls", [*(cls for _, cls in EVERY_KIND), Training, Schedule, Embedding])
+def test_everything_is_documented(cls):
+    """A class without a docstring has its parent's, or pydantic's, in the schema: it must have its own."""
+    assert (cls.__doc__ or "").split("\n\n")[0].rstrip().endswith(".")  # whole sentences
+    assert cls.__doc__ not in {base.__doc__ for base in cls.__mro__[1:]}
+    assert [path for path, has_words in described(cls.model_json_schema()) if not has_words] == []
+
+
+def test_every_kind_is_listed_with_its_purpose_and_nothing_else(rnnlab):
+    for what, classes in KINDS.items():
+        *lines, blank, hint = rnnlab("list", what).out.splitlines()
+        listed: dict[str, str] = {}
+        for line in lines:
+            name, words = line.split(" ", 1) if not line.startswith(" ") else (list(listed)[-1], line)
+            listed[name] = f"{listed.get(name, '')} {words.strip()}".strip()
+        short = SHORT_NAMES if what == "models" else {}
+        assert set(listed) == {*(cls.kind for cls in classes), *short}
+        for cls in classes:
+            first = " ".join((cls.__doc__ or "").split("\n\n")[0].replace("``", "'").split())
+            baseline = " A baseline: it runs by itself." if issubclass(cls, Baseline) else ""
+            assert listed[cls.kind] == first + baseline
+        for name, (kind, _) in short.items():
+            assert listed[name] == f"Short for {kind} with bidirectional = true."
+        assert (blank, hint.split("  ")[1]) == ("", "shows its options")
+        assert rnnlab(*hint.split("  ")[0].split()[1:]).out.startswith("lstm: " if what == "models" else "classify: ")
+
+
+def rows_of(out: str) -> dict[str, list[str]]:
+    """Option → its cells, put together again where they were folded."""
+    head, *lines = out.splitlines()[2:]
+    starts = [head.index(name) for name in ("option", "type", "default", "meaning")]
+    rows: dict[str, list[str]] = {}
+    for line in lines:
+        cells = [line[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)]
+        if cells[0]:
+            rows[cells[0]] = cells[1:]
         else:
-            name, about = line.split(": ", 1)
-            assert about.endswith(".")  # a whole sentence
-            sections[name] = []
-    assert sections == {cls.kind: list(cls.model_fields) for cls in classes}
-    schemas = rnnlab("list", what, "--json").json()
-    assert {kind: list(schema["properties"]) for kind, schema in schemas.items()} == sections
+            last = rows[list(rows)[-1]]
+            last[:] = [f"{whole} {part}".strip() for whole, part in zip(last, cells[1:], strict=True)]
+    return rows
 
 
-def test_defaults_are_shown_as_they_are(rnnlab):
-    lines = rnnlab("list", "models").out
-    for cls in ARCHITECTURES:
-        for name, field in cls.model_fields.items():
-            if not isinstance(field.default, Config):
-                assert f"    {name} = {json.dumps(field.default)}" in lines
+@pytest.mark.parametrize(("what", "cls"), EVERY_KIND, ids=lambda value: getattr(value, "kind", value))
+def test_the_options_of_one(rnnlab, what, cls):
+    rows = rows_of(rnnlab("list", what, cls.kind).out)
+    inner = [f"embedding.{name}" for name in Embedding.model_fields] if "embedding" in cls.model_fields else []
+    assert sorted(rows) == sorted([*cls.model_fields, *inner])
+    for name, field in cls.model_fields.items():
+        kind, default, meaning = rows[name]
+        assert kind
+        assert default == ("not set" if field.default is None else json.dumps(field.default))
+        assert meaning == " ".join((field.description or "").split())
+    schemas = rnnlab("list", what, cls.kind, "--json").json()
+    assert {kind: list(schema["properties"]) for kind, schema in schemas.items()} == {cls.kind: list(cls.model_fields)}
+
+
+def test_json_has_the_schema_of_every_kind(rnnlab):
+    for what, classes in KINDS.items():
+        schemas = rnnlab("list", what, "--json").json()
+        assert {cls.kind: cls.model_json_schema() for cls in classes}.items() <= schemas.items()
+
+
+def test_a_short_name_has_its_own_defaults(rnnlab):
+    assert rows_of(rnnlab("list", "models", "bilstm").out)["bidirectional"][:2] == ["true or false", "true"]
+    assert rows_of(rnnlab("list", "models", "lstm").out)["bidirectional"][:2] == ["true or false", "false"]
+    schemas = rnnlab("list", "models", "bilstm", "--json").json()
+    assert schemas["bilstm"]["properties"]["bidirectional"]["default"] is True
+
+
+class Many(Config):
+    """One option of every type."""
+
+    whole: int = Field(default=1, ge=1, le=1000)
+    least: int = Field(default=1, ge=1)
+    share: float = Field(default=0.5, ge=0, lt=1)
+    inside: float = Field(default=0.5, gt=0, lt=0.5)
+    unit: float = Field(default=0.5, ge=0, le=1)
+    free: float = 1.0
+    flag: bool = False
+    name: str = "x"
+    one_of: Literal["a", "b"] = "a"
+    only: Literal["a"] = "a"
+    unset: int | None = None
+    off: float | None = 5.0
+    either: int | str = 3
+    several: tuple[int, ...] = ()
+    words: list[str] | None = None
+    anything: Any = None
+    table: Embedding = Embedding()
+    mapping: dict[str, int] = Field(default_factory=dict)
+
+
+def test_types_are_readable():
+    types = {name: kind for name, kind, _, _ in options(Many.model_json_schema()) if "." not in name}
+    assert types == {
+        "whole": "whole number 1–1,000",
+        "least": "whole number from 1",
+        "share": "number from 0, below 1",
+        "inside": "number above 0, below 0.5",
+        "unit": "number 0–1",
+        "free": "number",
+        "flag": "true or false",
+        "name": "text",
+        "one_of": "one of a, b",
+        "only": "a",
+        "unset": "whole number",
+        "off": "number or none",
+        "either": "whole number or text",
+        "several": "list of whole numbers",
+        "words": "list of text",
+        "anything": "anything",
+        "table": "table",
+        "mapping": "table",
+    }
+
+
+def test_a_plugin_is_listed_and_shown():
+    """In a process of its own: what a plugin registers stays."""
+    plugin = str(Path(__file__).parents[2] / "examples" / "mgu.py")
+
+    def rnnlab(*words: str) -> str:
+        command = [sys.executable, "-m", "rnnlab", "list", "models", *words, "--plugin", plugin]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    assert rows_of(rnnlab("mgu"))["hidden"][:2] == ["whole number from 1", "128"]
 
 
 def test_vectors(rnnlab):

@@ -30,7 +30,8 @@ def _files(reviews_csv):
         numbers_csv=TABLE + "".join(f"some words here {n},{n / 7}\n" for n in range(80)),
         picture_png="",
         broken_toml="[task\n",
-        wrong_toml='seed = 3\n[task]\nrow = 100\n[arms.a.model]\nkind = "lstm"\nhiden = 8\n',
+        wrong_toml='seed = 3\nmatch = "seconds"\n[task]\nrow = 100\n[arms.a.model]\nkind = "lstm"\nhiden = 8\n'
+        'widths = [2]\n[arms.b.model]\nkind = "transformer"\nheads = 5\n[arms.c.model]\nkind = "lstmm"\n',
     )
 
 
@@ -47,11 +48,16 @@ def _files(reviews_csv):
         ("compare", "reviews.csv", "--models", "lstmm"),
         ("compare", "reviews.csv", "--models", "rnn,textcnn", "--set", "model.hidden=8"),
         ("compare", "reviews.csv", *QUICK, "--set", "model.hiden=8"),
+        ("compare", "reviews.csv", *QUICK, "--set", "model.widths=[2, 3]"),
+        ("compare", "reviews.csv", "--models", "transformer", "--set", "model.heads=5"),
         ("compare", "reviews.csv", *QUICK, "--set", "modle.hidden=8"),
         ("compare", "reviews.csv", *QUICK, "--set", "arms.lstm.model.hidden=8"),
         ("compare", "reviews.csv", *QUICK, "--set", "training.lr"),
         ("compare", "reviews.csv", *QUICK, "--set", "training.lr=-1"),
         ("compare", "reviews.csv", *QUICK, "--set", "training.momentum=0.9"),
+        ("compare", "reviews.csv", *QUICK, "--match", "parameter"),
+        ("compare", "reviews.csv", *QUICK, "--match", "seconds"),
+        ("compare", "reviews.csv", *QUICK, "--match", "seconds", "--minutes", "1", "--set", "training.schedule=cosine"),
         ("compare", "reviews.csv", *QUICK, "--epochs", "0"),
         ("compare", "reviews.csv", *QUICK, "--seeds", "0"),
         ("compare", "reviews.csv", *QUICK, "--tokenizer", "word"),
@@ -73,6 +79,8 @@ def _files(reviews_csv):
         ("compare", "--text", "body"),
         ("train", "reviews.csv", "--model", "lstmm"),
         ("train", "reviews.csv", "--model", "cnn2"),
+        ("list", "models", "lsmt"),
+        ("list", "tasks", "translate"),
         ("data", "get", "imbd"),
         ("data", "profile", "prose.csv"),
         ("runs", "nowhere"),
@@ -112,3 +120,18 @@ def test_the_message_is_all_there_is(rnnlab):
     """No traceback, no chained exception, whatever command."""
     for arguments in (("compare", "damaged.csv"), ("train", "reviews.csv", "--model", "cnn2"), ("runs", "nowhere")):
         assert "Traceback" not in rnnlab(*arguments).err
+
+
+def test_a_file_and_options_are_told_the_same(rnnlab):
+    settings = ["model.hidden=8", "arms.textcnn.model.widths=[2, 2]", "training.lr=-1", "match=secs"]
+    write(e_toml='[task]\ndata = "reviews.csv"\n[arms.textcnn.model]\nkind = "textcnn"\n')
+    options = [part for setting in settings for part in ("--set", setting)]
+    told = rnnlab("compare", "reviews.csv", "--models", "textcnn", *options).err.splitlines()
+    assert told[0] == "rnnlab: reviews.csv: 4 problems"
+    assert all(line.startswith("  ") for line in told[1:])  # a line each
+    write(
+        e_toml='match = "secs"\n[task]\ndata = "reviews.csv"\n[model]\nhidden = 8\n[training]\nlr = -1\n'
+        '[arms.textcnn.model]\nkind = "textcnn"\nwidths = [2, 2]\n'
+    )
+    for verb in ("check", "compare"):
+        assert rnnlab(verb, "e.toml").err.splitlines()[1:] == told[1:]

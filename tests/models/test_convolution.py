@@ -1,12 +1,13 @@
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from rnnlab.config import parse
 from rnnlab.errors import ConfigError
-from rnnlab.models.base import ARCHITECTURES
+from rnnlab.models.base import ARCHITECTURES, Encoded
 from rnnlab.models.convolution import CNN2, TextCNN
 from rnnlab.models.embedding import Embedding
+from rnnlab.models.network import build_network
 
 TWO = Embedding(vectors="some.txt", channels="two")
 
@@ -58,16 +59,53 @@ def test_the_strongest_answer_over_time() -> None:
     assert bool((encoded.summary < 0).any())
 
 
+@pytest.mark.parametrize("width", [2, 3, 4, 5])
+def test_a_filter_over_both_channels_is_the_document_s_convolution(width: int) -> None:
+    """c_i = relu(Σ_c Σ_j Σ_k W[c, j, k] X[c, i + j, k] + b): ``nn.Conv2d`` with two input channels."""
+    torch.manual_seed(0)
+    random, pretrained = torch.randn(2, 9, 50), torch.randn(2, 9, 50)
+    encoder = CNN2(widths=(width,)).build(100)
+    weight = encoder.get_parameter("convolution.weights.0").view(16, width, 2, 50).transpose(1, 2)
+    conv = nn.Conv2d(2, 16, (width, 50))
+    conv.load_state_dict({"weight": weight, "bias": encoder.get_parameter("convolution.bias")})
+    two_channels = torch.stack([random, pretrained], dim=1)  # (B, 2, T, 50)
+    expected = conv(two_channels).squeeze(3).relu().transpose(1, 2)  # (B, T - width + 1, 16)
+    states = encoder(torch.cat([random, pretrained], dim=2), torch.tensor([9, 9])).states
+    torch.testing.assert_close(states[:, : 10 - width], expected)
+
+
 def test_cnn2_says_what_it_needs() -> None:
     assert CNN2.needs_vectors
     assert not TextCNN.needs_vectors
     assert [cls.kind for cls in ARCHITECTURES if cls.needs_vectors] == ["cnn2"]
     assert CNN2(embedding=TWO).check("tokens") == []
-    for embedding in (None, Embedding(), Embedding(vectors="some.txt", channels="frozen")):
+    for embedding in (None, Embedding(vectors="some.txt")):
         (problem,) = CNN2(embedding=embedding).check("tokens")
         assert "pass --vectors FILE or --vectors glove-6b-50d" in problem
+        assert "or choose one channel: 'frozen', 'tuned' or 'random'" in problem
     (problem,) = CNN2().check("features")
     assert "'cnn2' reads words" in problem
+
+
+@pytest.mark.parametrize(
+    ("channels", "vectors", "width"),
+    [("two", "some.txt", 14), ("frozen", "some.txt", 7), ("tuned", "some.txt", 7), ("random", None, 7)],
+)
+def test_cnn2_with_one_channel_has_half_the_weights(channels: str, vectors: str | None, width: int) -> None:
+    embedding = parse(Embedding, {"channels": channels, "vectors": vectors, "width": 7})
+    settings = CNN2(embedding=embedding)
+    pretrained = None if vectors is None else torch.randn(20, 7)
+    network = build_network(settings, words=20, features=None, pretrained=pretrained, head=Head)
+    assert network.encoder.get_parameter("convolution.weights.0").shape == (16, 2 * width)
+    assert network(torch.tensor([[3, 4, 5], [6, 0, 0]]), torch.tensor([3, 1])).shape == (2, 5)
+
+
+class Head(nn.Linear):
+    def __init__(self, width: int):
+        super().__init__(width, 5)
+
+    def forward(self, encoded: Encoded) -> Tensor:  # type: ignore[override]  # a head takes what an encoder gives
+        return super().forward(encoded.summary)
 
 
 def test_textcnn_takes_any_input_but_no_embedding_for_numbers() -> None:

@@ -8,6 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from rnnlab.config import parse
 from rnnlab.errors import ConfigError
 from rnnlab.models.base import ARCHITECTURES
+from rnnlab.models.cells import LSTMCell
 from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent, mirror, mirror_order
 
 LENGTHS = torch.tensor([5, 2, 4, 1])
@@ -132,7 +133,7 @@ def test_mirror_turns_each_sequence_round_within_its_length(lengths: list[int], 
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_forget_bias_is_that_of_both_vectors_together(bidirectional: bool) -> None:
     encoder = LSTM(hidden=5, layers=2, bidirectional=bidirectional).build(3)
-    cells = [module for module in encoder.modules() if isinstance(module, nn.LSTM)]
+    cells = [module for module in encoder.modules() if isinstance(module, LSTMCell)]
     assert len(cells) == (4 if bidirectional else 2)
     for cell in cells:
         _, _, b_x, b_h = weights_of(cell)

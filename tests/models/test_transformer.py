@@ -7,14 +7,16 @@ from torch import nn
 from rnnlab.config import parse
 from rnnlab.errors import ConfigError, DataError
 from rnnlab.models.transformer import SinusoidalPositions, Transformer
+from rnnlab.testing import ARCHITECTURE_LAWS
 
 LENGTHS = torch.tensor([6, 2, 4])
 
 
-def test_layers_agree_with_torch() -> None:
+@pytest.mark.parametrize("look_ahead", [True, False])
+def test_layers_agree_with_torch(look_ahead: bool) -> None:
     """torch's own pre-norm layer, with its biases of query, key and value at zero."""
     torch.manual_seed(0)
-    encoder = Transformer(width=12, heads=3, layers=2, feedforward=20).build(5).eval()
+    encoder = Transformer(width=12, heads=3, layers=2, feedforward=20, look_ahead=look_ahead).build(5).eval()
     x = torch.randn(3, 6, 5)
     state = encoder.get_submodule("project")(x) + encoder.get_submodule("positions")(6, LENGTHS)
     for number in range(2):
@@ -37,11 +39,48 @@ def test_layers_agree_with_torch() -> None:
                 "linear2.bias": ours["feedforward.3.bias"],
             }
         )
-        state = layer(state, src_key_padding_mask=torch.arange(6) >= LENGTHS[:, None])
+        later = None if look_ahead else torch.ones(6, 6, dtype=torch.bool).triu(1)
+        state = layer(state, src_mask=later, src_key_padding_mask=torch.arange(6) >= LENGTHS[:, None])
     expected = encoder.get_submodule("norm")(state)
     states = encoder(x, LENGTHS).states
     for row, length in enumerate(LENGTHS.tolist()):
         torch.testing.assert_close(states[row, :length], expected[row, :length])
+
+
+def test_causal_unless_it_looks_ahead() -> None:
+    assert Transformer(look_ahead=False).causal
+    assert not Transformer().causal
+    torch.manual_seed(0)
+    x, lengths = torch.randn(2, 6, 5), torch.tensor([6, 6])
+    later = torch.cat([x[:, :4], torch.randn(2, 2, 5)], dim=1)
+    for look_ahead in (True, False):
+        encoder = Transformer(width=8, look_ahead=look_ahead).build(5).eval().requires_grad_(False)
+        difference = (encoder(x, lengths).states - encoder(later, lengths).states)[:, :4].abs().max()
+        assert (float(difference) > 1e-3) == look_ahead
+
+
+@pytest.mark.parametrize("look_ahead", [True, False])
+def test_padded_queries_are_finite_and_so_are_their_gradients(look_ahead: bool) -> None:
+    """A query that may look at nothing would be 0 / 0, and 0 · NaN is NaN in the backward pass."""
+    torch.manual_seed(0)
+    encoder = Transformer(width=8, look_ahead=look_ahead, pooling="last").build(5)
+    x = torch.randn(3, 20, 5, requires_grad=True)
+    before_the_mask = []
+    encoder.get_submodule("norm").register_forward_hook(lambda module, given, out: before_the_mask.append(out))
+    encoder(x, torch.tensor([1, 20, 7])).summary.sum().backward()
+    assert x.grad is not None
+    assert bool(before_the_mask[0].isfinite().all())
+    assert bool(x.grad.isfinite().all())
+
+
+def test_looking_ahead_draws_and_computes_as_it_did_before_it_was_an_option() -> None:
+    """The mask of padding alone, (B, 1, 1, T), goes into attention: no other kernel, no other bits."""
+    torch.manual_seed(0)
+    encoder = Transformer(width=8).build(5).eval()
+    masks = []
+    encoder.get_submodule("layers.0").register_forward_pre_hook(lambda module, given: masks.append(given[1]))
+    encoder(torch.randn(3, 6, 5), LENGTHS)
+    assert torch.equal(masks[0], (torch.arange(6) < LENGTHS[:, None])[:, None, None])
 
 
 @pytest.mark.parametrize("width", [6, 7])
@@ -90,3 +129,16 @@ def test_dropout_acts_on_attention_and_on_what_is_added() -> None:
     encoder = Transformer(width=8, dropout=0.5).build(5)
     x = torch.randn(3, 6, 5)
     assert not torch.equal(encoder(x, LENGTHS).summary, encoder(x, LENGTHS).summary)
+
+
+@pytest.mark.parametrize("law", ARCHITECTURE_LAWS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Transformer(width=16, feedforward=24, look_ahead=False),
+        Transformer(width=16, feedforward=24, look_ahead=False, positions="learned", max_length=20, pooling="last"),
+    ],
+    ids=["causal", "learned"],
+)
+def test_laws_hold_without_looking_ahead(settings: Transformer, law: str) -> None:
+    ARCHITECTURE_LAWS[law](settings)

@@ -21,11 +21,11 @@ from rnnlab.tasks.classify import Classify
 SEALED = ("weights.safetensors", "predictions.safetensors", "model.json", "spec.json")
 
 
-def spec(csv: Path, kind: str = "gru", seed: int = 0, **training) -> RunSpec:
+def spec(csv: Path, kind: str = "gru", seed: int = 0, model: dict | None = None, **training) -> RunSpec:
     task = Classify(data=str(csv)).resolve()
-    model = ARCHITECTURES.parse({"kind": kind, "embedding": Embedding(width=8), "output_dropout": 0.3})
+    architecture = {"kind": kind, "embedding": Embedding(width=8), "output_dropout": 0.3, **(model or {})}
     settings = {"epochs": 3, "batch_size": 8, "patience": "none"} | training
-    return RunSpec(task, model, Training.model_validate(settings), seed)
+    return RunSpec(task, ARCHITECTURES.parse(architecture), Training.model_validate(settings), seed)
 
 
 def bits(folder: Path, run: RunSpec) -> dict[str, str]:
@@ -46,11 +46,20 @@ def test_processes_give_the_bits_of_serial(reviews_csv, tmp_path):
     assert bits(tmp_path / "serial", specs[0]) != bits(tmp_path / "serial", specs[1])  # the seed matters
 
 
-@pytest.mark.parametrize("optimizer", ["lazy-adam", "adam", "sgd"])
-def test_interrupted_and_resumed_equals_uninterrupted(reviews_csv, tmp_path, optimizer):
+@pytest.mark.parametrize(
+    ("optimizer", "model"),
+    [
+        ("lazy-adam", {}),
+        ("adam", {}),
+        ("sgd", {}),
+        ("lazy-adam", {"kind": "lstm", "state": "carried", "initial_state": "normal"}),
+        ("lazy-adam", {"kind": "fasttext", "buckets": 100}),
+    ],
+)
+def test_interrupted_and_resumed_equals_uninterrupted(reviews_csv, tmp_path, optimizer, model):
     from rnnlab.training.run import execute
 
-    run = spec(reviews_csv, optimizer=optimizer)
+    run = spec(reviews_csv, model=model, optimizer=optimizer)
     execute(run, tmp_path / "whole", lambda event: None, lambda: False)
     for stop_after in (0, 1, 7, 8):  # within an epoch, between two, and again and again
         asked = iter([False] * stop_after + [True])

@@ -1,9 +1,14 @@
 """From what a person asked for to an experiment with nothing left open."""
 
+from typing import ClassVar
+
 import pytest
 
 from rnnlab.errors import ConfigError
-from rnnlab.sweep.plan import experiment_tree, plan
+from rnnlab.experiment import Training
+from rnnlab.sweep.plan import SHORT_NAMES, experiment_tree, named_model, plan
+from rnnlab.tasks.base import TASKS
+from rnnlab.tasks.classify import Classify
 
 
 @pytest.fixture
@@ -53,7 +58,7 @@ def test_settings_come_last_and_name_what_they_miss(reviews_csv):
     tree = experiment_tree(str(reviews_csv), models=["gru", "textcnn"], settings=["arms.gru.model.hidden=7"])
     assert plan(tree)[0].arms["gru"].model.to_dict()["hidden"] == 7
     tree = experiment_tree(str(reviews_csv), models=["gru", "textcnn"], settings=["model.hidden=7"])
-    with pytest.raises(ConfigError, match=r"arms\.textcnn\.model\.hidden: unknown key of 'textcnn'"):
+    with pytest.raises(ConfigError, match=r"arms\.textcnn\.model\.hidden: 'textcnn' has no such option"):
         plan(tree)
 
 
@@ -68,3 +73,127 @@ def test_paths_in_a_file_are_seen_from_the_file(reviews_csv, tmp_path, monkeypat
 def test_a_misspelt_model_gets_a_hint(reviews_csv):
     with pytest.raises(ConfigError, match="did you mean 'bilstm'"):
         experiment_tree(str(reviews_csv), models=["bilsmt"])
+
+
+@pytest.mark.parametrize("short", SHORT_NAMES)
+def test_short_names_read_in_both_directions(short):
+    assert named_model(short) == {"kind": short.removeprefix("bi"), "bidirectional": True}
+
+
+# Channels of an architecture that is made for vectors
+
+
+def channels_of(experiment, label="cnn2"):
+    embedding = experiment.arms[label].model.embedding
+    return embedding.channels, embedding.vectors
+
+
+def test_cnn2_does_without_vectors_when_asked_to(reviews_csv):
+    for setting in ("arms.cnn2.model.embedding.channels=random", "model.embedding.channels=random"):
+        experiment, _ = plan(experiment_tree(str(reviews_csv), models=["cnn2"], settings=[setting]))
+        assert channels_of(experiment) == ("random", None)
+    tree = experiment_tree(str(reviews_csv), models=["cnn2", "gru"], settings=["model.embedding.width=9"])
+    assert list(plan(tree)[0].arms) == ["gru"]  # it wasn't asked to, only its embedding is narrower
+
+
+@pytest.mark.parametrize("channels", ["frozen", "tuned", "two"])
+def test_cnn2_takes_the_channels_that_it_is_told(reviews_csv, vectors, channels):
+    settings = [f"arms.cnn2.model.embedding.channels={channels}"]
+    experiment, _ = plan(experiment_tree(str(reviews_csv), models=["cnn2"], vectors=vectors, settings=settings))
+    assert channels_of(experiment) == (channels, vectors)
+
+
+def test_vectors_go_to_the_arms_that_can_use_them(reviews_csv, vectors):
+    setting = "arms.cnn2.model.embedding.channels=random"
+    tree = experiment_tree(str(reviews_csv), models=["cnn2", "gru"], vectors=vectors, settings=[setting])
+    experiment, _ = plan(tree)
+    assert channels_of(experiment) == ("random", None)
+    assert channels_of(experiment, "gru") == ("tuned", vectors)
+    alone = experiment_tree(str(reviews_csv), models=["cnn2"], vectors=vectors, settings=[setting])
+    with pytest.raises(ConfigError, match="would ignore the vectors"):
+        plan(alone)
+
+
+# The same time for every arm
+
+
+def test_minutes_alone_end_a_run_when_seconds_are_matched(reviews_csv):
+    limits = {"epochs": 5, "steps": 7, "patience": 2, "minutes": 1.5}
+    tree = experiment_tree(str(reviews_csv), models=["gru", "linear"], training=limits, match="seconds")
+    tree["arms"]["gru"]["training"] = {"epochs": 3, "lr": 0.1}
+    experiment, _ = plan(tree)
+    free = {"epochs": None, "steps": None, "patience": None, "minutes": 1.5, "device": "cpu"}
+    assert experiment.arms["gru"].training == Training(**free, lr=0.1)
+    assert experiment.arms["linear"].training == Training(**free)
+    assert experiment.notes == (
+        "every run trains for 1.5 minutes, whatever epochs, steps and patience say; results depend on the machine",
+    )
+
+
+@pytest.mark.parametrize(
+    ("training", "settings", "complaint"),
+    [
+        ({}, [], r"match: 'seconds' gives every run the same training time; say how long, with --minutes M"),
+        ({"minutes": 1}, ["training.schedule=cosine"], r"training: a 'cosine' schedule needs epochs or steps"),
+        ({"minutes": 1}, ["arms.gru.training.schedule=one-cycle"], r"arms\.gru\.training: a 'one-cycle' schedule"),
+        ({"minutes": 1}, ["arms.gru.training.minutes=2"], r"arms\.gru\.training\.minutes: with match = 'seconds'"),
+        ({"minutes": 1}, ["match=secconds"], r"match: must be .* \(got 'secconds'\); did you mean 'seconds'"),
+    ],
+)
+def test_time_that_cannot_be_matched(reviews_csv, training, settings, complaint):
+    tree = experiment_tree(str(reviews_csv), models=["gru"], training=training, match="seconds", settings=settings)
+    with pytest.raises(ConfigError, match=complaint) as error:
+        plan(tree)
+    assert len(str(error.value).splitlines()) == 2  # how many problems, and the one
+
+
+def test_a_file_may_ask_for_a_match(tmp_path):
+    path = tmp_path / "e.toml"
+    path.write_text(
+        'match = "parameters"\n[task]\nrows = 60\n[arms.a.model]\nkind = "gru"\n[arms.b.model]\nkind = "linear"\n'
+    )
+    assert plan(experiment_tree(str(path)))[0].notes[0].startswith("matched at ")
+
+
+# Tasks that must not look ahead
+
+
+class Causal(Classify):
+    """Answers step by step."""
+
+    causal: ClassVar[bool] = True
+
+
+@pytest.fixture
+def causal_task(monkeypatch):
+    """Known for one test only: the tests of all tasks are not to meet it."""
+    monkeypatch.setitem(TASKS._classes, "steps", Causal)
+    monkeypatch.setattr(Causal, "kind", "steps")
+    return {"kind": "steps", "rows": 60}
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "where", "advice"),
+    [
+        ("bilstm", [], "bidirectional", "take bidirectional = false"),
+        ("gru", ["model.bidirectional=true"], "bidirectional", "take bidirectional = false"),
+        ("transformer", [], "look_ahead", "take look_ahead = false"),
+        ("textcnn", [], "kind", "lstm"),
+    ],
+)
+def test_a_model_that_looks_ahead_is_refused_by_a_causal_task(causal_task, model, settings, where, advice):
+    tree = experiment_tree(None, models=[model, "rnn"][: 1 if settings else 2], task=causal_task, settings=settings)
+    with pytest.raises(ConfigError) as error:
+        plan(tree)
+    [_, problem] = str(error.value).splitlines()
+    assert problem.strip().startswith(f"arms.{model}.model.{where}: the task 'steps' answers each step from")
+    assert advice in problem
+
+
+def test_a_model_that_does_not_look_ahead_is_welcome(causal_task):
+    settings = ["arms.transformer.model.look_ahead=false", "arms.textcnn.model.widths=[1]"]
+    models = ["lstm", "linear", "transformer", "textcnn"]
+    experiment, _ = plan(experiment_tree(None, models=models, task=causal_task, settings=settings))
+    assert list(experiment.arms) == models
+    tree = experiment_tree(None, models=["bilstm"], task={"rows": 60})
+    assert list(plan(tree)[0].arms) == ["bilstm"]

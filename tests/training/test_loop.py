@@ -8,7 +8,7 @@ import safetensors.numpy
 from rnnlab.data.store import find
 from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.runs import Finished, RunDirectory
+from rnnlab.runs import Finished, RunDirectory, Stopped
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.run import execute
 
@@ -36,6 +36,28 @@ def test_minutes_end_a_run(run):
     result, directory, _ = run(epochs="none", minutes=0.002, patience="none")
     assert result["epochs"] >= 1
     assert sum(event["seconds"] for event in directory.events()) < 5
+
+
+def test_a_run_stopped_as_its_time_ran_out_still_has_a_model(reviews_csv, tmp_path):
+    """It is taken up again within its first epoch, with no time left: it trains one batch, validates and ends."""
+    task = Classify(data=str(reviews_csv)).resolve()
+    model = ARCHITECTURES.parse({"kind": "linear", "hidden": 8, "embedding": {"width": 8}})
+    limits = {"batch_size": 8, "epochs": "none", "patience": "none", "minutes": 1e-9}
+    spec = RunSpec(task, model, Training.model_validate(limits), 0)
+    stop = iter([True])
+    assert isinstance(execute(spec, tmp_path, lambda event: None, lambda: next(stop)), Stopped)
+    progress = tmp_path / spec.digest / "checkpoint.json"
+    assert json.loads(progress.read_text())["progress"]["seconds"] > 1e-9 * 60
+    outcome = execute(spec, tmp_path, lambda event: None, lambda: False)
+    assert isinstance(outcome, Finished)
+    assert outcome.result["epochs"] == 1
+
+
+def test_a_part_of_an_epoch_does_not_count_as_a_short_one(run):
+    """Six batches an epoch: after one of them, the time of an epoch is that of six."""
+    result, directory, _ = run(epochs="none", steps=1, patience="none")
+    (event,) = directory.events()
+    assert result["epoch_seconds"] > 3 * event["seconds"]
 
 
 def test_patience_ends_a_run_and_the_best_epoch_is_kept(run):

@@ -13,6 +13,15 @@ def compare(
     seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Runs a model (3).")] = None,
     epochs: options.Epochs = None,
     minutes: options.Minutes = None,
+    match: Annotated[
+        str | None,
+        typer.Option(
+            "--match",
+            metavar="WHAT",
+            help="parameters: scale the models to the same number of parameters beyond the embedding (within 2 %). "
+            "seconds: train all for the same time, --minutes.",
+        ),
+    ] = None,
     text: options.Text = None,
     label: options.Label = None,
     group: options.Group = None,
@@ -71,6 +80,7 @@ def compare(
         ),
         training=options.given(epochs=epochs, minutes=minutes, device=device),
         vectors=vectors,
+        match=match,
         settings=settings or [],
         plugins=plugins,
     )

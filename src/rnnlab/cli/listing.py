@@ -4,33 +4,46 @@ from typing import Annotated
 
 import typer
 
+from rnnlab.cli import options
+
 app = typer.Typer(help="What there is to choose from.", no_args_is_help=True, rich_markup_mode=None)
+Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Show the options of this one.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @app.command()
-def models(as_json: Json = False) -> None:
-    """Models with their settings and defaults.
+def models(name: Name = None, plugin: options.Plugins = None, as_json: Json = False) -> None:
+    """Models, each with its purpose; or one model with its options.
 
-    Example: rnnlab list models
+    Example: rnnlab list models lstm
     """
     from rnnlab.models.base import ARCHITECTURES
     from rnnlab.models.baselines import BASELINES
-    from rnnlab.report import terminal
+    from rnnlab.registry import load_plugin
+    from rnnlab.report.listing import Kind, show
+    from rnnlab.sweep.plan import SHORT_NAMES
 
-    terminal.kinds([*ARCHITECTURES, *BASELINES], as_json)
+    for path in plugin or []:
+        load_plugin(path)
+    kinds = [Kind(cls, cls.kind) for cls in ARCHITECTURES]
+    kinds += [Kind(ARCHITECTURES[kind], short, preset) for short, (kind, preset) in SHORT_NAMES.items()]
+    baselines = [Kind(cls, cls.kind, remark="A baseline: it runs by itself.") for cls in BASELINES]
+    show("models", [*sorted(kinds, key=lambda kind: kind.name), *baselines], name, as_json, example="lstm")
 
 
 @app.command()
-def tasks(as_json: Json = False) -> None:
-    """Tasks with their settings and defaults.
+def tasks(name: Name = None, plugin: options.Plugins = None, as_json: Json = False) -> None:
+    """Tasks, each with its purpose; or one task with its options.
 
-    Example: rnnlab list tasks
+    Example: rnnlab list tasks classify
     """
-    from rnnlab.report import terminal
+    from rnnlab.registry import load_plugin
+    from rnnlab.report.listing import Kind, show
     from rnnlab.tasks.base import TASKS
 
-    terminal.kinds(list(TASKS), as_json)
+    for path in plugin or []:
+        load_plugin(path)
+    show("tasks", [Kind(cls, cls.kind) for cls in TASKS], name, as_json, example="classify")
 
 
 @app.command()

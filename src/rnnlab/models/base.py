@@ -28,6 +28,8 @@ class Encoder(nn.Module):
     """S, of the summary."""
     state_width: int
     """H, of the states."""
+    carried: Tensor | None = None
+    """What training takes from one batch to the next; not a weight, but part of a checkpoint."""
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         """``x`` is (B, T, input_width), right-padded; ``lengths`` is (B,), each >= 1."""
@@ -38,9 +40,11 @@ class Architecture(Config):
     """Pure data: its fields are its schema, its documentation and its sweep axes."""
 
     needs_vectors: ClassVar[bool] = False
-    """Whether it can't be used without pre-trained vectors."""
+    """Whether it has pre-trained vectors unless the user chooses to do without."""
     sizes: ClassVar[tuple[str, ...]] = ("hidden",)
     """Fields that ``compare --match parameters`` may change, the coarse one first; none: it keeps its size."""
+    speed_only: ClassVar[tuple[str, ...]] = ()
+    """Fields that change how the answer is computed, and not the answer."""
 
     embedding: Embedding | None = Field(
         default=None, description="Token embedding; filled in for text, refused for numbers."
@@ -72,9 +76,13 @@ ARCHITECTURES: Registry[Architecture] = Registry(
     "model",
     (
         "rnnlab.models.recurrent",
+        "rnnlab.models.parallel",
         "rnnlab.models.convolution",
+        "rnnlab.models.dilated",
+        "rnnlab.models.hybrid",
         "rnnlab.models.transformer",
         "rnnlab.models.linear",
+        "rnnlab.models.fasttext",
     ),
 )
 A = TypeVar("A", bound=Architecture)

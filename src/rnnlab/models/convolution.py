@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
@@ -14,24 +14,26 @@ Activation = Literal["relu", "tanh", "gelu"]
 ACTIVATIONS = {"relu": F.relu, "tanh": torch.tanh, "gelu": F.gelu}
 
 
+def _no_width_twice(widths: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(widths)) < len(widths):
+        raise ValueError(f"{list(widths)} has a width twice; raise filters instead")
+    return widths
+
+
+Widths = Annotated[
+    tuple[Annotated[int, Field(ge=1, le=100)], ...], Field(min_length=1), AfterValidator(_no_width_twice)
+]
+
+
 class Convolutional(Architecture):
     """What the convolutions share."""
 
     sizes: ClassVar[tuple[str, ...]] = ("filters",)
 
-    widths: tuple[Annotated[int, Field(ge=1, le=100)], ...] = Field(
-        default=(2, 3, 4, 5), min_length=1, description="Window widths, in tokens."
-    )
+    widths: Widths = Field(default=(2, 3, 4, 5), description="Window widths, in tokens.")
     filters: int = Field(default=16, ge=1, description="Filters of each width.")
     activation: Activation = Field(default="relu", description="Of each filter.")
     pooling: Pooling = Field(default="max", description="How the windows become one summary.")
-
-    @field_validator("widths")
-    @classmethod
-    def _no_width_twice(cls, widths: tuple[int, ...]) -> tuple[int, ...]:
-        if len(set(widths)) < len(widths):
-            raise ValueError(f"{list(widths)} has a width twice; raise filters instead")
-        return widths
 
     @property
     def causal(self) -> bool:
@@ -48,18 +50,20 @@ class TextCNN(Convolutional):
 
 @architecture("cnn2")
 class CNN2(Convolutional):
-    """TextCNN over two channels, a random one that is trained and a pre-trained one that is frozen. Each filter sees
-    both and sums over them."""
+    """TextCNN over two channels, a random one that is trained and a pre-trained one that is frozen.
+
+    One kernel lies over both channels and sums over them: of width h it has 2 · h · D weights, and its answer is one
+    number. ``embedding.channels`` = frozen, tuned or random leaves one channel, to see what the second is worth."""
 
     needs_vectors: ClassVar[bool] = True
 
     def check(self, input_kind: Literal["tokens", "features"]) -> list[str]:
         if input_kind == "features":
             return ["model.kind: 'cnn2' reads words through two embeddings, and these are numbers; take 'textcnn'"]
-        if self.embedding is None or self.embedding.channels != "two":
+        if self.embedding is None or self.embedding.channels is None:
             return [
-                "model.embedding.channels: 'cnn2' needs 'two', one of them pre-trained; "
-                "pass --vectors FILE or --vectors glove-6b-50d"
+                "model.embedding.channels: 'cnn2' needs 'two', one of them pre-trained: "
+                "pass --vectors FILE or --vectors glove-6b-50d; or choose one channel: 'frozen', 'tuned' or 'random'"
             ]
         return []
 

@@ -7,12 +7,15 @@ them; a backward one reads each sequence mirrored within its own length, so it s
 from typing import Literal, Self
 
 import torch
+import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
+from rnnlab.models.cells import Cell, CellOptions, GRUCell, LSTMCell, RecurrentInit, RNNCell, State
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
-from rnnlab.models.recurrence import FastRNN
+
+InitialState = Literal["zeros", "normal", "xavier", "xavier-he", "learned"]
 
 
 class Recurrent(Architecture):
@@ -22,14 +25,66 @@ class Recurrent(Architecture):
     layers: int = Field(default=1, ge=1, le=8, description="Recurrences stacked on each other.")
     bidirectional: bool = Field(default=False, description="Read from the end, too; states lie side by side.")
     dropout: float = Field(default=0.0, ge=0, lt=1, description="Between layers, in training.")
+    recurrent_dropout: float = Field(
+        default=0.0, ge=0, lt=1, description="On the state where it enters a step, in training; one mask a sequence."
+    )
+    layer_norm: bool = Field(
+        default=False, description="Normalise what input and state bring to each gate, inside the cell."
+    )
+    residual: bool = Field(default=False, description="Add its input to what each layer after the first makes.")
+    recurrent_init: RecurrentInit = Field(
+        default="uniform", description="Recurrent weights at first; uniform is PyTorch's, within ±1/√hidden."
+    )
+    initial_state: InitialState = Field(
+        default="zeros",
+        description="Where a sequence starts. normal, xavier (variance 1/hidden) and xavier-he (2/hidden) are drawn "
+        "for each sequence in training; evaluation then starts from their mean, zeros.",
+    )
+    initial_scale: float | None = Field(
+        default=None, gt=0, description="Of a normal initial_state: its standard deviation (1)."
+    )
+    state: Literal["reset", "carried"] = Field(
+        default="reset",
+        description="Between training batches: start afresh, or, row by row, where the last batch ended. Evaluation "
+        "always starts afresh.",
+    )
+    checkpoint_segments: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="Parts of a sequence that the backward pass computes again: less memory, more time.",
+    )
     pooling: Pooling = Field(default="last", description="How the states become one summary.")
 
     @model_validator(mode="after")
-    def _dropout_has_a_place(self) -> Self:
+    def _every_option_has_a_place(self) -> Self:
         if self.dropout > 0 and self.layers == 1:
             raise ValueError(
                 f"dropout = {self.dropout:g} lies between layers and would be ignored with layers = 1; "
-                "use output_dropout or embedding.dropout, or more layers"
+                "use output_dropout, recurrent_dropout or embedding.dropout, or more layers"
+            )
+        if self.residual and self.layers == 1:
+            raise ValueError("residual = true leads around the layers after the first, and layers = 1; take 2 or more")
+        if self.layer_norm and self.hidden == 1:
+            raise ValueError("layer_norm = true would turn the one unit of hidden = 1 into zero; take more units")
+        if self.initial_scale is not None and self.initial_state != "normal":
+            raise ValueError(
+                f"initial_scale = {self.initial_scale:g} would be ignored with initial_state = "
+                f"'{self.initial_state}'; take initial_state = 'normal', or leave it out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _state_can_be_carried(self) -> Self:
+        if self.state == "carried" and self.bidirectional:
+            raise ValueError(
+                "state = 'carried' needs bidirectional = false: a backward reading ends at a first token, where no "
+                "other sequence goes on"
+            )
+        if self.state == "carried" and self.initial_state == "learned":
+            raise ValueError(
+                "state = 'carried' would leave initial_state = 'learned' untrained after the first batch; "
+                "take state = 'reset', or another initial_state"
             )
         return self
 
@@ -37,8 +92,8 @@ class Recurrent(Architecture):
     def causal(self) -> bool:
         return not self.bidirectional
 
-    def cell(self, input_width: int) -> nn.RNNBase:
-        """One layer in one direction: (B, T, input_width) → (B, T, hidden)."""
+    def cell(self, options: CellOptions, input_width: int) -> Cell:
+        """One layer in one direction."""
         raise NotImplementedError
 
     def build(self, input_width: int) -> Encoder:
@@ -47,12 +102,12 @@ class Recurrent(Architecture):
 
 @architecture("rnn")
 class RNN(Recurrent):
-    """h_t = activation(W_xh x_t + W_hh h_{t-1} + b)."""
+    """The simple recurrence: h_t = activation(W_xh x_t + W_hh h_{t-1} + b)."""
 
     activation: Literal["tanh", "relu"] = Field(default="tanh", description="Of the state.")
 
-    def cell(self, input_width: int) -> nn.RNNBase:
-        return FastRNN(input_width, self.hidden, nonlinearity=self.activation, batch_first=True)
+    def cell(self, options: CellOptions, input_width: int) -> Cell:
+        return RNNCell(options, input_width, self.activation)
 
 
 @architecture("lstm")
@@ -61,22 +116,20 @@ class LSTM(Recurrent):
 
     forget_bias: float = Field(default=1.0, description="Of the forget gate at first; 1 begins by remembering.")
 
-    def cell(self, input_width: int) -> nn.RNNBase:
-        lstm = nn.LSTM(input_width, self.hidden, batch_first=True)
-        forget = slice(self.hidden, 2 * self.hidden)  # torch's order: input, forget, cell, output
-        input_bias, state_bias = lstm.get_parameter("bias_ih_l0"), lstm.get_parameter("bias_hh_l0")
-        with torch.no_grad():
-            input_bias[forget] = self.forget_bias
-            state_bias[forget] = 0  # torch adds the two
-        return lstm
+    def cell(self, options: CellOptions, input_width: int) -> Cell:
+        return LSTMCell(options, input_width, self.forget_bias)
 
 
 @architecture("gru")
 class GRU(Recurrent):
-    """Update and reset gates, in PyTorch's convention: reset after the matrix product (docs/decisions/0003)."""
+    """Update and reset gates: fewer weights than the LSTM, no separate cell."""
 
-    def cell(self, input_width: int) -> nn.RNNBase:
-        return nn.GRU(input_width, self.hidden, batch_first=True)
+    reset: Literal["after", "before"] = Field(
+        default="after", description="Where the reset gate acts: after the matrix product (PyTorch) or before it."
+    )
+
+    def cell(self, options: CellOptions, input_width: int) -> Cell:
+        return GRUCell(options, input_width, self.reset)
 
 
 class RecurrentEncoder(Encoder):
@@ -85,26 +138,84 @@ class RecurrentEncoder(Encoder):
     def __init__(self, settings: Recurrent, input_width: int):
         super().__init__()
         directions = 2 if settings.bidirectional else 1
+        self.settings = settings
         self.state_width = directions * settings.hidden
+        options = CellOptions(
+            settings.hidden, settings.layer_norm, settings.recurrent_init, settings.checkpoint_segments
+        )
         widths = [input_width] + [self.state_width] * (settings.layers - 1)
-        self.ahead = nn.ModuleList(settings.cell(width) for width in widths)
-        self.back = nn.ModuleList(settings.cell(width) for width in widths if settings.bidirectional)
+        self.ahead = nn.ModuleList(settings.cell(options, width) for width in widths)
+        self.back = nn.ModuleList(settings.cell(options, width) for width in widths if settings.bidirectional)
+        self.parts = 2 if isinstance(settings, LSTM) else 1
+        if settings.initial_state == "learned":
+            self.start = nn.Parameter(torch.zeros(directions, settings.layers, self.parts, settings.hidden))
         self.dropout = nn.Dropout(settings.dropout)
         self.pool = Pool(settings.pooling, self.state_width, backward_width=self.state_width - settings.hidden)
         self.width = self.pool.width
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         order = mirror_order(lengths, x.shape[1]) if len(self.back) else None
+        carrying = self.training and self.settings.state == "carried"
+        real = inside(lengths, x.shape[1]) if carrying and self.parts > 1 and lengths.min() < x.shape[1] else None
+        ends: list[Tensor] = []
         for layer, ahead in enumerate(self.ahead):
-            if layer > 0:
-                x = self.dropout(x)
-            states, _ = ahead(x)
+            given = self.dropout(x) if layer > 0 else x
+            states, end = ahead(given, self._start(0, layer, x), self._mask(x), real)
+            if carrying:
+                last = states[torch.arange(len(x), device=x.device), lengths - 1]
+                ends.append(torch.stack([last, *end[1:]]))  # (parts, B, H)
             if order is not None:
-                mirrored, _ = self.back[layer](mirror(x, order))
+                back = self.back[layer]
+                mirrored, _ = back(mirror(given, order), self._start(1, layer, x), self._mask(x))
                 states = torch.cat([states, mirror(mirrored, order)], dim=2)
-            x = states
+            x = x + states if self.settings.residual and layer > 0 else states
+        if carrying:
+            self._carry(torch.stack(ends))
         states = zero_padding(x, lengths)
         return Encoded(states, *self.pool(states, lengths))
+
+    def _start(self, direction: int, layer: int, x: Tensor) -> State:
+        """Where a layer begins, for each row of ``x``."""
+        batch = x.shape[0]
+        if self.settings.initial_state == "learned":
+            return tuple(part.expand(batch, -1) for part in self.start[direction, layer])
+        if not self.training:
+            return ()
+        if self.carried is None:
+            return self._draw(batch, x)
+        carried = tuple(self.carried[layer, :, :batch])  # as many rows as there are
+        missing = batch - carried[0].shape[0]
+        if missing == 0:
+            return carried
+        fresh = self._draw(missing, x) or (x.new_zeros(missing, self.settings.hidden),) * self.parts
+        return tuple(torch.cat(rows) for rows in zip(carried, fresh, strict=True))
+
+    def _draw(self, batch: int, x: Tensor) -> State:
+        """A fresh start for each sequence; empty for zeros."""
+        hidden = self.settings.hidden
+        spread = {
+            "zeros": 0.0,
+            "normal": self.settings.initial_scale or 1.0,
+            "xavier": hidden**-0.5,  # √(2 / (fan_in + fan_out)), both hidden
+            "xavier-he": (2 / hidden) ** 0.5,
+        }[self.settings.initial_state]
+        if spread == 0:
+            return ()
+        return tuple(torch.randn(batch, hidden, dtype=x.dtype, device=x.device) * spread for _ in range(self.parts))
+
+    def _carry(self, ends: Tensor) -> None:
+        """Keep (layers, parts, B, H) for the next batch. After a smaller batch, such as the last of an epoch, the rows
+        beyond it keep what they had."""
+        ends = ends.detach()
+        beyond = self.carried[:, :, ends.shape[2] :] if self.carried is not None else ends[:, :, :0]
+        self.carried = torch.cat([ends, beyond], dim=2)
+
+    def _mask(self, x: Tensor) -> Tensor | None:
+        """(B, H): zero for the units that a sequence never hears of, and 1 / (1 - p) for the others."""
+        p = self.settings.recurrent_dropout
+        if p == 0 or not self.training:
+            return None
+        return F.dropout(x.new_ones(x.shape[0], self.settings.hidden), p)
 
 
 def mirror_order(lengths: Tensor, steps: int) -> Tensor:

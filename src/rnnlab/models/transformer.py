@@ -26,12 +26,15 @@ class Transformer(Architecture):
     dropout: float = Field(default=0.1, ge=0, lt=1, description="On attention and on what each part adds, in training.")
     positions: Literal["sinusoidal", "learned"] = Field(default="sinusoidal", description="How order is told.")
     max_length: int | None = Field(default=None, ge=1, description="Longest sequence that learned positions can take.")
+    look_ahead: bool = Field(default=True, description="Whether a token sees later ones; false masks them.")
     pooling: Pooling = Field(default="mean", description="How the states become one summary.")
 
     @model_validator(mode="after")
     def _settings_agree(self) -> Self:
         if self.width % self.heads:
-            raise ValueError(f"heads = {self.heads} must divide width = {self.width}")
+            right = [heads for heads in range(1, self.width + 1) if self.width % heads == 0]
+            near = sorted(sorted(right, key=lambda heads: abs(heads - self.heads))[:2])
+            raise ValueError(f"heads = {self.heads} must divide width = {self.width}; {near[0]} or {near[-1]} do")
         if self.positions == "learned" and self.max_length is None:
             raise ValueError("positions = 'learned' needs max_length, the longest sequence it will ever meet")
         if self.positions == "sinusoidal" and self.max_length is not None:
@@ -40,6 +43,10 @@ class Transformer(Architecture):
                 "leave it out, or take positions = 'learned'"
             )
         return self
+
+    @property
+    def causal(self) -> bool:
+        return not self.look_ahead
 
     def build(self, input_width: int) -> Encoder:
         return TransformerEncoder(self, input_width)
@@ -51,6 +58,7 @@ class TransformerEncoder(Encoder):
     def __init__(self, settings: Transformer, input_width: int):
         super().__init__()
         self.state_width = settings.width
+        self.look_ahead = settings.look_ahead
         self.project = nn.Linear(input_width, settings.width)
         if settings.max_length is None:
             self.positions = SinusoidalPositions(settings.width)
@@ -65,6 +73,8 @@ class TransformerEncoder(Encoder):
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         steps = x.shape[1]
         keys = inside(lengths, steps)[:, None, None]  # (B, 1, 1, T): every head and query may look at real tokens
+        if not self.look_ahead:  # (B, 1, T, T): … up to itself. Token 0 is real, so every query, padding too, sees one
+            keys = keys & torch.ones(steps, steps, dtype=torch.bool, device=x.device).tril()
         x = self.dropout(self.project(x) + self.positions(steps, lengths))
         for layer in self.layers:
             x = layer(x, keys)

@@ -11,7 +11,6 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from rnnlab.config import Config
 from rnnlab.data.profile import Profile
 from rnnlab.report.numbers import count, percent
 from rnnlab.report.progress import LiveTable, PlainLines, describe
@@ -193,23 +192,6 @@ def _run_cells(row: dict[str, Any]) -> list[str]:
         percent(row["macro_f1"]) if row["macro_f1"] is not None else "",
         str(row["best_epoch"] or ""),
     ]
-
-
-def kinds(classes: Sequence[type[Config]], as_json: bool) -> None:
-    """Every kind with its settings, from the schema itself."""
-    if as_json:
-        print(json.dumps({cls.kind: cls.model_json_schema() for cls in classes}, indent=2, ensure_ascii=False))
-        return
-    out = _console()
-    for cls in classes:
-        about = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
-        out.print(f"{cls.kind}: {about}", soft_wrap=True)
-        for name, field in cls.model_fields.items():
-            default = field.get_default()
-            shown = default.to_dict() if isinstance(default, Config) else default
-            out.print(
-                f"    {name} = {json.dumps(shown, default=list)}  {field.description or ''}".rstrip(), soft_wrap=True
-            )
 
 
 def catalogue(entries: Sequence[tuple[Any, Path | None]]) -> None:

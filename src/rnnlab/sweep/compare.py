@@ -9,7 +9,7 @@ from rnnlab.analysis.comparison import Comparison, summarise
 from rnnlab.config import digest_of
 from rnnlab.data.encoded import EncodedData
 from rnnlab.errors import ConfigError, RunsFailed
-from rnnlab.experiment import Experiment
+from rnnlab.experiment import Experiment, Match
 from rnnlab.files import write_atomically
 from rnnlab.registry import load_plugin
 from rnnlab.runs import Failed, RunDirectory, pretty_json
@@ -26,6 +26,7 @@ def compare(
     task: dict[str, Any] | None = None,
     training: dict[str, Any] | None = None,
     vectors: str | None = None,
+    match: Match | None = None,
     settings: Sequence[str] = (),
     out: str | Path = "runs",
     jobs: int | None = None,
@@ -36,6 +37,8 @@ def compare(
 
     ``data`` is a file, a catalogue name, an experiment file (.toml), or None for the embedded reviews. ``task`` and
     ``training`` set fields (``task={"text": "body"}``, ``training={"epochs": 5}``); ``settings`` are ``--set`` texts.
+    ``match="parameters"`` makes the models equally large, ``match="seconds"`` gives them the same training time (of
+    ``training={"minutes": …}``).
     """
     experiment, encoded = prepare(
         data,
@@ -44,6 +47,7 @@ def compare(
         task=task,
         training=training,
         vectors=vectors,
+        match=match,
         settings=settings,
         plugins=plugins,
     )

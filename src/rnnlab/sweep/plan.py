@@ -1,27 +1,32 @@
 """From what a person asked for to an experiment with nothing left open."""
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from rnnlab.config import assign, parse_setting, read_toml
 from rnnlab.data import vectors
 from rnnlab.data.encoded import EncodedData
+from rnnlab.data.interface import Interface
 from rnnlab.data.vocabulary import SPECIAL
 from rnnlab.errors import ConfigError, did_you_mean
 from rnnlab.experiment import Arm, Experiment, parse_experiment
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
+from rnnlab.sweep.match import counter, gave_way, input_width, match_parameters
 from rnnlab.training.assemble import look_up, resolve_device
 
 DEFAULT_MODELS = ("rnn", "lstm", "gru", "bilstm", "bigru", "textcnn", "cnn2", "transformer", "linear")
-SHORT_NAMES: dict[str, dict[str, Any]] = {
-    "birnn": {"kind": "rnn", "bidirectional": True},
-    "bilstm": {"kind": "lstm", "bidirectional": True},
-    "bigru": {"kind": "gru", "bidirectional": True},
+SHORT_NAMES: dict[str, tuple[str, dict[str, Any]]] = {  # a kind, and what is set of it
+    "birnn": ("rnn", {"bidirectional": True}),
+    "bilstm": ("lstm", {"bidirectional": True}),
+    "bigru": ("gru", {"bidirectional": True}),
 }
+KIND = "model.kind: "  # begins a problem of `Architecture.check` that no other setting would solve
 
 
 def experiment_tree(
@@ -32,6 +37,7 @@ def experiment_tree(
     task: dict[str, Any] | None = None,
     training: dict[str, Any] | None = None,
     vectors: str | None = None,
+    match: str | None = None,
     settings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The experiment as a tree, as a TOML file would say it: from a file or from options, options last."""
@@ -45,27 +51,54 @@ def experiment_tree(
                 tree["task"][key] = str(base / named)
     elif data is not None:
         tree["task"] = {"data": data}
-    tree["task"] = {**tree.get("task", {}), **(task or {})}
-    tree["training"] = {**tree.get("training", {}), **(training or {})}
+    for key, given in (("task", task), ("training", training)):
+        if isinstance(tree.get(key, {}), dict):  # else the file is wrong, and will be told so
+            tree[key] = {**tree.get(key, {}), **(given or {})}
     if seeds is not None:
         tree["seeds"] = seeds
+    if match is not None:
+        tree["match"] = match
     if models is not None or not tree.get("arms"):
         tree["arms"] = {name: {"model": named_model(name)} for name in models or DEFAULT_MODELS}
-    for arm in tree["arms"].values() if vectors else ():
-        arm.setdefault("model", {}).setdefault("embedding", {}).setdefault("vectors", vectors)
     for text in settings:
         parts, value = parse_setting(text)
         assign(tree, parts, value)
+    if vectors is not None:
+        _share_vectors(tree, vectors)
     return tree
+
+
+def _share_vectors(tree: dict[str, Any], vectors: str) -> None:
+    """Give every arm the vectors, unless it has its own or asks for a random embedding."""
+    labels = list(_table(tree, "arms"))
+    willing = [label for label in labels if asked_channels(tree, label) != "random"]
+    for label in willing or labels:  # if no arm can use them, the mistake is to be seen
+        if "vectors" not in _table(tree, "arms", label, "model", "embedding"):
+            assign(tree, ["arms", label, "model", "embedding", "vectors"], vectors)
+
+
+def asked_channels(tree: dict[str, Any], label: str) -> str | None:
+    """What was said of an arm's embedding channels, in the arm or for all arms; None when nothing was."""
+    own, shared = _table(tree, "arms", label, "model", "embedding"), _table(tree, "model", "embedding")
+    return own.get("channels", shared.get("channels"))
+
+
+def _table(tree: Any, *path: str) -> dict[str, Any]:
+    """A table within the tree; empty when there is none."""
+    for key in path:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree if isinstance(tree, dict) else {}
 
 
 def named_model(name: str) -> dict[str, Any]:
     """``lstm`` → its settings; ``bilstm`` and the like are short for ``bidirectional = true``."""
     if name in SHORT_NAMES:
-        return dict(SHORT_NAMES[name])
+        kind, settings = SHORT_NAMES[name]
+        return {"kind": kind, **settings}
     if name not in ARCHITECTURES.names():
         known = sorted([*ARCHITECTURES.names(), *SHORT_NAMES])
-        raise ConfigError(f"unknown model '{name}'{did_you_mean(name, known)}\nknown: {', '.join(known)}")
+        hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
+        raise ConfigError(f"unknown model '{name}'{hint}")
     return {"kind": name}
 
 
@@ -78,16 +111,64 @@ def plan(tree: dict[str, Any], source: str = "experiment") -> tuple[Experiment, 
     arms: dict[str, Arm] = {}
     notes: list[str] = []
     for label, arm in experiment.arms.items():
-        reason = why_not(arm.model, data)
+        reason = why_not(arm.model, data, asked_channels(tree, label))
         if reason:
             notes.append(f"{label} is left out: {reason}")
         else:
             device = resolve_device(arm.training.device)
             arms[label] = Arm(complete(arm.model, data), arm.training.replace(device=device))
+    _refuse_unsuited(arms, data)
     notes += _coverage_notes(arms, data)
     if not arms:
         raise ConfigError("no model is left to train\n" + "\n".join(notes))
-    return Experiment(task, arms, experiment.seeds, experiment.name, tuple(notes)), data
+    planned = replace(experiment, task=task, arms=arms, notes=tuple(notes))
+    return _matched(planned, experiment, data), data
+
+
+def _refuse_unsuited(arms: dict[str, Arm], data: EncodedData) -> None:
+    """Settings that don't suit this kind of input are a mistake, and show before the training."""
+    kind = _input_kind(data)
+    found = [f"arms.{label}.{problem}" for label, arm in arms.items() for problem in arm.model.check(kind)]
+    if found:
+        raise ConfigError("\n".join(found))
+
+
+def _input_kind(data: EncodedData) -> Literal["tokens", "features"]:
+    return "features" if data.vocabulary is None else "tokens"
+
+
+def _matched(planned: Experiment, asked: Experiment, data: EncodedData) -> Experiment:
+    """The experiment with arms that have in common what ``match`` says, and notes about it."""
+    arms, notes = planned.arms, list(planned.notes)
+    if planned.match == "parameters":
+        interface = Interface.of(data)
+        models = {label: arm.model for label, arm in arms.items()}
+        models, said = match_parameters(models, counter(planned.task, interface))
+        notes += said
+        changed = [p for label, model in models.items() for p in gave_way(label, asked.arms[label].model, model)]
+        if changed:
+            notes.append(f"sizes that were set gave way to the matching: {', '.join(changed)}")
+        widths = {label: input_width(model, interface) for label, model in models.items()}
+        if len(set(widths.values())) > 1:
+            shown = ", ".join(f"{label} {width}" for label, width in widths.items())
+            notes.append(f"embeddings are not matched, and theirs differ in width: {shown}")
+        arms = {label: Arm(models[label], arm.training) for label, arm in arms.items()}
+        _refuse_twins(arms)
+    elif planned.match == "seconds":
+        minutes = next(iter(arms.values())).training.minutes
+        notes.append(
+            f"every run trains for {minutes:g} minutes, whatever epochs, steps and patience say; "
+            "results depend on the machine"
+        )
+    return replace(planned, arms=arms, notes=tuple(notes))
+
+
+def _refuse_twins(arms: dict[str, Arm]) -> None:
+    for one, other in itertools.combinations(arms, 2):
+        if arms[one] == arms[other]:
+            raise ConfigError(
+                f"match: '{one}' and '{other}' differ in size alone, and matched they are the same; leave one out"
+            )
 
 
 def _coverage_notes(arms: dict[str, Arm], data: EncodedData) -> list[str]:
@@ -104,11 +185,14 @@ def _coverage_notes(arms: dict[str, Arm], data: EncodedData) -> list[str]:
     return notes
 
 
-def why_not(model: Architecture, data: EncodedData) -> str | None:
-    """Why a model can't be run on this data, or None."""
-    if model.needs_vectors and data.vocabulary is None:
-        return f"'{model.kind}' needs words, and these are numeric sequences"
-    if model.needs_vectors and (model.embedding is None or model.embedding.vectors is None):
+def why_not(model: Architecture, data: EncodedData, asked_channels: str | None = None) -> str | None:
+    """Why a model can't be run on this data, or None. One that needs vectors does without when the user asks for
+    random channels (without being asked, that is what an embedding without vectors falls back on)."""
+    for problem in model.check(_input_kind(data)):
+        if problem.startswith(KIND):  # it is the architecture that doesn't suit the data, not a setting
+            return problem.removeprefix(KIND)
+    has_vectors = model.embedding is not None and model.embedding.vectors is not None
+    if model.needs_vectors and not has_vectors and asked_channels != "random":
         return (
             f"'{model.kind}' has a channel of pre-trained vectors; pass --vectors FILE, or --vectors glove-6b-50d "
             "after pip install 'rnnlab[glove]'"

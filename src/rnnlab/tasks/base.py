@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, Self
 
+from pydantic import Field
 from torch import Tensor, nn
 
 from rnnlab.config import Config
@@ -17,8 +18,10 @@ class Task(Config):
 
     metric: ClassVar[str] = "accuracy"
     """The score by which epochs and models are chosen; higher is better."""
+    causal: ClassVar[bool] = False
+    """Whether answers at step t may depend on inputs up to t only; architectures that look ahead are then refused."""
 
-    fingerprint: str | None = None  # of the encoded data; filled in by `resolve`
+    fingerprint: str | None = Field(default=None, description="Identifies the encoded data; filled in.")
 
     def resolve(self) -> Self:
         """Read the data once, fill in everything that was automatic, and set the fingerprint."""

@@ -28,7 +28,7 @@ _COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_b
 
 @task("classify")
 class Classify(Task):
-    """Sequence classification."""
+    """One label for a whole sequence: a text, or a series of numbers."""
 
     data: str = Field(
         default="reviews", min_length=1, description="A file, a catalogue name, or 'reviews', the embedded generator."
@@ -44,13 +44,15 @@ class Classify(Task):
     language: Literal["en", "zh"] | None = Field(default=None, description="Of the embedded reviews (en).")
     rows: int | None = Field(default=None, ge=50, le=1_000_000, description="Of the embedded reviews (8,000).")
     data_seed: int | None = Field(default=None, ge=0, description="Of the embedded reviews (0).")
-    tokenizer: Literal["auto", "words", "chars", "whitespace", "jieba"] = "auto"
+    tokenizer: Literal["auto", "words", "chars", "whitespace", "jieba"] = Field(
+        default="auto", description="How text becomes tokens; auto goes by the language of the text."
+    )
     min_count: int = Field(default=1, ge=1, description="Words seen less often in training are unknown.")
     max_size: int | None = Field(default=None, ge=1, description="At most so many words, the most frequent ones.")
     max_length: int | None = Field(default=None, ge=1, description="Cut longer rows to their first tokens.")
-    valid_fraction: float = Field(default=0.1, gt=0, lt=0.5)
-    test_fraction: float = Field(default=0.2, gt=0, lt=0.5)
-    split_seed: int = Field(default=0, ge=0)
+    valid_fraction: float = Field(default=0.1, gt=0, lt=0.5, description="Share of the rows split off for validation.")
+    test_fraction: float = Field(default=0.2, gt=0, lt=0.5, description="Share of the rows split off for the test.")
+    split_seed: int = Field(default=0, ge=0, description="Which rows are split off.")
 
     @model_validator(mode="before")
     @classmethod

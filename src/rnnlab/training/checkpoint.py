@@ -37,6 +37,8 @@ def save_checkpoint(
 ) -> None:
     tensors: dict[str, Tensor] = {"random": torch.get_rng_state()}
     tensors |= {f"network.{name}": value for name, value in network.state_dict().items()}
+    if network.encoder.carried is not None:
+        tensors["carried"] = network.encoder.carried
     tensors |= {f"best.{name}": value for name, value in best.items()}
     tensors |= {f"optimizer.{name}": value for name, value in optimizer.memory.items()}
     write_atomically(run / "checkpoint.safetensors", save({k: v.cpu().clone() for k, v in tensors.items()}))
@@ -47,7 +49,7 @@ def save_checkpoint(
 def load_checkpoint(
     run: RunDirectory, network: Network, optimizer: Optimizer
 ) -> tuple[Progress, dict[str, Tensor]] | None:
-    """Bring network, optimiser and random state back; None when there is nothing whole to go on from."""
+    """Bring network, optimiser, carried and random state back; None when there is nothing whole to go on from."""
     try:
         sealed: dict[str, Any] = json.loads((run / "checkpoint.json").read_text(encoding="utf-8"))
         if sha256_of(run / "checkpoint.safetensors") != sealed["sha256"]:
@@ -57,11 +59,13 @@ def load_checkpoint(
     tensors = load((run / "checkpoint.safetensors").read_bytes())
     parts: dict[str, dict[str, Tensor]] = {"network": {}, "best": {}, "optimizer": {}}
     for name, value in tensors.items():
-        if name != "random":
+        if "." in name:
             part, _, rest = name.partition(".")
             parts[part][rest] = value
     progress = Progress(**sealed["progress"])
     network.load_state_dict(parts["network"])
+    if "carried" in tensors:
+        network.encoder.carried = tensors["carried"].to(optimizer.weights.device)
     optimizer.restore(parts["optimizer"], progress.step)
     torch.set_rng_state(tensors["random"])
     return progress, parts["best"]

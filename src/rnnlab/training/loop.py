@@ -115,7 +115,7 @@ def _finished(progress: Progress, training: Training) -> bool:
     return (
         progress.epoch == training.epochs
         or progress.step == training.steps
-        or (training.minutes is not None and progress.seconds >= training.minutes * 60)
+        or (training.minutes is not None and progress.epoch > 0 and progress.seconds >= training.minutes * 60)
         or (training.patience is not None and progress.epoch - progress.best_epoch >= training.patience)
     )
 

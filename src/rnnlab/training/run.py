@@ -51,7 +51,7 @@ def _train(
         "parameters": parameter_counts(trained.network),
         "epochs": trained.progress.epoch,
         "best_epoch": trained.progress.best_epoch,
-        **_speed(trained.progress.history),
+        **_speed(trained.progress.history, int(data.train.lengths.sum())),
         "peak_memory_mb": peak_memory_mb(),
         "environment": environment(spec.training.threads),
     }
@@ -115,15 +115,14 @@ def _write_predictions(run: RunDirectory, data: EncodedData, valid: np.ndarray, 
     write_atomically(run / "predictions.safetensors", safetensors.numpy.save(arrays))
 
 
-def _speed(history: list[dict[str, float]]) -> dict[str, float | None]:
-    """Median over the epochs; the first, which warms up, doesn't count when there are others."""
+def _speed(history: list[dict[str, float]], tokens: int) -> dict[str, float | None]:
+    """Median over the epochs, of which the last may be a part; the first, which warms up, doesn't count when there are
+    others. ``tokens`` make a whole epoch."""
     counted = history[1:] or history
     if not counted:
         return {"epoch_seconds": None, "tokens_per_second": None}
-    return {
-        "epoch_seconds": statistics.median(epoch["seconds"] for epoch in counted),
-        "tokens_per_second": statistics.median(epoch["tokens"] / epoch["seconds"] for epoch in counted),
-    }
+    rate = statistics.median(epoch["tokens"] / epoch["seconds"] for epoch in counted)
+    return {"epoch_seconds": tokens / rate, "tokens_per_second": rate}
 
 
 @contextmanager

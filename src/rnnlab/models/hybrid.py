@@ -1,0 +1,83 @@
+"""Recurrent and convolutional parts in one encoder."""
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
+from rnnlab.models.convolution import Activation, TextCNN, Widths
+from rnnlab.models.pooling import Pool, Pooling, zero_padding
+from rnnlab.models.recurrent import GRU, LSTM
+
+
+@architecture("gru-cnn")
+class GruCnn(Architecture):
+    """A shallow bidirectional GRU beside TextCNN: order from the one, telling phrases from the other.
+
+    Both read the tokens; neither reads the other. The summary is the GRU's last state of each direction beside the
+    strongest answer of each filter over time."""
+
+    sizes: ClassVar[tuple[str, ...]] = ("hidden", "filters")
+
+    hidden: int = Field(default=64, ge=1, description="Width of the GRU's state, in each direction.")
+    widths: Widths = Field(default=(2, 3, 4, 5), description="Window widths of the convolution, in tokens.")
+    filters: int = Field(default=16, ge=1, description="Filters of each width.")
+    activation: Activation = Field(default="relu", description="Of each filter.")
+
+    def build(self, input_width: int) -> Encoder:
+        return GruCnnEncoder(self, input_width)
+
+
+class GruCnnEncoder(Encoder):
+    """(B, T, D) → states (B, T, 2 hidden + filters · widths), summary as wide."""
+
+    def __init__(self, settings: GruCnn, input_width: int):
+        super().__init__()
+        gru = GRU(hidden=settings.hidden, bidirectional=True, pooling="last")
+        cnn = TextCNN(widths=settings.widths, filters=settings.filters, activation=settings.activation, pooling="max")
+        self.gru, self.cnn = gru.build(input_width), cnn.build(input_width)
+        self.state_width = self.gru.state_width + self.cnn.state_width
+        self.width = self.gru.width + self.cnn.width
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        gru, cnn = self.gru(x, lengths), self.cnn(x, lengths)
+        return Encoded(torch.cat([gru.states, cnn.states], dim=2), torch.cat([gru.summary, cnn.summary], dim=1))
+
+
+@architecture("rcnn")
+class RCNN(Architecture):
+    """A bidirectional LSTM gives each token its context, a layer joins the two, then a max (Lai et al. 2015).
+
+    state = tanh(W [states of both directions; the token's own vector] + b). In the paper the context stops beside the
+    token and comes from plain recurrences; here, as in most later code, the LSTM's states have read the token too."""
+
+    sizes: ClassVar[tuple[str, ...]] = ("hidden", "width")
+
+    hidden: int = Field(default=64, ge=1, description="Width of the LSTM's state, in each direction.")
+    width: int = Field(default=128, ge=2, description="Of the layer that joins a token and its context.")
+    pooling: Pooling = Field(
+        default="max", description="How the states become one summary; last takes half of a state at either end."
+    )
+
+    def build(self, input_width: int) -> Encoder:
+        return RCNNEncoder(self, input_width)
+
+
+class RCNNEncoder(Encoder):
+    """(B, T, D) → states (B, T, width)."""
+
+    def __init__(self, settings: RCNN, input_width: int):
+        super().__init__()
+        self.context = LSTM(hidden=settings.hidden, bidirectional=True, pooling="last").build(input_width)
+        self.join = nn.Linear(self.context.state_width + input_width, settings.width)
+        self.state_width = settings.width
+        # At the last token the backward LSTM has read one token only: ``last`` takes half of the columns at the first.
+        self.pool = Pool(settings.pooling, self.state_width, backward_width=self.state_width // 2)
+        self.width = self.pool.width
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        context = self.context(x, lengths).states
+        states = zero_padding(torch.tanh(self.join(torch.cat([context, x], dim=2))), lengths)
+        return Encoded(states, *self.pool(states, lengths))

@@ -1,0 +1,65 @@
+"""Every architecture of the catalogue trains on text, on Chinese text and on numbers, without a warning (pytest makes
+any warning an error), and learns something."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnlab.data.encoded import EncodedData
+from rnnlab.experiment import RunSpec, Training
+from rnnlab.models.base import ARCHITECTURES, Architecture
+from rnnlab.models.embedding import Embedding
+from rnnlab.runs import Finished
+from rnnlab.sweep.plan import complete
+from rnnlab.tasks.classify import Classify
+from rnnlab.training.run import execute
+
+STEPS = 200
+SETS = ("reviews", "japanese-vowels", "thucnews")
+TRAINED = [cls.kind for cls in ARCHITECTURES]
+
+
+@cache
+def prepared(name: str) -> tuple[Classify, EncodedData]:
+    task = Classify(data=name, rows=2000) if name == "reviews" else Classify(data=name)
+    return task.resolve(), task.load()
+
+
+def vectors_for(data: EncodedData, folder: Path) -> str:
+    """A file with a random vector for every second word of a vocabulary."""
+    assert data.vocabulary is not None
+    numbers = np.random.default_rng(0).normal(size=(len(data.vocabulary), 20))
+    rows = zip(data.vocabulary.words[2::2], numbers[2::2], strict=True)
+    path = folder / "vectors.txt"
+    lines = [f"{word} {' '.join(f'{x:.3f}' for x in row)}\n" for word, row in rows if word.strip()]
+    path.write_text("".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def on_data(name: str):
+    absent = pytest.mark.skipif("RNNLAB_DATA" not in os.environ, reason="RNNLAB_DATA isn't set")
+    return pytest.param(name, marks=[] if name == "reviews" else [pytest.mark.data, absent])
+
+
+@pytest.mark.parametrize("name", [on_data(name) for name in SETS])
+@pytest.mark.parametrize("kind", TRAINED)
+def test_it_trains(kind: str, name: str, tmp_path: Path) -> None:
+    task, data = prepared(name)
+    architecture: Architecture = ARCHITECTURES.parse({"kind": kind})
+    if data.vocabulary is None and architecture.check("features"):
+        pytest.skip(f"{kind} reads words only")  # and says so: tests/models, tests/sweep
+    if architecture.needs_vectors:
+        architecture = architecture.replace(embedding=Embedding(vectors=vectors_for(data, tmp_path), channels=None))
+    spec = RunSpec(
+        task,
+        complete(architecture, data),
+        Training(epochs=None, steps=STEPS, patience=None, device="cpu"),
+        seed=0,
+    )
+    outcome = execute(spec, tmp_path / "runs", lambda event: None, lambda: False)
+    assert isinstance(outcome, Finished)
+    shares = np.bincount(data.test.targets) / len(data.test)
+    assert outcome.result["test"]["accuracy"] > shares.max(), "no better than the most frequent class"
