@@ -113,7 +113,8 @@ def test_a_sequence_beyond_learned_positions_is_an_error_that_says_so() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"width": 50}, "model: heads = 4 must divide width = 50"),
+        ({"width": 50}, "model.heads: 4 heads can't share width = 50 evenly; 2 or 5 can"),
+        ({"heads": 99}, "model.heads: 99 heads can't share width = 64 evenly; 64 can"),
         ({"positions": "learned"}, "needs max_length"),
         ({"max_length": 40}, "max_length = 40 would be ignored"),
         ({"heads": 0}, "model.heads: "),

@@ -17,7 +17,7 @@ PRIME, FACTOR = 2_147_483_647, 1_000_003  # of the hash; their product stays wit
 
 @architecture("fasttext")
 class FastText(Architecture):
-    """The mean of word vectors and hashed n-gram vectors: a strong baseline that knows no order beyond its n-grams."""
+    """The mean of word vectors and hashed n-gram vectors: fast, strong, and blind beyond its n-grams."""
 
     sizes: ClassVar[tuple[str, ...]] = ()  # all of its weights are vectors
 

@@ -20,8 +20,9 @@ ACTIVATIONS = {"none": same, "tanh": torch.tanh, "relu": F.relu}
 
 @architecture("linear")
 class Linear(Architecture):
-    """One linear layer on each token by itself, then a mean: with activation none, a linear model of the bag of words.
-    With activation tanh it is ``rnn`` without its recurrence."""
+    """One layer on each token by itself, then a mean: the others are worth what they add to this.
+
+    With activation none it is a linear model of the bag of words, with tanh ``rnn`` without its recurrence."""
 
     hidden: int = Field(default=128, ge=1, description="Width of the layer.")
     activation: Literal["none", "tanh", "relu"] = Field(default="none", description="After the layer.")

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, Self
 
 import torch
 import torch.nn.functional as F
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from torch import Tensor, nn
 
 from rnnlab.errors import DataError
@@ -15,7 +15,9 @@ from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
 
 @architecture("transformer")
 class Transformer(Architecture):
-    """Layers of self-attention and a feed-forward network, each on normalised input (pre-norm), one norm at the end."""
+    """Every token looks at every other: layers of self-attention and feed-forward networks.
+
+    Each part reads its input normalised and adds to it (pre-norm); one more norm stands at the end."""
 
     sizes: ClassVar[tuple[str, ...]] = ("width", "feedforward")
 
@@ -29,12 +31,18 @@ class Transformer(Architecture):
     look_ahead: bool = Field(default=True, description="Whether a token sees later ones; false masks them.")
     pooling: Pooling = Field(default="mean", description="How the states become one summary.")
 
+    @field_validator("heads")
+    @classmethod
+    def _heads_share_the_width(cls, heads: int, info: ValidationInfo) -> int:
+        width = info.data.get("width", heads)  # absent when it is itself wrong
+        if width % heads:
+            right = [number for number in range(1, width + 1) if width % number == 0]
+            around = [*[n for n in right if n < heads][-1:], *[n for n in right if n > heads][:1]]
+            raise ValueError(f"{heads} heads can't share width = {width} evenly; {' or '.join(map(str, around))} can")
+        return heads
+
     @model_validator(mode="after")
     def _settings_agree(self) -> Self:
-        if self.width % self.heads:
-            right = [heads for heads in range(1, self.width + 1) if self.width % heads == 0]
-            near = sorted(sorted(right, key=lambda heads: abs(heads - self.heads))[:2])
-            raise ValueError(f"heads = {self.heads} must divide width = {self.width}; {near[0]} or {near[-1]} do")
         if self.positions == "learned" and self.max_length is None:
             raise ValueError("positions = 'learned' needs max_length, the longest sequence it will ever meet")
         if self.positions == "sinusoidal" and self.max_length is not None:
