@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rnnlab.analysis.comparison import Comparison
+    from rnnlab.auditing.audit import audit
+    from rnnlab.auditing.report import Audit
     from rnnlab.errors import RnnlabError
     from rnnlab.experiment import Experiment, RunSpec, Training
     from rnnlab.models.base import Architecture, architecture
@@ -37,9 +39,12 @@ _HOMES = {
     "RunDirectory": "rnnlab.runs",
     "find_runs": "rnnlab.runs",
     "RnnlabError": "rnnlab.errors",
+    "audit": "rnnlab.auditing.audit",
+    "Audit": "rnnlab.auditing.report",
 }
 __all__ = [
     "Architecture",
+    "Audit",
     "Comparison",
     "Experiment",
     "Prediction",
@@ -50,6 +55,7 @@ __all__ = [
     "Task",
     "Training",
     "architecture",
+    "audit",
     "compare",
     "find_runs",
     "load",

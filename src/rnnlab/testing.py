@@ -329,8 +329,8 @@ def _values(architecture: Architecture, name: str) -> list[Any]:
 
 def _behaviour(architecture: Architecture) -> list[Any]:
     """Everything that an option could change, from fixed seeds: the operations of a forward pass, shapes, weights,
-    answers and states in evaluation, answers of two batches in training (the second may depend on the first), and how many bytes
-    the backward pass needs."""
+    answers and states in evaluation, answers of two batches in training (the second may depend on the first), and how
+    many bytes the backward pass needs."""
     torch.manual_seed(0)
     ids, lengths = _tokens()
     readable = _with_embedding(architecture)

@@ -8,7 +8,20 @@ import time
 import pytest
 
 COMMANDS = (
-    *("", "compare", "train", "predict", "runs", "new", "check", "data", "data list", "data get", "data profile"),
+    *(
+        "",
+        "compare",
+        "train",
+        "predict",
+        "runs",
+        "new",
+        "check",
+        "audit",
+        "data",
+        "data list",
+        "data get",
+        "data profile",
+    ),
     *("list", "list models", "list tasks", "list vectors"),
 )
 

@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from rnnlab.cli import check, compare, data, listing, new, predict, runs, train
+from rnnlab.cli import audit, check, compare, data, listing, new, predict, runs, train
 
 app = typer.Typer(
     name="rnnlab",
@@ -23,6 +23,7 @@ app.command("predict")(predict.predict)
 app.command("runs")(runs.runs)
 app.command("new")(new.new)
 app.command("check")(check.check)
+app.command("audit")(audit.audit)
 app.add_typer(data.app, name="data")
 app.add_typer(listing.app, name="list")
 

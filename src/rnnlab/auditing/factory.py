@@ -1,0 +1,111 @@
+"""From ``package.module:factory`` to a module."""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from rnnlab.auditing.subject import one_line
+from rnnlab.errors import ConfigError, did_you_mean
+
+VOCABULARY = ("vocabulary", "vocab_size", "vocabulary_size", "num_embeddings", "n_words", "num_words", "vocab", "words")
+"""Parameters of a factory that are given the size of the vocabulary."""
+
+
+def build(target: str, vocabulary: int | None = None, seed: int = 0) -> nn.Module:
+    """``package.module:factory`` or ``path/to/file.py:factory``, seen from the current folder.
+
+    A factory is a function or class that is called without arguments (but the vocabulary, if it asks for it), or a
+    module itself. Weights are drawn from the seed, so that an audit gives the same figures each time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return _build(target, vocabulary, seed)
+
+
+def _build(target: str, vocabulary: int | None, seed: int) -> nn.Module:
+    place, _, name = target.rpartition(":")
+    if not place or not name:
+        raise ConfigError(f"{target}: must be package.module:factory or path/to/file.py:factory")
+    home = _import_file(Path(place)) if place.endswith(".py") else _import_module(place)
+    made: Any = home
+    for part in name.split("."):
+        if not hasattr(made, part):
+            raise ConfigError(f"{target}: {place} has no '{part}'{did_you_mean(part, _choices(made))}")
+        made = getattr(made, part)
+    if not isinstance(made, nn.Module):
+        if not callable(made):
+            what = type(made).__name__
+            raise ConfigError(f"{target}: must be a module, or a class or function that makes one (its type is {what})")
+        torch.manual_seed(seed)  # whatever its import drew, or that it was imported before
+        made = _call(target, made, vocabulary)
+    if not isinstance(made, nn.Module):
+        raise ConfigError(f"{target}: must return an nn.Module (it returned {type(made).__name__})")
+    return made
+
+
+def _choices(home: Any) -> list[str]:
+    return [name for name, value in vars(home).items() if not name.startswith("_") and callable(value)]
+
+
+def _import_module(place: str) -> ModuleType:
+    _search(Path.cwd())
+    try:
+        return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{place}.".startswith(f"{error.name}."):
+            raise ConfigError(f"{place}: {one_line(error)}") from error
+        raise ConfigError(f"{place}: no such module here or in the environment ('{error.name}' is missing)") from None
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{place}: its import fails: {one_line(error)}") from error
+
+
+def _import_file(path: Path) -> ModuleType:
+    """Its folder can be imported from, as when it is run."""
+    if not path.is_file():
+        near = did_you_mean(path.name, (other.name for other in path.parent.glob("*.py")))
+        raise ConfigError(f"{path}: no such file{near}")
+    _search(path.parent.resolve())
+    spec = importlib.util.spec_from_file_location(f"rnnlab_audited_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[spec.name]
+        raise ConfigError(f"{path}: its import fails: {one_line(error)}") from error
+    return module
+
+
+def _search(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _call(target: str, factory: Callable[..., Any], vocabulary: int | None) -> Any:
+    try:
+        parameters = list(inspect.signature(factory).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    asked = [p.name for p in parameters if p.name in VOCABULARY][:1]
+    missing = [name for name in needed if name not in asked]
+    if missing:
+        raise ConfigError(
+            f"{target}: needs {', '.join(missing)}; write a function without arguments that returns the module, "
+            f"for example  def model(): return {getattr(factory, '__name__', 'Model')}(…)"
+        )
+    if asked and asked[0] in needed and vocabulary is None:
+        raise ConfigError(f"{target}: needs {asked[0]}; say --vocabulary N")
+    try:
+        return factory(**({asked[0]: vocabulary} if asked and vocabulary is not None else {}))
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{target}: raises {one_line(error)}") from error

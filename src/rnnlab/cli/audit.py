@@ -1,0 +1,81 @@
+"""rnnlab audit"""
+
+from typing import Annotated
+
+import typer
+
+
+def audit(
+    target: Annotated[
+        str, typer.Argument(metavar="MODULE:FACTORY", help="package.module:factory or path/to/file.py:factory.")
+    ],
+    vocabulary: Annotated[
+        int | None, typer.Option("--vocabulary", metavar="N", help="Ids are below N (the rows of its embedding).")
+    ] = None,
+    features: Annotated[
+        int | None, typer.Option("--features", metavar="D", help="It takes (B, T, D) numbers instead of ids.")
+    ] = None,
+    padding_id: Annotated[
+        int | None, typer.Option("--padding-id", metavar="N", help="The id of padding (the embedding's, or 0).")
+    ] = None,
+    pad_to: Annotated[
+        int | None, typer.Option("--pad-to", metavar="N", help="The length that you always pad to, if there is one.")
+    ] = None,
+    lengths: Annotated[
+        str | None, typer.Option("--lengths", metavar="A,B,…", help="Lengths to try (1,2,3,5,9,14).")
+    ] = None,
+    call: Annotated[
+        str | None,
+        typer.Option(
+            "--call",
+            metavar="IDS,…",
+            help="What forward is given: ids, or ids,lengths or ids,mask (True at real steps) or ids,padding-mask. "
+            "Without it, the names of its parameters say so.",
+        ),
+    ] = None,
+    time_first: Annotated[bool, typer.Option("--time-first", help="It takes (T, B), not (B, T).")] = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Check any PyTorch module: padding, neighbours and order of a batch must not change its answers.
+
+    Says which law is broken, by how much, at which lengths, why, and what to write instead.
+
+    Example: rnnlab audit mypackage.model:factory --vocabulary 1000
+
+    Ends with 0 if all laws hold, 3 if one is broken or can't be judged. The factory is called without arguments (with
+    the vocabulary's size, if it has a parameter like vocab_size). Sequences are padded on the right.
+    """
+    import contextlib
+    import json
+    import sys
+
+    from rnnlab.auditing.audit import LENGTHS
+    from rnnlab.auditing.audit import audit as run_audit
+    from rnnlab.auditing.factory import build
+
+    chosen = _integers(lengths) if lengths else LENGTHS
+    with contextlib.redirect_stdout(sys.stderr):  # whatever the module prints is not the answer
+        found = run_audit(
+            build(target, vocabulary, seed),
+            vocabulary=vocabulary,
+            features=features,
+            lengths=chosen,
+            padding_id=padding_id,
+            pad_to=pad_to,
+            call=call,
+            time_first=time_first,
+            seed=seed,
+            name=target,
+        )
+    print(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) if as_json else found)
+    if not found.passed:
+        raise typer.Exit(3)
+
+
+def _integers(text: str) -> list[int]:
+    """``"1,5,20"`` → ``[1, 5, 20]``."""
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"--lengths: whole numbers separated by commas are needed (got {text!r})") from None
