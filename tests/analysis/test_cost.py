@@ -90,7 +90,7 @@ def test_the_figures_of_the_neural_network_document() -> None:
 
 
 @pytest.mark.parametrize(("kind", "torch_class"), [("rnn", nn.RNN), ("gru", nn.GRU), ("lstm", nn.LSTM)])
-def test_torch_has_a_second_bias_for_every_gate(kind: str, torch_class: type[nn.RNNBase]) -> None:
+def test_torch_has_a_second_bias_for_every_gate(kind: str, torch_class: type[nn.RNN | nn.GRU | nn.LSTM]) -> None:
     counted = sum(p.numel() for p in torch_class(3, 8).parameters())
     assert counted == recurrence(GATES[kind], 3, 8)
     assert counted - recurrence(GATES[kind], 3, 8, biases=1) == GATES[kind] * 8

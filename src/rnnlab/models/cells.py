@@ -85,9 +85,10 @@ class Cell(nn.Module):
         for first in range(0, x.shape[1], length):
             steps = slice(first, first + length)
             inputs = (x[:, steps], mask, None if real is None else real[:, steps], *start)
-            part, *start = Recomputed.apply(self.run, len(inputs), *inputs, *weights)
+            part, *end = Recomputed.apply(self.run, len(inputs), *inputs, *weights)
             states.append(part)
-        return torch.cat(states, dim=1), tuple(start)
+            start = tuple(end)
+        return torch.cat(states, dim=1), start
 
     def run(self, x: Tensor, mask: Tensor | None, real: Tensor | None, *start: Tensor) -> tuple[Tensor, ...]:
         """(states (B, T, H), *end)."""
@@ -125,7 +126,7 @@ class Cell(nn.Module):
 
     def _fused(self, start: State, x: Tensor) -> tuple[State, list[Tensor]]:
         """Start and weights as torch's fused recurrences take them."""
-        flat = [self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0]
+        flat: list[Tensor] = [self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0]
         return tuple(part[None] for part in start or self._zeros(x)), flat
 
 
