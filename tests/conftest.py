@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
+if not os.environ.get("RNNLAB_DATA", "unset"):
+    del os.environ["RNNLAB_DATA"]  # make exports an empty one where there are no data sets
+
 torch.set_num_threads(1)  # as every run has it: the tests share the cores
 
 

@@ -55,6 +55,14 @@ class Schedule(Config):
         return self
 
 
+class Monitor(Config):
+    """What is watched while training."""
+
+    gradients: bool = Field(
+        default=False, description="After every epoch, how much of the gradient arrives from how many steps back."
+    )
+
+
 class Training(Config):
     """How a run is trained. It ends at the first limit reached: epochs, steps, minutes, or patience."""
 
@@ -71,6 +79,7 @@ class Training(Config):
     schedule: Schedule = Field(default=Schedule(), description="How the learning rate changes.")
     clip: float | None = Field(default=5.0, gt=0, description="Largest gradient norm; none switches it off.")
     patience: int | None = Field(default=3, ge=1, description="Epochs without a better validation score, then stop.")
+    monitor: Monitor = Field(default=Monitor(), description="What else is recorded after every epoch.")
     device: str = Field(default="auto", description="auto, cpu, cuda, mps …; resolved before the run.")
     threads: int = Field(default=1, ge=1, description="Of one run. Bits repeat only for the same number.")
 
@@ -191,19 +200,21 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
         ]
         model = _merged(tree.get("model", {}), arm.get("model", {}))
         of_the_model = ARCHITECTURES.problems(model, f"{path}.model")
-        if not of_the_task and not of_the_model and TASKS[task["kind"]].causal:
-            of_the_model = _look_ahead_problems(ARCHITECTURES.parse(model), task["kind"], f"{path}.model")
+        if not of_the_task and not of_the_model:
+            of_the_model = _unsuited(ARCHITECTURES.parse(model), TASKS[task["kind"]], f"{path}.model")
         found += of_the_model
         if arm.get("training"):
             found += problems(Training, _training_values(tree, arm), f"{path}.training")
     return found + _match_problems(tree)
 
 
-def _look_ahead_problems(model: Architecture, task: str, path: str) -> list[str]:
-    """Why a model can't do a task whose answers may depend on earlier steps only."""
-    if model.causal:
+def _unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
+    """Settings of a model that the task would ignore, and why the model can't do it."""
+    if task.per_step and "pooling" in model.model_fields_set:
+        return [f"{path}.pooling: the task '{task.kind}' answers at every step, where nothing is pooled; leave it out"]
+    if not task.causal or model.causal:
         return []
-    rule = f"the task '{task}' answers each step from the steps up to it, and"
+    rule = f"the task '{task.kind}' answers each step from the steps up to it, and"
     for option in ("bidirectional", "look_ahead"):
         if getattr(model, option, None) is True:
             return [f"{path}.{option}: {rule} this option reads later ones; take {option} = false"]

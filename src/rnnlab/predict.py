@@ -47,6 +47,8 @@ class Predictor:
         self.interface = Interface.from_json(run.verified("model.json").read_text(encoding="utf-8"))
         self.labels = self.interface.labels
         spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
+        if spec.task.per_step or not self.labels:
+            raise RunError(f"{run.path}: predict answers with one label a sequence, and '{spec.task.kind}' doesn't")
         weights = run.verified("weights.safetensors").read_bytes()
         if isinstance(spec.model, Baseline):
             self._outputs = partial(_baseline_outputs, spec.model, safetensors.numpy.load(weights))

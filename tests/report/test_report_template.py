@@ -22,5 +22,5 @@ def test_every_setting_is_in_it_and_in_force_if_it_has_a_value():
     text = experiment_file()
     for config in (Classify(), Training(), ARCHITECTURES["lstm"](), ARCHITECTURES["textcnn"]()):
         for name, value in config.to_dict().items():
-            if name not in ("fingerprint", "schedule"):
+            if name not in ("fingerprint", "schedule", "monitor"):
                 assert (f"\n# {name} = " if value is None else f"\n{name} = ") in text, name

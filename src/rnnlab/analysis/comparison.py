@@ -101,6 +101,7 @@ def summarise(experiment: Experiment, data: EncodedData, records: Sequence[Recor
         [scores[label] for label in by_label if label not in baselines],
         np.asarray(data.test.groups),
         baselines=[scores[label] for label in baselines],
+        metric_name=experiment.task.accuracy_name,
     )
     summaries = {label: _summary(label, runs, predictions[label], data, verdict) for label, runs in by_label.items()}
     arms = [summaries[label] for label in by_label if label not in baselines]
@@ -132,9 +133,16 @@ def _predictions(runs: Sequence[Record]) -> list[dict[str, np.ndarray]]:
 
 
 def _correct(predictions: Sequence[dict[str, np.ndarray]], rows: int) -> np.ndarray:
-    """(runs, test rows) of 0 and 1."""
-    right = [p["test.logits"].argmax(1) == p["test.targets"] for p in predictions]
-    return np.array(right, np.uint8).reshape(len(predictions), rows)
+    """(runs, test rows) from 0 to 1."""
+    right = [_right(saved) for saved in predictions]
+    return np.array(right, np.float64).reshape(len(predictions), rows)
+
+
+def _right(saved: dict[str, np.ndarray]) -> np.ndarray:
+    """How right each answer was; runs of earlier versions, all of one label a sequence, didn't keep it."""
+    if "test.right" in saved:
+        return saved["test.right"]
+    return saved["test.logits"].argmax(1) == saved["test.targets"]
 
 
 def _scores(label: str, runs: Sequence[Record], predictions: Sequence[dict[str, np.ndarray]], rows: int) -> ArmScores:

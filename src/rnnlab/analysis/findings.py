@@ -11,7 +11,7 @@ CostUnit = Literal["seconds", "parameters"]
 
 @dataclass(frozen=True, eq=False)
 class ArmScores:
-    """The finished runs of an arm on the test set: ``correct (S, N)`` of 0 and 1, a row for each of ``seeds``."""
+    """The finished runs of an arm on the test set: ``correct (S, N)`` from 0 to 1, a row for each of ``seeds``."""
 
     label: str
     seeds: Sequence[int]

@@ -9,6 +9,7 @@ from rnnlab.cli import options
 
 def compare(
     data: options.Data = None,
+    task: options.Task = None,
     models: Annotated[str | None, typer.Option("--models", metavar="A,B,…", help="Which models (all).")] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Runs a model (3).")] = None,
     epochs: options.Epochs = None,
@@ -66,6 +67,7 @@ def compare(
         models=options.names(models),
         seeds=seeds,
         task=options.given(
+            kind=task,
             text=text,
             label=label,
             group=group,

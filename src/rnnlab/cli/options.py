@@ -13,6 +13,10 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+Task = Annotated[
+    str | None,
+    typer.Option("--task", metavar="NAME", help="A generated task instead of DATA: see rnnlab list tasks (classify)."),
+]
 Text = Annotated[str | None, typer.Option("--text", metavar="COLUMN", help="Column with the text (or the numbers).")]
 Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="Column with the label.")]
 Group = Annotated[

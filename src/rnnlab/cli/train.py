@@ -9,6 +9,7 @@ from rnnlab.cli import options
 
 def train(
     data: options.Data = None,
+    task: options.Task = None,
     model: Annotated[str, typer.Option("--model", metavar="NAME", help="Which model; 'rnnlab list models'.")] = "lstm",
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
     epochs: options.Epochs = None,
@@ -42,6 +43,7 @@ def train(
         data,
         models=[model],
         task=options.given(
+            kind=task,
             text=text,
             label=label,
             group=group,

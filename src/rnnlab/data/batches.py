@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnlab.data.sequences import Sequences
+from rnnlab.data.sequences import IGNORE, Sequences
 from rnnlab.seeding import generator
 
 POOL = 50  # batches sorted by length together: enough to leave little padding, few enough to keep them mixed
@@ -17,7 +17,7 @@ POOL = 50  # batches sorted by length together: enough to leave little padding, 
 class Batch:
     inputs: Tensor  # (B, T) int64 token ids or (B, T, D) float32 features, right-padded with zero
     lengths: Tensor  # (B,) int64, each >= 1
-    targets: Tensor  # (B,) int64
+    targets: Tensor  # (B,) int64 classes or float32 numbers; or (B, T) int64, IGNORE at padding
 
     @property
     def tokens(self) -> int:
@@ -40,7 +40,8 @@ def collate(data: Sequences, rows: np.ndarray) -> Batch:
     inputs[~inside] = 0
     if inputs.ndim == 2:
         inputs = inputs.astype(np.int64)
-    return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(data.targets[rows]))
+    targets = np.where(inside, data.targets[at], IGNORE) if data.per_step else data.targets[rows]
+    return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(targets))
 
 
 def training_order(lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:

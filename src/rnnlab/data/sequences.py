@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+IGNORE = -100  # the target of a step that isn't asked for; torch's losses leave it out
 BLOCK = 1 << 22  # values gathered at a time: their positions take more memory than they do
 
 
@@ -14,12 +15,13 @@ class Sequences:
 
     values: np.ndarray  # (N,) int32 token ids or (N, D) float32 features
     offsets: np.ndarray  # (rows + 1,) int64
-    targets: np.ndarray  # (rows,) int64
+    targets: np.ndarray  # (rows,) int64 classes or float32 numbers; or (N,) int64, a class for each step
     groups: np.ndarray  # (rows,) int64: rows with the same number are not independent of each other
     tags: np.ndarray | None = None  # (rows,) int64, numbers into the task's tag names
+    per_step: bool = False  # whether the targets are those of steps; IGNORE where a step has none
 
     def __len__(self) -> int:
-        return len(self.targets)
+        return len(self.offsets) - 1
 
     @property
     def lengths(self) -> np.ndarray:

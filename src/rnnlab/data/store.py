@@ -120,6 +120,8 @@ def _files_of(data: EncodedData) -> Iterator[tuple[str, bytes]]:
         "max_length": data.max_length,
         "profile": data.profile,
     }
+    if data.train.per_step:
+        rest["per_step"] = True  # else left out, so that the fingerprints of other data stay as they were
     yield "data.json", json.dumps(rest, allow_nan=False).encode()
 
 
@@ -129,7 +131,7 @@ def _from_files(files: Mapping[str, bytes]) -> EncodedData:
     for name in SPLITS:
         found = {field: files.get(f"{name}.{field}.npy") for field in _ARRAYS}
         arrays = {k: np.load(io.BytesIO(content), allow_pickle=False) for k, content in found.items() if content}
-        sequences[name] = Sequences(**arrays)
+        sequences[name] = Sequences(**arrays, per_step=rest.get("per_step", False))
     scaler = rest["scaler"]
     return EncodedData(
         **sequences,

@@ -15,8 +15,11 @@ class Network(nn.Module):
 
     embedding: TokenVectors | None
 
-    def __init__(self, embedding: TokenVectors | None, encoder: Encoder, dropout: float, head: nn.Module):
+    def __init__(
+        self, embedding: TokenVectors | None, encoder: Encoder, dropout: float, head: nn.Module, per_step: bool = False
+    ):
         super().__init__()
+        self.per_step = per_step  # whether the head reads the states, not the summary
         self.embedding = embedding
         self.encoder = encoder
         self.dropout = nn.Dropout(dropout)
@@ -24,6 +27,8 @@ class Network(nn.Module):
 
     def forward(self, inputs: Tensor, lengths: Tensor) -> Tensor:
         encoded = self.encode(inputs, lengths)
+        if self.per_step:
+            return self.head(replace(encoded, states=self.dropout(encoded.states)))
         return self.head(replace(encoded, summary=self.dropout(encoded.summary)))
 
     def encode(self, inputs: Tensor, lengths: Tensor) -> Encoded:
@@ -39,11 +44,13 @@ def build_network(
     features: int | None,
     pretrained: Tensor | None,
     head: Callable[[int], nn.Module],
+    per_step: bool = False,
 ) -> Network:
     """A fresh network, drawn from torch's global generator in a fixed order: embedding, encoder, head.
 
     Either ``words`` (the size of the vocabulary) or ``features`` (the width of the numeric input) is given.
-    ``pretrained`` is (words, D), for an embedding that has vectors. ``head`` is told the width of the summary."""
+    ``pretrained`` is (words, D), for an embedding that has vectors. ``head`` is told the width of the summary, or
+    of the states where there is an answer ``per_step``."""
     if (words is None) == (features is None):
         raise ValueError("give either words or features")
     problems = architecture.check("features" if words is None else "tokens")
@@ -57,7 +64,8 @@ def build_network(
         features = embedding.width
     assert features is not None
     encoder = architecture.build(features)
-    return Network(embedding, encoder, architecture.output_dropout, head(encoder.width))
+    read = encoder.state_width if per_step else encoder.width
+    return Network(embedding, encoder, architecture.output_dropout, head(read), per_step)
 
 
 def parameter_counts(network: Network) -> dict[str, int]:

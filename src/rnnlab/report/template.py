@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from rnnlab.config import Config
-from rnnlab.experiment import Schedule, Training
+from rnnlab.experiment import Monitor, Schedule, Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.tasks.classify import Classify
 
@@ -14,6 +14,7 @@ _HEAD = """\
 
 name = "my first comparison"
 seeds = 3  # how many, or a list such as [0, 1, 2]
+# match = "parameters"  # models of equal size; or "seconds": of equal training time, with minutes under [training]
 
 """
 
@@ -25,9 +26,11 @@ def experiment_file() -> str:
         '[task]\nkind = "classify"\n',
         _settings(Classify(), skip=("fingerprint",)),
         "\n[training]\n",
-        _settings(Training(), skip=("schedule",)),
+        _settings(Training(), skip=("schedule", "monitor")),
         "\n[training.schedule]\n",
         _settings(Schedule()),
+        "\n[training.monitor]\n",
+        _settings(Monitor()),
     ]
     for label, kind in (("lstm", "lstm"), ("textcnn", "textcnn")):
         parts.append(f'\n[arms.{label}.model]\nkind = "{kind}"\n')

@@ -36,7 +36,7 @@ class Screen:
     def profile(self, profile: dict[str, Any], notes: Sequence[str]) -> None:
         """The data first: people read it."""
         if not self.quiet:
-            for line in [*Profile.from_dict(profile).lines(), *(f"note: {note}" for note in notes), ""]:
+            for line in [*profile_lines(profile), *(f"note: {note}" for note in notes), ""]:
                 self.out.print(line, soft_wrap=True)
 
     def live(self, jobs: int) -> LiveTable | PlainLines:
@@ -47,7 +47,7 @@ class Screen:
         if any(arm.by_tag for arm in result.arms):
             _print_by_tag(self.out, result)
         self.out.print(result.verdict.sentence, soft_wrap=True)
-        if result.recommended_run:
+        if result.recommended_run and _has_f1(result):  # else predict can't use it
             self.out.print(f'\nUse it:  rnnlab predict {result.recommended_run} "…"', soft_wrap=True)
 
     def run(self, run: RunDirectory) -> None:
@@ -57,11 +57,13 @@ class Screen:
         result = run.result() or {}
         if "test" in result:
             test, parameters = result["test"], result["parameters"]["total"]
+            second = f"macro-F1 {percent(test['macro_f1'])}" if "macro_f1" in test else f"loss {test['loss']:.4f}"
             self.out.print(
-                f"test accuracy {percent(test['accuracy'])}, macro-F1 {percent(test['macro_f1'])}; "
+                f"test accuracy {percent(test['accuracy'])}, {second}; "
                 f"{count(parameters)} parameters. One seed: 'rnnlab compare' says how much that is worth."
             )
-            self.out.print(f'Use it:  rnnlab predict {run.path} "…"', soft_wrap=True)
+            if "macro_f1" in test:
+                self.out.print(f'Use it:  rnnlab predict {run.path} "…"', soft_wrap=True)
 
 
 Row = tuple[Sequence[str], str | None]
@@ -98,23 +100,30 @@ def _portions(widths: Sequence[int], room: int, gap: int = 2) -> list[list[int]]
 
 def _print_scores(out: Console, result: "Comparison") -> None:
     seeds = max((len(arm.runs) for arm in result.arms), default=0)
-    title = f"Test accuracy, {seeds} seed{'s' if seeds != 1 else ''} a model (* can't be told apart from the best)"
+    metric = result.verdict.metric
+    title = f"Test {metric}, {seeds} seed{'s' if seeds != 1 else ''} a model (* can't be told apart from the best)"
     columns = (
         "model",
-        "accuracy",
+        metric,
         "95 % interval",
-        "macro-F1",
+        "macro-F1" if _has_f1(result) else "loss",
         "s/epoch",
         "tokens/s",
         "best epoch",
         "parameters",
         "MB",
     )
-    rows: list[Row] = [(_row(arm), None) for arm in result.arms]
-    _print_table(out, title, columns, rows + [(_row(arm), "dim") for arm in result.baselines])
+    rows: list[Row] = [(_row(arm, _has_f1(result)), None) for arm in result.arms]
+    _print_table(out, title, columns, rows + [(_row(arm, _has_f1(result)), "dim") for arm in result.baselines])
 
 
-def _row(arm: "ArmSummary") -> list[str]:
+def _has_f1(result: "Comparison") -> bool:
+    """Tasks with one label a sequence have it; for the others the loss says more."""
+    return any(arm.macro_f1 is not None for arm in (*result.arms, *result.baselines))
+
+
+def _row(arm: "ArmSummary", f1: bool) -> list[str]:
+    second = arm.macro_f1 if f1 else arm.loss
     name = f"{arm.label} *" if arm.in_best_group else arm.label
     if arm.accuracy is None:
         states = sorted({run.status for run in arm.runs})
@@ -123,7 +132,7 @@ def _row(arm: "ArmSummary") -> list[str]:
         name,
         percent(arm.accuracy.mean),
         f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}",
-        percent(arm.macro_f1) if arm.macro_f1 is not None else "",
+        "" if second is None else percent(second) if f1 else f"{second:.4f}",
         f"{arm.epoch_seconds:.2f}" if arm.epoch_seconds is not None else "",
         count(arm.tokens_per_second) if arm.tokens_per_second is not None else "",
         f"{arm.best_epoch:.0f}" if arm.best_epoch is not None else "",
@@ -223,5 +232,9 @@ def download_progress() -> Iterator[Callable[[int, int | None], None]]:
 
 
 def data_profile(profile: dict[str, Any], as_json: bool) -> None:
-    lines = Profile.from_dict(profile).lines()
-    print(json.dumps(profile, indent=2, ensure_ascii=False) if as_json else "\n".join(lines))
+    print(json.dumps(profile, indent=2, ensure_ascii=False) if as_json else "\n".join(profile_lines(profile)))
+
+
+def profile_lines(profile: dict[str, Any]) -> list[str]:
+    """Generated data brings its own lines; of a file, those of its profile."""
+    return profile["lines"] if "lines" in profile else Profile.from_dict(profile).lines()

@@ -124,7 +124,8 @@ def counter(task: Task, interface: Interface) -> Count:
     def count(model: Architecture) -> int:
         def build() -> nn.ModuleList:
             encoder = model.build(width)
-            return nn.ModuleList([encoder, task.head(encoder.width, interface)])
+            read = encoder.state_width if task.per_step else encoder.width
+            return nn.ModuleList([encoder, task.head(read, interface)])
 
         width = input_width(model, interface)
         return sum(parameter.numel() for parameter in on_paper(build).parameters())

@@ -46,7 +46,9 @@ class Silent:
 
 
 def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str, RunSpec]]:
-    """Every baseline that fits this kind of input."""
+    """Every baseline that fits this kind of input; they answer with one label a sequence."""
+    if not data.labels or data.train.per_step:
+        return []
     kind = "tokens" if data.vocabulary else "features"
     fitting = [cls for cls in BASELINES if cls.inputs in ("any", kind)]
     return [(cls.kind, RunSpec(experiment.task, cls(), None, 0)) for cls in fitting]

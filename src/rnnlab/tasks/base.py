@@ -2,37 +2,59 @@
 
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from pydantic import Field
 from torch import Tensor, nn
 
 from rnnlab.config import Config
+from rnnlab.data import store
 from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
+from rnnlab.data.sequences import Sequences
+from rnnlab.errors import DataError
 from rnnlab.registry import Registry
 from rnnlab.tasks.tally import Tally
 
 
 class Task(Config):
-    """Pure data, like an architecture."""
+    """Pure data, like an architecture. What its answers look like is settled in `tasks.answers`."""
 
     metric: ClassVar[str] = "accuracy"
-    """The score by which epochs and models are chosen; higher is better."""
+    """The score by which epochs are chosen."""
+    lower_is_better: ClassVar[bool] = False
+    """Of that score."""
+    accuracy_name: ClassVar[str] = "accuracy"
+    """What the share of right answers means here."""
+    per_step: ClassVar[bool] = False
+    """Whether there is an answer at every step: pooling has no place then."""
     causal: ClassVar[bool] = False
     """Whether answers at step t may depend on inputs up to t only; architectures that look ahead are then refused."""
 
     fingerprint: str | None = Field(default=None, description="Identifies the encoded data; filled in.")
 
+    def encoded(self) -> EncodedData:
+        """The data, read or generated, or from the cache if neither source nor settings changed."""
+        raise NotImplementedError
+
     def resolve(self) -> Self:
         """Read the data once, fill in everything that was automatic, and set the fingerprint."""
-        raise NotImplementedError
+        return self.replace(fingerprint=store.fingerprint(self.encoded()))
 
     def load(self) -> EncodedData:
         """The encoded data: from the cache, or from the source again."""
-        raise NotImplementedError
+        found = store.find(self.fingerprint) if self.fingerprint else None
+        if found is not None:
+            return found
+        data = self.encoded()
+        if self.fingerprint and store.fingerprint(data) != self.fingerprint:
+            name = getattr(self, "data", self.kind)
+            raise DataError(f"{name}: the data changed since the run was planned; start the command again")
+        return data
 
     def head(self, width: int, interface: Interface) -> nn.Module:
-        """From what the encoder made to outputs: ``Encoded -> (B, C)``."""
+        """From what the encoder made to outputs: ``Encoded -> (B, C)``, or (B, T, C). ``width`` is of the summary, or
+        of the states where there is an answer at every step."""
         raise NotImplementedError
 
     def loss(self, out: Tensor, batch: Batch) -> Tensor:
@@ -43,10 +65,18 @@ class Task(Config):
         """Sums and counts of a batch, which can be added up."""
         raise NotImplementedError
 
+    def count_right(self, out: Tensor, batch: Batch) -> float:
+        """How many sequences of a batch are right; one that is partly right counts in part. As `right`, but cheap."""
+        raise NotImplementedError
+
+    def right(self, outputs: np.ndarray, data: Sequences) -> np.ndarray:
+        """(rows,) from 0 to 1: how right the answer to each sequence is, given all ``outputs`` of a split."""
+        raise NotImplementedError
+
     def identity(self) -> dict[str, Any]:
         """What a run's digest depends on: the encoded data alone, not where or how the file was found."""
         return {"kind": self.kind, "fingerprint": self.fingerprint} if self.fingerprint else self.to_dict()
 
 
-TASKS: Registry[Task] = Registry("task", ("rnnlab.tasks.classify",))
+TASKS: Registry[Task] = Registry("task", ("rnnlab.tasks.classify", "rnnlab.tasks.synthetic"))
 task = TASKS.register

@@ -4,30 +4,24 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-import torch
 from pydantic import Field, model_validator
-from torch import Tensor, nn
-from torch.nn import functional as F
 
 from rnnlab.config import digest_of
 from rnnlab.data import catalogue, lexicon_en, lexicon_zh, reviews, store
-from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData, encode
 from rnnlab.data.examples import Examples
-from rnnlab.data.interface import Interface
 from rnnlab.data.reading import check_classes, read_examples
 from rnnlab.errors import DataError, did_you_mean
-from rnnlab.models.base import Encoded
 from rnnlab.runs import sha256_of
-from rnnlab.tasks.base import Task, task
-from rnnlab.tasks.tally import Tally
+from rnnlab.tasks.answers import OneLabel
+from rnnlab.tasks.base import task
 
 _GENERATED = {"language": "en", "rows": 8000, "data_seed": 0}  # settings of the embedded generator
 _COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_bad")  # settings of files
 
 
 @task("classify")
-class Classify(Task):
+class Classify(OneLabel):
     """One label for a whole sequence: a text, or a series of numbers."""
 
     data: str = Field(
@@ -72,33 +66,11 @@ class Classify(Task):
         return self
 
     def resolve(self) -> Self:
-        data = self._encoded()
+        data = self.encoded()
         tokenizer = data.tokenizer.name if data.tokenizer else self.tokenizer
         return self.replace(fingerprint=store.fingerprint(data), tokenizer=tokenizer)
 
-    def load(self) -> EncodedData:
-        found = store.find(self.fingerprint) if self.fingerprint else None
-        if found is not None:
-            return found
-        data = self._encoded()
-        if self.fingerprint and store.fingerprint(data) != self.fingerprint:
-            raise DataError(f"{self.data}: the data changed since the run was planned; start the command again")
-        return data
-
-    def head(self, width: int, interface: Interface) -> nn.Module:
-        return SummaryHead(width, len(interface.labels))
-
-    def loss(self, out: Tensor, batch: Batch) -> Tensor:
-        return F.cross_entropy(out, batch.targets)
-
-    def tally(self, out: Tensor, batch: Batch) -> Tally:
-        classes = out.shape[1]
-        cells = batch.targets * classes + out.argmax(1)
-        confusion = torch.bincount(cells, minlength=classes * classes).reshape(classes, classes)
-        return Tally(float(F.cross_entropy(out, batch.targets, reduction="sum")), confusion.cpu().numpy())
-
-    def _encoded(self) -> EncodedData:
-        """From the cache when neither the bytes nor the settings changed, else read, split and encoded now."""
+    def encoded(self) -> EncodedData:
         settings = self.to_dict() | {"fingerprint": None, "data": None, "valid": None, "test": None}
         return store.cached(digest_of([settings, self._content()]), self._encode)
 
@@ -146,17 +118,6 @@ class Classify(Task):
         }
         check_classes(parts["train"].labels, self.data)
         return parts
-
-
-class SummaryHead(nn.Module):
-    """(B, S) summary → (B, C) logits."""
-
-    def __init__(self, width: int, classes: int):
-        super().__init__()
-        self.linear = nn.Linear(width, classes)
-
-    def forward(self, encoded: Encoded) -> Tensor:
-        return self.linear(encoded.summary)
 
 
 def _existing(path: str) -> Path:

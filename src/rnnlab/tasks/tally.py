@@ -1,14 +1,24 @@
 """Sums and counts that can be added up over batches, never means of means."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 
+class Tally(Protocol):
+    """What a task counts. Every score holds ``accuracy``, a share of right answers, and the mean ``loss``."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+    def score(self) -> dict[str, float]: ...
+    def details(self) -> dict[str, Any]:
+        """More than a number a score, for the record of the test set."""
+        ...
+
+
 @dataclass(frozen=True)
-class Tally:
-    """Of a classifier: the summed loss and the confusion counts."""
+class ClassTally:
+    """One class a sequence: the summed loss and the confusion counts."""
 
     loss_sum: float
     confusion: np.ndarray  # (C, C) int64: rows are true classes, columns are answers
@@ -30,3 +40,56 @@ class Tally:
             "macro_f1": float(f1.mean()),
             "loss": self.loss_sum / self.count,
         }
+
+    def details(self) -> dict[str, Any]:
+        return {"confusion": self.confusion.tolist()}
+
+
+@dataclass(frozen=True)
+class StepTally:
+    """A class for each step that is asked for, and whether all of a sequence were right."""
+
+    loss_sum: float
+    steps: int
+    right_steps: int
+    sequences: int
+    right_sequences: int
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(
+            self.loss_sum + other.loss_sum,
+            self.steps + other.steps,
+            self.right_steps + other.right_steps,
+            self.sequences + other.sequences,
+            self.right_sequences + other.right_sequences,
+        )
+
+    def score(self) -> dict[str, float]:
+        """Accuracy over the steps, the share of sequences without a wrong one, and the mean loss of a step."""
+        return {
+            "accuracy": self.right_steps / self.steps,
+            "exact": self.right_sequences / self.sequences,
+            "loss": self.loss_sum / self.steps,
+        }
+
+    def details(self) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class NumberTally:
+    """One number a sequence: the summed squared error, and how many were close enough."""
+
+    squared_error: float
+    close: int
+    count: int
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.squared_error + other.squared_error, self.close + other.close, self.count + other.count)
+
+    def score(self) -> dict[str, float]:
+        """The share that is close enough, and the mean squared error."""
+        return {"accuracy": self.close / self.count, "loss": self.squared_error / self.count}
+
+    def details(self) -> dict[str, Any]:
+        return {}

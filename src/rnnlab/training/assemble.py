@@ -30,6 +30,7 @@ def assemble(spec: RunSpec, interface: Interface, pretrained: np.ndarray | None 
         features=interface.features,
         pretrained=None if pretrained is None else torch.from_numpy(pretrained),
         head=lambda width: spec.task.head(width, interface),
+        per_step=spec.task.per_step,
     )
 
 

@@ -24,9 +24,10 @@ class Progress:
     seconds: float = 0.0  # spent training
     epoch_seconds: float = 0.0  # of them in the current epoch
     loss_sum: float = 0.0  # over the rows of the current epoch
-    correct: int = 0
+    correct: float = 0
     rows: int = 0
     tokens: int = 0
+    norms: list[float] = field(default_factory=list)  # of the last gradients
     best_epoch: int = 0
     best: dict[str, float] = field(default_factory=dict)  # validation scores of the best epoch
     history: list[dict[str, float]] = field(default_factory=list)  # seconds and tokens of each epoch

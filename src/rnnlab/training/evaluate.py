@@ -12,7 +12,7 @@ from rnnlab.tasks.tally import Tally
 
 
 def evaluate(network: Network, task: Task, data: Sequences, device: torch.device) -> tuple[Tally, np.ndarray]:
-    """The tally of a split, and the outputs (rows, C) in the order of its rows."""
+    """The tally of a split, and the outputs in the order of its rows: (rows, C), or (N, C) for all of their steps."""
     tally: Tally | None = None
     outputs: list[tuple[np.ndarray, Tensor]] = []
     was_training = network.training
@@ -26,7 +26,13 @@ def evaluate(network: Network, task: Task, data: Sequences, device: torch.device
             outputs.append((rows, out.cpu()))
     network.train(was_training)
     assert tally is not None  # a split has rows
-    logits = np.empty((len(data), outputs[0][1].shape[1]), np.float32)
+    where = data.offsets[-1] if task.per_step else len(data)
+    logits = np.empty((where, outputs[0][1].shape[-1]), np.float32)
     for rows, out in outputs:
-        logits[rows] = out.numpy()
+        if task.per_step:
+            lengths = data.lengths[rows]
+            inside = np.arange(out.shape[1]) < lengths[:, None]  # (B, T)
+            logits[(data.offsets[rows][:, None] + np.arange(out.shape[1]))[inside]] = out.numpy()[inside]
+        else:
+            logits[rows] = out.numpy()
     return tally, logits

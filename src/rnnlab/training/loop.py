@@ -18,15 +18,18 @@ from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.network import Network
 from rnnlab.runs import RunDirectory
 from rnnlab.seeding import stream_seed
+from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from rnnlab.training.divergence import EXPLODED, diagnose, overflowed_on_validation
 from rnnlab.training.evaluate import evaluate
+from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.schedule import learning_rate
 
 Report = Callable[[dict[str, Any]], None]
 REPORT_SECONDS = 0.3  # between two signs of life to the display
+KEPT_NORMS = 100  # gradient norms of the last steps, to say what was healthy if the run diverges
 CHECKPOINT_SECONDS = 60  # between two checkpoints at the end of an epoch
 
 
@@ -65,7 +68,7 @@ def train(
                 return None
 
             batch = collate(data.train, rows).to(device)
-            out = network(batch.inputs, batch.lengths)  # (B, C)
+            out = network(batch.inputs, batch.lengths)  # (B, C), or (B, T, C)
             loss = task.loss(out, batch)
             loss.backward()
             value = loss.item()
@@ -79,7 +82,8 @@ def train(
             progress.rows += len(rows)
             progress.tokens += int(lengths[rows].sum())
             progress.loss_sum += value * len(rows)
-            progress.correct += int((out.argmax(1) == batch.targets).sum())
+            progress.correct += task.count_right(out, batch)
+            progress.norms = [*progress.norms[1 - KEPT_NORMS :], norm]
             if time.monotonic() - last_report > REPORT_SECONDS:
                 last_report = time.monotonic()
                 report(_sign_of_life(progress, len(batches), started))
@@ -90,12 +94,14 @@ def train(
         scores = evaluate(network, task, data.valid, device)[0].score()
         if not math.isfinite(scores["loss"]):
             return Trained(network, progress, overflowed_on_validation(progress.step))
-        improved = _better(scores, progress.best, task.metric)
+        improved = _better(scores, progress.best, task)
         progress.epoch += 1
         if improved:
             progress.best, progress.best_epoch = scores, progress.epoch
             best = {name: value.detach().clone() for name, value in network.state_dict().items()}
         event = _close_epoch(progress, scores, improved)
+        if training.monitor.gradients:
+            event["gradients"] = probe(network, probe_batch(data.valid).to(device))
         run.append_event(event)
         report(event)
         if time.monotonic() - last_checkpoint > CHECKPOINT_SECONDS:
@@ -106,9 +112,10 @@ def train(
     return Trained(network, progress)
 
 
-def _better(scores: dict[str, float], best: dict[str, float], metric: str) -> bool:
+def _better(scores: dict[str, float], best: dict[str, float], task: Task) -> bool:
     """By the metric; of equals, which are common on few validation rows, the one with the lower loss."""
-    return not best or (scores[metric], -scores["loss"]) > (best[metric], -best["loss"])
+    sign = -1 if task.lower_is_better else 1
+    return not best or (sign * scores[task.metric], -scores["loss"]) > (sign * best[task.metric], -best["loss"])
 
 
 def _finished(progress: Progress, training: Training) -> bool:

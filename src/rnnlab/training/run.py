@@ -19,7 +19,8 @@ from rnnlab.files import write_atomically
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.network import parameter_counts
 from rnnlab.runs import Diverged, Finished, Outcome, RunDirectory, Stopped
-from rnnlab.tasks.tally import Tally
+from rnnlab.tasks.base import Task
+from rnnlab.tasks.tally import ClassTally, Tally
 from rnnlab.training.assemble import resolve_device
 from rnnlab.training.evaluate import evaluate
 from rnnlab.training.loop import Report, contiguous, environment, peak_memory_mb, train
@@ -35,7 +36,7 @@ def execute(spec: RunSpec, folder: Path, report: Report, should_stop: Callable[[
     with run.lock(), _own_randomness(spec.training.threads if spec.training else 1):
         data = spec.task.load()
         if isinstance(spec.model, Baseline):
-            return Finished(_fit(spec.model, data, run))
+            return Finished(_fit(spec.task, spec.model, data, run))
         return _train(spec, data, run, report, should_stop)
 
 
@@ -63,11 +64,11 @@ def _train(
     write_atomically(run / "model.json", Interface.of(data).to_json())
     weights = safetensors.torch.save(contiguous(trained.network.state_dict()))
     write_atomically(run / "weights.safetensors", weights)
-    _write_predictions(run, data, valid_logits, test_logits)
+    _write_predictions(run, spec.task, data, valid_logits, test_logits)
     return Finished(run.seal(result | {"valid": valid_tally.score(), "test": _scores(test_tally)}))
 
 
-def _fit(baseline: Baseline, data: EncodedData, run: RunDirectory) -> dict[str, Any]:
+def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -> dict[str, Any]:
     """A baseline: fitted on the training rows, scored like every model."""
     train_rows = data.train
     learnt = baseline.fit(train_rows.values, train_rows.offsets, train_rows.targets, len(data.labels))
@@ -75,7 +76,7 @@ def _fit(baseline: Baseline, data: EncodedData, run: RunDirectory) -> dict[str, 
     test_logits = baseline.logits(learnt, data.test.values, data.test.offsets)
     write_atomically(run / "model.json", Interface.of(data).to_json())
     write_atomically(run / "weights.safetensors", safetensors.numpy.save(learnt))
-    _write_predictions(run, data, valid_logits, test_logits)
+    _write_predictions(run, task, data, valid_logits, test_logits)
     return run.seal(
         {
             "status": "finished",
@@ -87,25 +88,26 @@ def _fit(baseline: Baseline, data: EncodedData, run: RunDirectory) -> dict[str, 
     )
 
 
-def _count(logits: np.ndarray, data: Sequences, classes: int) -> Tally:
+def _count(logits: np.ndarray, data: Sequences, classes: int) -> ClassTally:
     confusion = np.bincount(data.targets * classes + logits.argmax(1), minlength=classes**2).reshape(classes, classes)
     shifted = logits - logits.max(1, keepdims=True)
     picked = shifted[np.arange(len(data)), data.targets]
     loss = np.log(np.exp(shifted).sum(1)) - picked
-    return Tally(float(loss.sum()), confusion)
+    return ClassTally(float(loss.sum()), confusion)
 
 
 def _scores(tally: Tally) -> dict[str, Any]:
-    return tally.score() | {"confusion": tally.confusion.tolist()}
+    return tally.score() | tally.details()
 
 
-def _write_predictions(run: RunDirectory, data: EncodedData, valid: np.ndarray, test: np.ndarray) -> None:
+def _write_predictions(run: RunDirectory, task: Task, data: EncodedData, valid: np.ndarray, test: np.ndarray) -> None:
     """All that a comparison needs, so that it never opens the data again."""
     arrays = {
         "valid.logits": valid,
         "valid.targets": np.asarray(data.valid.targets),
         "test.logits": test,
         "test.targets": np.asarray(data.test.targets),
+        "test.right": task.right(test, data.test),
         "test.groups": np.asarray(data.test.groups),
         "test.lengths": data.test.lengths,
     }

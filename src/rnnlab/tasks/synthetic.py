@@ -1,0 +1,185 @@
+"""Tasks that isolate memory: what has to be remembered, and for how long, is known, and lengths can be set."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from rnnlab.config import digest_of
+from rnnlab.data import store, synthetic
+from rnnlab.data.encoded import EncodedData, Scaler, encode
+from rnnlab.data.examples import Examples
+from rnnlab.data.sequences import Sequences
+from rnnlab.data.tokenizers import Tokenizer
+from rnnlab.data.vocabulary import SPECIAL, Vocabulary
+from rnnlab.seeding import generator
+from rnnlab.tasks.answers import LabelPerStep, OneLabel, OneNumber
+from rnnlab.tasks.base import Task, task
+
+VERSION = 1  # raised when the same settings would generate other sequences
+
+
+class Generated(Task):
+    """Sequences drawn from a seed: once, then from the cache."""
+
+    rows: int = Field(
+        default=10_000,
+        ge=100,
+        le=10_000_000,
+        description="Sequences in all: 80 % to train on, 10 % each to choose by and to test.",
+    )
+    data_seed: int = Field(default=0, ge=0, description="Which sequences are drawn.")
+
+    def encoded(self) -> EncodedData:
+        settings = self.to_dict() | {"fingerprint": None}
+        return store.cached(digest_of([VERSION, settings]), self.generate)
+
+    def generate(self) -> EncodedData:
+        raise NotImplementedError
+
+
+class OfLength(Generated):
+    """One whose sequences have a length, or lengths between two."""
+
+    length: int = Field(default=50, ge=2, le=100_000, description="Steps of a sequence; the most, if shortest is set.")
+    shortest: int | None = Field(
+        default=None, ge=2, description="Lengths are drawn from here to length; else all are equal."
+    )
+
+    @model_validator(mode="after")
+    def _lengths_agree(self) -> Self:
+        if self.shortest is not None and self.shortest > self.length:
+            raise ValueError(f"shortest = {self.shortest} is more than length = {self.length}")
+        return self
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        return self.shortest or self.length, self.length
+
+
+@task("first-last")
+class FirstLast(OfLength, OneLabel):
+    """The sign of the first plus the last number: one thing to remember over the whole length."""
+
+    channels: int = Field(default=3, ge=1, le=1000, description="Numbers a step; only the first one counts.")
+
+    def generate(self) -> EncodedData:
+        rng = generator(self.data_seed, "data", 0)
+        series, labels = synthetic.first_and_last(rng, self.rows, *self.bounds, self.channels)
+        return encode({"train": Examples(self.kind, labels, series=series)}, valid_fraction=0.1, test_fraction=0.1)
+
+
+@task("parity")
+class Parity(OfLength, OneLabel):
+    """Whether the number of ones is odd: every bit counts, and no part of the sequence tells anything."""
+
+    def generate(self) -> EncodedData:
+        rng = generator(self.data_seed, "data", 0)
+        texts, labels = synthetic.parity(rng, self.rows, *self.bounds)
+        return _encode_texts(self.kind, texts, labels)
+
+
+@task("brackets")
+class Brackets(OfLength, OneLabel):
+    """Whether brackets of several kinds match: a stack as deep as depth, or one that was spoilt in one place."""
+
+    depth: int = Field(default=4, ge=1, le=1000, description="How deep brackets are nested, at most.")
+    kinds: int = Field(default=2, ge=1, le=4, description="Of brackets.")
+
+    def generate(self) -> EncodedData:
+        rng = generator(self.data_seed, "data", 0)
+        texts, labels = synthetic.brackets(rng, self.rows, *self.bounds, self.depth, self.kinds)
+        return _encode_texts(self.kind, texts, labels)
+
+
+@task("adding")
+class Adding(OfLength, OneNumber):
+    """The adding problem: the sum of the two marked numbers, one in either half of the sequence.
+
+    The target is x_i + x_j, between 0 and 2; answering 1 always has a mean squared error of 1/6. An answer within 0.04
+    counts as right, as Hochreiter and Schmidhuber (1997) count, though their target was half as wide."""
+
+    close: ClassVar[float] = 0.04
+    accuracy_name: ClassVar[str] = "share within 0.04"
+
+    def generate(self) -> EncodedData:
+        parts = _three_parts(
+            self.rows,
+            self.data_seed,
+            lambda rng, rows: synthetic.adding(rng, rows, *self.bounds),
+        )
+        error = float(np.var(parts["test"].targets))
+        lines = [
+            f"adding: {_counts(parts)} sequences of {_lengths(parts)} steps",
+            f"always answering the mean has a squared error of {error:.4f} on the test sequences (1/6 is expected)",
+        ]
+        return EncodedData(
+            **parts,
+            labels=(),
+            tag_names=(),
+            tokenizer=None,
+            vocabulary=None,
+            scaler=Scaler((0.0, 0.0), (1.0, 1.0)),
+            features=2,
+            max_length=None,
+            profile={"lines": lines, "constant_error": error},
+        )
+
+
+@task("copy")
+class Copy(Generated, LabelPerStep):
+    """Copy memory: symbols, a gap, then the same symbols again, one at each go."""
+
+    causal: ClassVar[bool] = True
+    accuracy_name: ClassVar[str] = "share recalled"
+
+    gap: int = Field(default=50, ge=0, le=100_000, description="Blanks between the symbols and the first go.")
+    symbols: int = Field(default=10, ge=1, le=1000, description="How many symbols are to be remembered.")
+    kinds: int = Field(default=8, ge=2, le=100, description="Of symbols.")
+
+    def generate(self) -> EncodedData:
+        labels = tuple(map(str, range(self.kinds)))
+        vocabulary = Vocabulary((*SPECIAL, "blank", "go", *labels))
+        parts = _three_parts(
+            self.rows,
+            self.data_seed,
+            lambda rng, rows: synthetic.copying(rng, rows, self.gap, self.symbols, self.kinds, vocabulary.index),
+        )
+        lines = [
+            f"copy: {_counts(parts)} sequences of {_lengths(parts)} steps",
+            f"{self.symbols} symbols of {self.kinds} kinds, {self.gap:,} blanks, then the symbols again",
+            f"guessing recalls {100 / self.kinds:.1f} % of them; without memory nothing does better",
+        ]
+        return EncodedData(
+            **parts,
+            labels=labels,
+            tag_names=(),
+            tokenizer=Tokenizer("whitespace"),
+            vocabulary=vocabulary,
+            scaler=None,
+            features=None,
+            max_length=None,
+            profile={"lines": lines, "constant_accuracy": 1 / self.kinds},
+        )
+
+
+def _encode_texts(name: str, texts: list[str], labels: list[str]) -> EncodedData:
+    examples = Examples(name, labels, texts=texts)
+    return encode({"train": examples}, tokenizer="whitespace", valid_fraction=0.1, test_fraction=0.1)
+
+
+def _three_parts(rows: int, seed: int, draw: Any) -> dict[str, Sequences]:
+    """Training, validation and test sequences, each from a stream of its own."""
+    tenth = rows // 10
+    sizes = {"train": rows - 2 * tenth, "valid": tenth, "test": tenth}
+    return {name: draw(generator(seed, "data", number), size) for number, (name, size) in enumerate(sizes.items())}
+
+
+def _counts(parts: dict[str, Sequences]) -> str:
+    return ", ".join(f"{name} {len(part):,}" for name, part in parts.items())
+
+
+def _lengths(parts: dict[str, Sequences]) -> str:
+    lengths = parts["train"].lengths
+    low, high = int(lengths.min()), int(lengths.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
