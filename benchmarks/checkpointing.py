@@ -21,6 +21,7 @@ def measure(kind: str, segments: int) -> None:
     from rnnlab.models.base import ARCHITECTURES
 
     torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # as in a run
     torch.manual_seed(0)
     encoder = ARCHITECTURES.parse({"kind": kind, "hidden": HIDDEN, "checkpoint_segments": segments}).build(WIDTH)
     x, lengths = torch.randn(BATCH, STEPS, WIDTH, requires_grad=True), torch.full((BATCH,), STEPS)

@@ -177,6 +177,9 @@ def test_serial_steps_grow_as_the_family_says(cls: type[Architecture]) -> None:
     def steps(n: int, model: Architecture = model) -> int:
         return cost(model, words=WORDS, classes=2, length=n).serial_steps
 
+    at_ten = {"dilated": 4, "transformer": 2, "rcnn": 11}  # four blocks; two layers; the LSTM and the layer that joins
+    of_recurrences = dict.fromkeys(("rnn", "lstm", "gru", "mingru", "minlstm", "gru-cnn"), 10)
+    assert steps(10) == (at_ten | of_recurrences).get(cls.kind, 1)
     recurrent = {"rnn", "lstm", "gru", "mingru", "minlstm", "gru-cnn", "rcnn"}
     assert steps(1024) - steps(512) == (512 if cls.kind in recurrent else 0)
     at_once = cost(model, words=WORDS, classes=2, length=100).parallelism.positions
@@ -298,3 +301,18 @@ def test_a_plugin_has_no_formula() -> None:
         encoder_parameters(Own(), 5)
     with pytest.raises(ConfigError, match="'own' has no formula for its FLOPs"):
         encoder_products(Own(), 5, 1, 1)
+
+
+def test_the_table_of_the_cost_page() -> None:
+    text = (Path(__file__).parents[2] / "docs/cost.md").read_text(encoding="utf-8")
+    for cls in ARCHITECTURES:
+        model = cls.model_validate({"embedding": Embedding()})
+        found = cost(model, words=1000, classes=5, length=30, batch=64)
+        cells = (
+            f"`{cls.kind}`",
+            f"{found.flops_per_token:,.0f}",
+            str(found.serial_steps),
+            f"{found.parallelism.degree:,}",
+            f"{found.intensity:.1f}",
+        )
+        assert f"| {' | '.join(cells)} |" in text

@@ -1,6 +1,8 @@
 """One model, trained once, in a process of its own."""
 
 import re
+import shlex
+from pathlib import Path
 
 from rnnlab.runs import RunDirectory, find_runs
 
@@ -30,6 +32,8 @@ def test_a_diverged_run_ends_with_3(rnnlab, reviews_csv):
     assert re.match(r"\d+ rows: ", done.out)
     assert "diverged at step" in done.out
     assert "rnnlab: rnn diverged; runs/" in done.err
+    assert "Take a lower learning rate" in done.err
+    assert "model.activation = 'tanh'" in done.err
     assert "Use it" not in done.out
 
 
@@ -38,3 +42,34 @@ def test_embedded_reviews_by_language(rnnlab):
     assert done.code == 0, done.err
     task = RunDirectory(find_runs("runs")[0].path).spec()["task"]
     assert (task["data"], task["language"], task["rows"]) == ("reviews", "zh", 60)
+
+
+def test_the_result_as_json(rnnlab, reviews_csv):
+    done = rnnlab("train", "reviews.csv", "--model", "linear", "--epochs", "1", "--json")
+    [run] = find_runs("runs")
+    assert done.json() == {"run": str(run.path), **(run.result() or {})}
+
+
+def test_find_lr_writes_nothing_and_its_command_trains_with_the_rate(rnnlab, reviews_csv):
+    command = ("train", "reviews.csv", "--model", "gru", "--set", "model.hidden=8", "--epochs", "1")
+    done = rnnlab(*command, "--find-lr", "--seed", "2")
+    assert done.code == 0, done.err
+    assert not Path("runs").exists()
+    shown = done.out.splitlines()
+    assert shown[0].startswith("60 rows: ")
+    [rate] = [line.split(":")[1].split(". ")[0].strip() for line in shown if line.startswith("Suggested learning rate")]
+    told = shown[-1].removeprefix("Train with it:  ")
+    assert told == shlex.join(["rnnlab", *command, "--seed", "2", "--set", f"training.lr={rate}"])
+    again = rnnlab(*shlex.split(told)[1:])
+    assert again.code == 0, again.err
+    [run] = find_runs("runs")
+    assert (run.spec()["training"]["lr"], run.spec()["seed"]) == (float(rate), 2)
+
+
+def test_find_lr_as_json(rnnlab, reviews_csv):
+    done = rnnlab("train", "reviews.csv", "--model", "linear", "--find-lr", "--json")
+    found = done.json()
+    assert len(found["rates"]) == len(found["losses"]) == len(found["smoothed"])
+    assert found["command"].endswith(f"--set training.lr={found['suggestion']:g}")
+    assert "--json" not in found["command"]
+    assert done.err == ""

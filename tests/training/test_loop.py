@@ -4,13 +4,14 @@ import json
 
 import pytest
 import safetensors.numpy
+import torch
 
 from rnnlab.data.store import find
 from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.runs import Finished, RunDirectory, Stopped
 from rnnlab.tasks.classify import Classify
-from rnnlab.training.run import execute
+from rnnlab.training.run import execute, own_process_state
 
 
 @pytest.fixture
@@ -58,6 +59,13 @@ def test_a_part_of_an_epoch_does_not_count_as_a_short_one(run):
     result, directory, _ = run(epochs="none", steps=1, patience="none")
     (event,) = directory.events()
     assert result["epoch_seconds"] > 3 * event["seconds"]
+
+
+def test_vanishing_numbers_are_zero_within_a_run_only():
+    tiny = torch.tensor([1e-30])
+    with own_process_state(threads=1):
+        assert (tiny * 1e-10).item() == 0
+    assert (tiny * 1e-10).item() > 0
 
 
 def test_patience_ends_a_run_and_the_best_epoch_is_kept(run):

@@ -1,10 +1,14 @@
-"""What a model costs, from its settings alone: how many parameters each part has, as formulas.
+"""What a model costs, from its settings alone: parameters, FLOPs, memory traffic, and what has to wait for what.
 
-d is the width of the input, h of a state. The weights that torch builds are counted by `models.network`; the tests hold
-the two against each other for every architecture.
+d is the width of the input, h of a state, b the sequences of a batch, n the steps of each. The tests hold parameters
+against the weights that torch builds, and FLOPs against torch's own counter. FLOPs and bytes are those of the matrix
+products that a forward pass makes (`Product`); sums, activations, gates and look-ups are not counted: they grow with h
+where the products grow with h².
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from rnnlab.errors import ConfigError
 from rnnlab.models.base import Architecture
@@ -19,6 +23,142 @@ from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent
 from rnnlab.models.transformer import Transformer
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+NUMBER = 4  # bytes of a float32
+PASSES = 3  # of training against forward alone: backward makes two products of each, one for x and one for W
+
+
+@dataclass(frozen=True)
+class Product:
+    """(rows, inner) · (inner, columns), so many ``times``."""
+
+    rows: int
+    inner: int
+    columns: int
+    times: int = 1
+
+    @property
+    def flops(self) -> int:
+        """A multiplication and an addition are two."""
+        return 2 * self.times * self.rows * self.inner * self.columns
+
+    @property
+    def bytes(self) -> int:
+        """Both factors read and the result written, each time anew: nothing is taken to stay in a cache."""
+        numbers = self.rows * self.inner + self.inner * self.columns + self.rows * self.columns
+        return NUMBER * self.times * numbers
+
+
+@dataclass(frozen=True)
+class Parallelism:
+    """How many numbers of an encoder's narrowest part can be computed at the same time: the product of three."""
+
+    sequences: int
+    positions: int  # of each sequence: all, or one where a step waits for the one before
+    units: int  # at each position
+
+    @property
+    def degree(self) -> int:
+        return self.sequences * self.positions * self.units
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one network on batches of ``batch`` sequences, all of ``length`` steps."""
+
+    length: int
+    batch: int
+    parameters: dict[str, int]  # by part, as `parameters`
+    flops_per_token: float  # forward; that of a sequence / length
+    flops_per_sequence: int  # forward
+    training_flops_per_sequence: int  # forward and backward
+    serial_steps: int  # that can't but run one after another
+    parallelism: Parallelism
+    bytes_per_batch: int  # moved by the products of a forward pass
+    intensity: float  # FLOPs a byte, forward
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"parallelism": asdict(self.parallelism) | {"degree": self.parallelism.degree}}
+
+
+def cost(
+    architecture: Architecture,
+    *,
+    words: int | None = None,
+    features: int | None = None,
+    classes: int,
+    length: int,
+    batch: int = 1,
+    per_step: bool = False,
+) -> Cost:
+    """Everything that is known before a weight is drawn. Either ``words`` (the size of the vocabulary) or ``features``
+    (the width of numeric input) is given; ``per_step`` asks for an answer at every step."""
+    if (words is None) == (features is None):
+        raise ValueError("give either words or features")
+    if length < 1 or batch < 1:
+        raise ValueError(f"length and batch must be 1 or more (got {length} and {batch})")
+    if words is not None and architecture.embedding is None:
+        raise ConfigError("model.embedding: required for text")
+    counted = parameters(architecture, words=words, features=features, classes=classes, per_step=per_step)
+    d = _input_width(architecture, features)
+    encoder = encoder_products(architecture, d, batch, length)
+    read = state_width(architecture, d) if per_step else summary_width(architecture, d)
+    head = Product(batch * (length if per_step else 1), read, classes)
+    forward = sum(product.flops for product in (*encoder, head))
+    again = sum(product.flops for product in encoder) if getattr(architecture, "checkpoint_segments", 1) > 1 else 0
+    moved = sum(product.bytes for product in (*encoder, head))
+    return Cost(
+        length=length,
+        batch=batch,
+        parameters=counted,
+        flops_per_token=forward / (batch * length),
+        flops_per_sequence=forward // batch,
+        training_flops_per_sequence=(PASSES * forward + again) // batch,
+        serial_steps=serial_steps(architecture, length),
+        parallelism=parallelism(architecture, d, batch, length),
+        bytes_per_batch=moved,
+        intensity=forward / moved,
+    )
+
+
+def serial_steps(architecture: Architecture, n: int) -> int:
+    """How many steps of the encoder have to run one after another, however many cores there are: n a layer of a
+    recurrence, 1 a layer where all positions are computed at once."""
+    match architecture:
+        case Minimal(scan="parallel"):
+            return architecture.layers * max(1, 2 * (n.bit_length() - 1))  # `by_pairs`: 2 ⌊log₂ n⌋ rounds
+        case Recurrent() | Minimal():
+            return architecture.layers * n
+        case GruCnn():
+            return n  # the convolution is done long before
+        case RCNN():
+            return n + 1
+        case Dilated() | Transformer():
+            return architecture.layers
+    return 1
+
+
+def parallelism(architecture: Architecture, d: int, b: int, n: int) -> Parallelism:
+    """Of the part that can be spread least. A window starts at every token, beyond the end it sees zeros: so there are
+    n of every width, and not n - width + 1."""
+    match architecture:
+        case Minimal(scan="parallel"):
+            return Parallelism(b, n, state_width(architecture, d))
+        case Recurrent() | Minimal():
+            return Parallelism(b, 1, state_width(architecture, d))
+        case GruCnn() | RCNN():
+            return Parallelism(b, 1, 2 * architecture.hidden)
+    return Parallelism(b, n, state_width(architecture, d))
+
+
+def encoder_products(architecture: Architecture, d: int, b: int, n: int) -> list[Product]:
+    """The matrix products of a forward pass between the embedding and the head."""
+    if type(architecture) not in _PRODUCTS:
+        raise ConfigError(f"'{architecture.kind}' has no formula for its FLOPs; count those of the model it builds")
+    pooled: list[Product] = []
+    if getattr(architecture, "pooling", None) == "attention":
+        width = state_width(architecture, d)
+        pooled = [Product(n, width, 1, times=b), Product(1, n, width, times=b)]
+    return [*_PRODUCTS[type(architecture)](architecture, d, b, n), *pooled]
 
 
 def recurrence(gates: int, d: int, h: int, biases: int = 2) -> int:
@@ -28,20 +168,24 @@ def recurrence(gates: int, d: int, h: int, biases: int = 2) -> int:
 
 
 def parameters(
-    architecture: Architecture, *, words: int | None = None, features: int | None = None, classes: int
+    architecture: Architecture,
+    *,
+    words: int | None = None,
+    features: int | None = None,
+    classes: int,
+    per_step: bool = False,
 ) -> dict[str, int]:
     """As `models.network.parameter_counts` of the model that these settings build. A frozen channel is taken to be as
     wide as ``embedding.width``."""
     trained = frozen = 0
-    d = features or 0
+    d = _input_width(architecture, features)
     embedding = architecture.embedding
     if words is not None and embedding is not None:
         rows = words + (architecture.buckets if isinstance(architecture, FastText) else 0)
         trained = 0 if embedding.channels == "frozen" else rows * embedding.width
         frozen = words * embedding.width if embedding.channels in ("frozen", "two") else 0
-        d = embedding.width * (2 if embedding.channels == "two" else 1)
     encoder = encoder_parameters(architecture, d)
-    head = classes * (summary_width(architecture, d) + 1)
+    head = classes * ((state_width(architecture, d) if per_step else summary_width(architecture, d)) + 1)
     return {
         "total": trained + frozen + encoder + head,
         "trainable": trained + encoder + head,
@@ -61,20 +205,32 @@ def encoder_parameters(architecture: Architecture, d: int) -> int:
 
 
 def summary_width(architecture: Architecture, d: int) -> int:
-    """How many numbers the head sees."""
+    """How many numbers a head sees of a sequence."""
     ends = 2 if getattr(architecture, "pooling", None) == "first+last" else 1
+    return ends * state_width(architecture, d)
+
+
+def state_width(architecture: Architecture, d: int) -> int:
+    """How many numbers the encoder makes of a step."""
     match architecture:
         case Recurrent() | Minimal():
-            return ends * architecture.hidden * (2 if architecture.bidirectional else 1)
+            return architecture.hidden * (2 if architecture.bidirectional else 1)
         case TextCNN() | CNN2():
-            return ends * architecture.filters * len(architecture.widths)
+            return architecture.filters * len(architecture.widths)
         case GruCnn():
             return 2 * architecture.hidden + architecture.filters * len(architecture.widths)
         case Transformer() | RCNN():
-            return ends * architecture.width
+            return architecture.width
         case Dilated() | Linear():
-            return ends * architecture.hidden
-    return d  # fasttext: the mean of its vectors
+            return architecture.hidden
+    return d  # fasttext: its vectors themselves
+
+
+def _input_width(architecture: Architecture, features: int | None) -> int:
+    embedding = architecture.embedding
+    if features is not None or embedding is None:
+        return features or 0
+    return embedding.width * (2 if embedding.channels == "two" else 1)
 
 
 def _recurrent(model: Recurrent, d: int) -> int:
@@ -148,4 +304,79 @@ _FORMULAS: dict[type[Architecture], Callable[..., int]] = {
     RCNN: _rcnn,
     Linear: _linear,
     FastText: _fasttext,
+}
+
+
+def _recurrent_products(model: Recurrent, d: int, b: int, n: int) -> list[Product]:
+    """The input's share of every step at once; the state's step by step, with the same weights read n times."""
+    directions = 2 if model.bidirectional else 1
+    widths = [d] + [directions * model.hidden] * (model.layers - 1)
+    return [
+        p for width in widths for p in directions * _recurrence_products(GATES[model.kind], width, model.hidden, b, n)
+    ]
+
+
+def _recurrence_products(gates: int, d: int, h: int, b: int, n: int) -> list[Product]:
+    return [Product(b * n, d, gates * h), Product(b, h, gates * h, times=n)]
+
+
+def _minimal_products(model: Minimal, d: int, b: int, n: int) -> list[Product]:
+    directions, rows = 2 if model.bidirectional else 1, (model.gates + 1) * model.hidden
+    widths = [d] + [directions * model.hidden] * (model.layers - 1)
+    return [Product(b * n, width, rows) for width in widths for _ in range(directions)]
+
+
+def _convolution_products(model: TextCNN | CNN2, d: int, b: int, n: int) -> list[Product]:
+    """One product, in which narrow filters are filled up with zeros: more FLOPs than the widths ask for, in less time
+    (`models.convolution.Windows`)."""
+    return [Product(b * n, max(model.widths) * d, model.filters * len(model.widths))]
+
+
+def _dilated_products(model: Dilated, d: int, b: int, n: int) -> list[Product]:
+    h = model.hidden
+    around = [Product(b * n, d, h)] if model.residual and d != h else []
+    return around + [Product(b * n, model.width * width, h) for width in [d] + [h] * (model.layers - 1)]
+
+
+def _transformer_products(model: Transformer, d: int, b: int, n: int) -> list[Product]:
+    """Attention is b · heads products of (n, n) scores, here written out and read again; n² of them a sequence."""
+    w, f, heads = model.width, model.feedforward, b * model.heads
+    attention = [
+        Product(b * n, w, 3 * w),
+        Product(n, w // model.heads, n, times=heads),
+        Product(n, n, w // model.heads, times=heads),
+        Product(b * n, w, w),
+    ]
+    return [Product(b * n, d, w), *model.layers * [*attention, Product(b * n, w, f), Product(b * n, f, w)]]
+
+
+def _gru_cnn_products(model: GruCnn, d: int, b: int, n: int) -> list[Product]:
+    convolution = TextCNN(widths=model.widths, filters=model.filters)
+    gru = _recurrence_products(GATES["gru"], d, model.hidden, b, n)
+    return [*gru, *gru, *_convolution_products(convolution, d, b, n)]
+
+
+def _rcnn_products(model: RCNN, d: int, b: int, n: int) -> list[Product]:
+    lstm = _recurrence_products(GATES["lstm"], d, model.hidden, b, n)
+    return [*lstm, *lstm, Product(b * n, 2 * model.hidden + d, model.width)]
+
+
+def _linear_products(model: Linear, d: int, b: int, n: int) -> list[Product]:
+    return [Product(b * n, d, model.hidden)]
+
+
+def _fasttext_products(model: FastText, d: int, b: int, n: int) -> list[Product]:
+    return []  # sums of vectors alone
+
+
+_PRODUCTS: dict[type[Architecture], Callable[..., Sequence[Product]]] = {
+    **dict.fromkeys((RNN, LSTM, GRU), _recurrent_products),
+    **dict.fromkeys((MinGRU, MinLSTM), _minimal_products),
+    **dict.fromkeys((TextCNN, CNN2), _convolution_products),
+    Dilated: _dilated_products,
+    Transformer: _transformer_products,
+    GruCnn: _gru_cnn_products,
+    RCNN: _rcnn_products,
+    Linear: _linear_products,
+    FastText: _fasttext_products,
 }

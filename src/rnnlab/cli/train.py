@@ -1,5 +1,6 @@
 """rnnlab train"""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -29,16 +30,26 @@ def train(
     settings: options.Settings = None,
     out: options.Out = "runs",
     plugin: options.Plugins = None,
+    find_lr: Annotated[
+        bool, typer.Option("--find-lr", help="Don't train: try learning rates for a few seconds, and suggest one.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result, or what --find-lr found, as JSON and nothing else.")
+    ] = False,
 ) -> None:
     """Train one model once; its run directory is the model.
 
     Example: rnnlab train reviews.csv --model gru --set model.hidden=256 --set training.lr=0.002
+
+    Example: rnnlab train reviews.csv --model gru --find-lr
     """
     from rnnlab.errors import RunsFailed
     from rnnlab.report import terminal
-    from rnnlab.sweep.compare import prepare, train_prepared
+    from rnnlab.report.range_test import print_range_test
+    from rnnlab.runs import pretty_json
+    from rnnlab.sweep.compare import find_rate, prepare, train_prepared
 
-    screen = terminal.Screen()
+    screen = terminal.Screen(quiet=as_json)
     experiment, encoded = prepare(
         data,
         models=[model],
@@ -61,7 +72,14 @@ def train(
         plugins=plugin or [],
     )
     screen.profile(encoded.profile, experiment.notes)
+    if find_lr:
+        print_range_test(find_rate(experiment, encoded), sys.argv[1:], as_json)
+        return
     run = train_prepared(experiment, out=out, plugins=plugin or [], display=screen.live(1))
-    screen.run(run)
-    if (run.result() or {})["status"] == "diverged":
-        raise RunsFailed(f"{model} diverged; {run.path} says where")
+    result = run.result() or {}
+    if as_json:
+        sys.stdout.write(pretty_json({"run": str(run.path), **result}))
+    else:
+        screen.run(run)
+    if result["status"] == "diverged":
+        raise RunsFailed("\n".join([f"{model} diverged; {run.path} says where", *result["divergence"]["advice"]]))

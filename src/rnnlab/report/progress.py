@@ -100,7 +100,8 @@ def describe(outcome: Outcome) -> str:
         where = outcome.result["divergence"]
         place = f" in {where['layer']}" if where["layer"] else ""
         at = f", time step {where['time_step']}" if where["time_step"] is not None else ""
-        return f"diverged at step {where['step']}{place}{at}: {where['reason']}"
+        gate = f", {where['gate']} gate" if where.get("gate") else ""
+        return f"diverged at step {where['step']}{place}{at}{gate}: {where['reason']}"
     if isinstance(outcome, Failed):
         return f"failed: {outcome.reason}"
     return "stopped; its checkpoint is kept"

@@ -16,6 +16,7 @@ from rnnlab.runs import Failed, RunDirectory, pretty_json
 from rnnlab.sweep.executors import Executor, Processes, Serial
 from rnnlab.sweep.plan import experiment_tree, plan
 from rnnlab.sweep.run import Display, Silent, baseline_specs, run_all
+from rnnlab.training.range_test import RangeTest, range_test
 
 
 def compare(
@@ -120,6 +121,12 @@ def train_prepared(
     if isinstance(record.outcome, Failed):
         raise RunsFailed(f"{record.label}: {record.outcome.reason}")
     return RunDirectory(record.path)
+
+
+def find_rate(experiment: Experiment, data: EncodedData) -> RangeTest:
+    """The range test of learning rates for the one model of a prepared experiment. Nothing is written."""
+    _, spec = experiment.specs()[0]
+    return range_test(spec, data)
 
 
 def executor_for(jobs: int | None, plugins: Sequence[str] = ()) -> Executor:

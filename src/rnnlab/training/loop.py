@@ -75,7 +75,9 @@ def train(
             lr = learning_rate(training, progress.step, progress.epoch, len(batches))
             norm = optimizer.step(lr, training.clip) if abs(value) < EXPLODED else None
             if norm is None or not math.isfinite(norm):
-                return Trained(network, progress, diagnose(network, batch, progress.step + 1, value, norm))
+                step = progress.step + 1
+                found = diagnose(network, batch, step, value, norm, progress.norms, training)
+                return Trained(network, progress, found)
 
             progress.step += 1
             progress.batch += 1
@@ -93,7 +95,7 @@ def train(
 
         scores = evaluate(network, task, data.valid, device)[0].score()
         if not math.isfinite(scores["loss"]):
-            return Trained(network, progress, overflowed_on_validation(progress.step))
+            return Trained(network, progress, overflowed_on_validation(progress.step, progress.norms, training))
         improved = _better(scores, progress.best, task)
         progress.epoch += 1
         if improved:

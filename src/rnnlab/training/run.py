@@ -33,7 +33,7 @@ def execute(spec: RunSpec, folder: Path, report: Report, should_stop: Callable[[
     if known is not None:
         return known
     run.create(spec.to_dict())
-    with run.lock(), _own_randomness(spec.training.threads if spec.training else 1):
+    with run.lock(), own_process_state(spec.training.threads if spec.training else 1):
         data = spec.task.load()
         if isinstance(spec.model, Baseline):
             return Finished(_fit(spec.task, spec.model, data, run))
@@ -128,12 +128,17 @@ def _speed(history: list[dict[str, float]], tokens: int) -> dict[str, float | No
 
 
 @contextmanager
-def _own_randomness(threads: int) -> Iterator[None]:
-    """A run has its own random state and thread count, and leaves the caller's as they were."""
+def own_process_state(threads: int) -> Iterator[None]:
+    """A run has its own random state and thread count, and leaves the caller's as they were.
+
+    Numbers below 1e-38 count as zero: gradients that vanish pass through them, and a CPU takes up to ten times as long
+    over a sum of such numbers (docs/cost.md)."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
     try:
         with torch.random.fork_rng():
             yield
     finally:
+        torch.set_flush_denormal(False)
         torch.set_num_threads(before)
