@@ -53,7 +53,7 @@ class Predictor:
         if isinstance(spec.model, Baseline):
             self._outputs = partial(_baseline_outputs, spec.model, safetensors.numpy.load(weights))
         else:
-            self._outputs = partial(_network_outputs, _rebuild(spec, self.interface, weights))
+            self._outputs = partial(_network_outputs, rebuild(spec, self.interface, weights))
 
     def predict(self, inputs: Iterable[str] | Iterable[np.ndarray]) -> list[Prediction]:
         """One prediction an input: strings for a text model, (T, D) arrays for a numeric one."""
@@ -82,7 +82,7 @@ def load(run: str | Path) -> Predictor:
     return Predictor(found)
 
 
-def _rebuild(spec: RunSpec, interface: Interface, weights: bytes) -> torch.nn.Module:
+def rebuild(spec: RunSpec, interface: Interface, weights: bytes) -> torch.nn.Module:
     tensors = safetensors.torch.load(weights)
     embedding = getattr(spec.model, "embedding", None)
     placeholder = None

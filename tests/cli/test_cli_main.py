@@ -13,6 +13,7 @@ COMMANDS = (
         "compare",
         "train",
         "predict",
+        "inspect",
         "runs",
         "new",
         "check",

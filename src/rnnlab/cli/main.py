@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from rnnlab.cli import audit, check, compare, data, listing, new, predict, runs, train
+from rnnlab.cli import audit, check, compare, data, inspect, listing, new, predict, runs, train
 
 app = typer.Typer(
     name="rnnlab",
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command("compare")(compare.compare)
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
+app.command("inspect")(inspect.inspect)
 app.command("runs")(runs.runs)
 app.command("new")(new.new)
 app.command("check")(check.check)

@@ -1,6 +1,7 @@
 """Charts as Vega-Lite, by Altair: each function takes plain rows and words, and gives a chart."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -20,8 +21,10 @@ def decay(rows: Sequence[Row], x: str, y: str, legend: str = "", styles: str = "
         .mark_line(interpolate="linear")
         .encode(
             x=alt.X("lag:Q", title=x, axis=alt.Axis(tickMinStep=1)),
-            y=alt.Y("norm:Q", title=y, scale=alt.Scale(type="log"), axis=alt.Axis(format=".0e", tickCount=6)),
-            color=alt.Color("curve:N", title=legend or None, sort=curves, legend=alt.Legend() if len(curves) > 1 else None),
+            y=alt.Y("norm:Q", title=y, scale=alt.Scale(type="log"), axis=_powers_of_ten(shown)),
+            color=alt.Color(
+                "curve:N", title=legend or None, sort=curves, legend=alt.Legend() if len(curves) > 1 else None
+            ),
             strokeDash=alt.StrokeDash(
                 "when:N", title=styles or None, sort=moments, legend=alt.Legend() if len(moments) > 1 else None
             ),
@@ -32,14 +35,15 @@ def decay(rows: Sequence[Row], x: str, y: str, legend: str = "", styles: str = "
 
 def by_epoch(rows: Sequence[Row], x: str, y: str, legend: str) -> alt.Chart:
     """Rows {epoch, norm, lag}: a line a lag."""
+    shown = [row for row in rows if row["norm"] is not None and row["norm"] > 0]
     return (
-        _chart([row for row in rows if row["norm"] > 0])
+        _chart(shown)
         .mark_line(point=True)
         .encode(
-            x=alt.X("epoch:Q", title=x, axis=alt.Axis(tickMinStep=1)),
-            y=alt.Y("norm:Q", title=y, scale=alt.Scale(type="log"), axis=alt.Axis(format=".0e", tickCount=6)),
+            x=alt.X("epoch:O", title=x, axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("norm:Q", title=y, scale=alt.Scale(type="log"), axis=_powers_of_ten(shown)),
             color=alt.Color("lag:O", title=legend, scale=alt.Scale(scheme="viridis")),
-            tooltip=["epoch:Q", "lag:O", alt.Tooltip("norm:Q", format=".3g")],
+            tooltip=["epoch:O", "lag:O", alt.Tooltip("norm:Q", format=".3g")],
         )
     )
 
@@ -72,7 +76,7 @@ def histogram(rows: Sequence[Row], x: str, y: str, legend: str) -> alt.Chart:
     )
 
 
-def token_bars(tokens: Sequence[str], series: dict[str, Sequence[float]], title: str) -> alt.Chart:
+def token_bars(tokens: Sequence[str], series: Mapping[str, Sequence[float]], title: str) -> alt.Chart:
     """A bar a token and series, side by side."""
     labels = numbered(tokens)
     rows = [
@@ -84,7 +88,9 @@ def token_bars(tokens: Sequence[str], series: dict[str, Sequence[float]], title:
     encoding: Row = {
         "x": alt.X("token:N", sort=labels, title=None, axis=_token_axis()),
         "y": alt.Y("value:Q", title=title),
-        "color": alt.Color("series:N", title=None, sort=list(series), legend=alt.Legend(orient="top") if many else None),
+        "color": alt.Color(
+            "series:N", title=None, sort=list(series), legend=alt.Legend(orient="top") if many else None
+        ),
         "tooltip": ["token:N", "series:N", alt.Tooltip("value:Q", format="+.3f")],
     }
     if many:
@@ -95,11 +101,12 @@ def token_bars(tokens: Sequence[str], series: dict[str, Sequence[float]], title:
 def token_units(
     tokens: Sequence[str], values: Sequence[Sequence[float]], y: str, legend: str, limits: tuple[float, float]
 ) -> alt.Chart:
-    """A picture of (T, H) values: a column a token, a row a unit. A token's units travel as one list, which the chart
-    takes apart: a tenth of the size."""
+    """A picture of (T, H) values: a column a token, a row a unit, the units in the order of their means. A token's
+    units travel as one list, which the chart takes apart: a tenth of the size."""
     labels = numbered(tokens)
+    order = sorted(range(len(values[0])), key=lambda unit: -sum(row[unit] for row in values))
     rows = [
-        {"token": label, "value": [round(value, 3) for value in units]}
+        {"token": label, "value": [round(units[unit], 3) for unit in order]}
         for label, units in zip(labels, values, strict=True)
     ]
     low, high = limits
@@ -107,7 +114,7 @@ def token_units(
     return (
         _chart(rows, width=_wide(tokens), height=HEIGHT)
         .transform_flatten(["value"])
-        .transform_window([alt.WindowFieldDef(op="row_number", field="", **{"as": "unit"})], groupby=["token"])
+        .transform_window(unit="row_number()", groupby=["token"])
         .mark_rect()
         .encode(
             x=alt.X("token:N", sort=labels, title=None, axis=_token_axis()),
@@ -142,6 +149,14 @@ def attention_map(tokens: Sequence[str], weights: Sequence[Sequence[float]], x: 
 def numbered(tokens: Sequence[str]) -> list[str]:
     """``["the", "the"]`` → ``["1 the", "2 the"]``: a token may come twice, a place on an axis may not."""
     return [f"{number} {token}" for number, token in enumerate(tokens, 1)]
+
+
+def _powers_of_ten(rows: Sequence[Row]) -> alt.Axis:
+    """At most some eight of them: the finer lines of a logarithmic axis would hide the curves."""
+    norms = [row["norm"] for row in rows] or [1.0]
+    low, high = math.floor(math.log10(min(norms))), math.ceil(math.log10(max(norms)))
+    powers = range(low, high + 1, max(1, -(-(high - low) // 8)))
+    return alt.Axis(format=".0e", values=[10.0**power for power in powers])
 
 
 def _token_axis() -> alt.Axis:

@@ -32,13 +32,14 @@ ENGLISH = {
     "grows": "{layer}: the gradient grows with distance: ‖∂h_T/∂h_t‖ is {value:.3g} at {lag} steps back.",
     "cell": "Through its cell: less than 1 % from {lag} steps back.",
     "cell no end": "Through its cell: still {share} from {lag} steps back.",
+    "cell grows": "Through its cell it grows: {value:.3g} at {lag} steps back.",
     "at first": "Before training it was {lag} steps.",
     "at first no end": "Before training it was more than {lag} steps.",
-    "bound": "W_hh has spectral radius {radius:.2f} and norm {norm:.2f}. The textbook bound ‖W_hh‖^{lag} is {bound:.2g}; "
-    "the gradient at lag {lag} is {exact:.2g}. The bound is a ceiling, not an estimate.",
+    "bound": "W_hh has spectral radius {radius:.2f} and norm {norm:.2f}. The textbook bound ‖W_hh‖^{lag} is "
+    "{bound:.2g}; the gradient at lag {lag} is {exact:.2g}. The bound is a ceiling, not an estimate.",
     "radius": "Spectral radius of its recurrent weights: {gates}.",
-    "inputs": "The answer's gradient: inputs {lag} steps or more before the end get less than 1 % of what the strongest "
-    "gets.",
+    "inputs": "The answer's gradient: inputs {lag} steps or more before the end get less than 1 % of what the "
+    "strongest gets.",
     "inputs no end": "The answer's gradient: the input furthest from the end ({lag} steps) gets {share} of what the "
     "strongest gets.",
     "epochs": "That distance by epoch: {lags}.",
@@ -51,8 +52,8 @@ ENGLISH = {
     "none dead": "None of the {units} units is dead.",
     "for": "For {label} speak {tokens}.",
     "against": "Against it: {tokens}.",
-    "complete": "Integrated gradients; together they account for {share} of the output's distance ({distance:+.2f}) from "
-    "that of an empty text.",
+    "complete": "Integrated gradients; together they account for {share} of the output's distance ({distance:+.2f}) "
+    "from that of a blank text.",
     "falls": "Without “{token}” the output for {label} would fall by {value:.2f}.",
     "rises": "Without “{token}” the output for {label} would rise by {value:.2f}.",
     "attention": "Attention pooling looked most at {tokens}.",
@@ -77,6 +78,7 @@ CHINESE = {
     "grows": "{layer}：梯度随距离增大：往回 {lag} 步时 ‖∂h_T/∂h_t‖ 为 {value:.3g}。",
     "cell": "经由细胞状态：往回 {lag} 步起不足 1%。",
     "cell no end": "经由细胞状态：往回 {lag} 步仍有 {share}。",
+    "cell grows": "经由细胞状态则增大：往回 {lag} 步时为 {value:.3g}。",
     "at first": "训练前是 {lag} 步。",
     "at first no end": "训练前超过 {lag} 步。",
     "bound": "W_hh 的谱半径为 {radius:.2f}，谱范数为 {norm:.2f}。教科书上的界 ‖W_hh‖^{lag} 为 {bound:.2g}，"
@@ -94,7 +96,7 @@ CHINESE = {
     "none dead": "{units} 个单元中没有死单元。",
     "for": "支持 {label} 的有：{tokens}。",
     "against": "反对的有：{tokens}。",
-    "complete": "积分梯度；各词元合计占输出与空文本输出之差（{distance:+.2f}）的 {share}。",
+    "complete": "积分梯度；各词元合计占输出与空白文本输出之差（{distance:+.2f}）的 {share}。",
     "falls": "去掉“{token}”，{label} 的输出会降低 {value:.2f}。",
     "rises": "去掉“{token}”，{label} 的输出会升高 {value:.2f}。",
     "attention": "注意力池化看得最多的是：{tokens}。",
@@ -112,6 +114,15 @@ CHINESE = {
 }
 
 
+def lines(found: Inspection, language: Language = "en") -> list[str]:
+    """For a terminal: the sections, an empty line between them."""
+    wording = Wording(found, language)
+    said: list[str] = []
+    for section in (wording.about(), wording.tokens(), wording.gradients(), wording.gates()):
+        said += ([""] if said and section else []) + section
+    return said
+
+
 class Wording:
     """The sentences of one inspection, by section."""
 
@@ -122,7 +133,9 @@ class Wording:
     def about(self) -> list[str]:
         found, subject = self.found, self.found.subject
         key = {"text": "on a text", "rows": "on rows", "random": "on random" if subject.trained else "untrained"}
-        said = [self._say(key[subject.source], name=subject.name, kind=subject.kind, rows=found.rows, steps=found.longest)]
+        said = [
+            self._say(key[subject.source], name=subject.name, kind=subject.kind, rows=found.rows, steps=found.longest)
+        ]
         if subject.tokens and subject.unknown:
             said.append(self._say("unknown", tokens=self._list([subject.tokens[at] for at in subject.unknown])))
         if found.answer is not None and found.answer.probability is not None:
@@ -150,6 +163,8 @@ class Wording:
             said = [self._say("no end", layer=name, share=self._percent(last), lag=layer.lags)]
         if layer.cell is not None and layer.cell_memory is not None:
             said.append(self._say("cell", lag=layer.cell_memory))
+        elif layer.cell is not None and layer.cell[-1] > 1:
+            said.append(self._say("cell grows", value=layer.cell[-1], lag=layer.lags))
         elif layer.cell is not None:
             said.append(self._say("cell no end", share=self._percent(layer.cell[-1]), lag=layer.lags))
         return said
@@ -169,7 +184,9 @@ class Wording:
             return [self._say("bound", lag=lag, exact=layer.state[lag], **figures)]
         if not radius:
             return []
-        return [self._say("radius", gates=self._list([f"{self.gate(gate)} {value:.2f}" for gate, value in radius.items()]))]
+        return [
+            self._say("radius", gates=self._list([f"{self.gate(gate)} {value:.2f}" for gate, value in radius.items()]))
+        ]
 
     def _by_input(self) -> list[str]:
         curve = self.found.by_input
@@ -211,7 +228,10 @@ class Wording:
         if tokens is None or found.saliency is None:
             return []
         label = found.label(found.saliency.target)
-        said = [self._join(self._integrated(found.saliency, tokens, label)), self._occlusion(found.saliency, tokens, label)]
+        said = [
+            self._join(self._integrated(found.saliency, tokens, label)),
+            self._occlusion(found.saliency, tokens, label),
+        ]
         if found.attention is not None and found.attention.pooling is not None:
             weights = found.attention.pooling
             top = sorted(range(len(tokens)), key=lambda at: -weights[at])[:TOP]
@@ -250,12 +270,12 @@ class Wording:
         return " ".join(tokens[fired.start : fired.start + fired.width])
 
     def layer(self, name: str) -> str:
-        """``"gru layer 1 backward"`` in this language."""
+        """``"gru layer 1 backward"`` in this language, to begin a sentence with."""
         match = re.fullmatch(r"(.* )?layer (\d+)( backward)?", name)
-        if match is None:
-            return name
-        way = str(self.words["backward"]) if match[3] else ""
-        return self._say("layer", prefix=match[1] or "", number=match[2], way=way)
+        if match is not None:
+            way = str(self.words["backward"]) if match[3] else ""
+            name = self._say("layer", prefix=match[1] or "", number=match[2], way=way)
+        return name[:1].upper() + name[1:]
 
     def gate(self, name: str) -> str:
         names = self.words["gates"]

@@ -1,0 +1,92 @@
+"""rnnlab inspect"""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from rnnlab.cli import options
+
+
+def inspect(
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="A run directory, for example runs/1f0c….", show_default=False)
+    ] = None,
+    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="Look at how the run reads this.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="Instead of a run: a model as it begins, untrained.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Of an untrained model, for example model.hidden=64."),
+    ] = None,
+    length: Annotated[
+        int | None,
+        typer.Option("--length", metavar="N", min=1, max=10_000, help="Of its random input, in steps (50)."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", min=0, help="Of its weights and input (0).")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="The page (inspect-RUN.html).")
+    ] = None,
+    language: Annotated[str, typer.Option("--lang", metavar="en|zh", help="What is said is said in it.")] = "en",
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON; then a page is written only with -o.")] = False,
+    plugin: options.Plugins = None,
+) -> None:
+    """Look inside: gradients through time, gates, attention, and what an answer rests on.
+
+    Example: rnnlab inspect runs/1f0c --text "The pace drags, but overall it is worth seeing"
+
+    Prints a summary and writes a page with charts, one file that needs no network. Without --text it looks at
+    validation rows. A model that isn't trained: rnnlab inspect --model lstm --set model.hidden=64 --length 100
+    """
+    import sys
+
+    _check(run, model, text, options.given(set=settings, length=length, seed=seed))
+    chosen = _language(language)
+
+    from rnnlab.inspection import inspect_model, inspect_run
+    from rnnlab.registry import load_plugin
+    from rnnlab.report.inspection_wording import lines
+    from rnnlab.report.tables import make_room, save
+    from rnnlab.report.terminal import Screen
+    from rnnlab.runs import pretty_json
+
+    for path in plugin or []:
+        load_plugin(path)
+    if output is not None:
+        make_room(output)
+    if run is not None:
+        found = inspect_run(run, text)
+    else:
+        found = inspect_model(model or "", settings=settings or [], length=length, seed=seed or 0)
+    written = output if as_json else output or f"inspect-{found.subject.name}.html"
+    if written is not None:
+        from rnnlab.report.inspection import page  # only now: it loads the charts
+
+        save(written, page(found, chosen))
+    if as_json:
+        sys.stdout.write(pretty_json(found.to_dict()))
+        return
+    out = Screen().out
+    for line in [*lines(found, chosen), "", f"Page: {written}"]:
+        out.print(line, soft_wrap=True)
+
+
+def _check(run: str | None, model: str | None, text: str | None, untrained: dict[str, Any]) -> None:
+    """Either a run or a model, and nothing that would be ignored."""
+    from rnnlab.errors import ConfigError
+
+    if (run is None) == (model is None):
+        raise ConfigError("give a run to look into, or --model for one that isn't trained")
+    if run is None and text is not None:
+        raise ConfigError("--text needs a run: an untrained model knows no words, and reads random ones")
+    if run is not None and untrained:
+        names = ", ".join(f"--{name}" for name in untrained)
+        raise ConfigError(f"{names}: of an untrained model (--model); a run has its own, and it would be ignored")
+
+
+def _language(name: str) -> Literal["en", "zh"]:
+    if name == "en" or name == "zh":
+        return name
+    raise typer.BadParameter(f"--lang: en or zh (got {name!r})")
