@@ -65,3 +65,11 @@ def test_to_dict_is_json(barely_trained):
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert again["tokens"] == ["a", "fine", "film"]
     assert len(again["gates"][0]["gates"][0]["values"]) == 3
+
+
+def test_it_says_what_the_model_costs(barely_trained):
+    found = inspect_run(barely_trained.path)
+    assert found.cost is not None
+    assert found.cost.length == found.longest
+    assert found.cost.parameters["total"] == barely_trained.result()["parameters"]["total"]
+    assert found.to_dict()["cost"]["serial_steps"] == found.cost.serial_steps

@@ -1,7 +1,7 @@
 """Look inside a trained run, or a model as it begins: gradients through time, gates, attention and saliency."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rnnlab.analysis.cost import Cost, cost, has_formula
 from rnnlab.analysis.inspection import Inspection, Subject, examine
 from rnnlab.config import assign, parse_setting
 from rnnlab.data.interface import Interface
@@ -69,7 +70,14 @@ def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
         for event in found.events()
         if event.get("event") == "epoch" and event.get("gradients")
     ]
-    return examine(subject, network, inputs, lengths, at_first=_at_first(spec, interface), epochs=epochs)
+    costs = _cost(
+        spec.model,
+        words=len(interface.vocabulary) if interface.vocabulary else None,
+        features=interface.features,
+        classes=len(interface.labels) or 1,
+        per_step=spec.task.per_step,
+    )
+    return examine(subject, network, inputs, lengths, at_first=_at_first(spec, interface), epochs=epochs, cost=costs)
 
 
 @_by_itself()
@@ -83,7 +91,15 @@ def inspect_model(model: str, *, settings: Sequence[str] = (), length: int | Non
     )
     generator = torch.Generator().manual_seed(stream_seed(seed, "data"))
     inputs = torch.randint(len(SPECIAL), WORDS, (RANDOM_ROWS, length), generator=generator)
-    return examine(_about(model, architecture), network, inputs, torch.full((RANDOM_ROWS,), length))
+    costs = _cost(architecture, words=WORDS, classes=CLASSES)
+    return examine(_about(model, architecture), network, inputs, torch.full((RANDOM_ROWS,), length), cost=costs)
+
+
+def _cost(architecture: Architecture, **sizes: Any) -> Callable[[int], Cost] | None:
+    """What a sequence of some length costs; None for an architecture without a formula, such as a plugin's."""
+    if not has_formula(architecture):
+        return None
+    return lambda length: cost(architecture, **sizes, length=length)
 
 
 def _about(name: str, model: Architecture, interface: Interface | None = None) -> Subject:

@@ -1,12 +1,13 @@
 """All that `rnnlab inspect` finds out about a network, as data: page, terminal and JSON show these numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from rnnlab.analysis.cost import Cost
 from rnnlab.analysis.gates import LayerGates, gate_statistics
 from rnnlab.analysis.gradients import InputGradients, StateGradients, gradients_by_input, gradients_through_time
 from rnnlab.analysis.saliency import Attention, Fired, Saliency, attention, fired_filters, saliency
@@ -50,6 +51,7 @@ class Inspection:
     saliency: Saliency | None  # of a text, and so are the following
     attention: Attention | None
     filters: tuple[Fired, ...]
+    cost: Cost | None  # of the longest sequence; None where there is no formula for the architecture
 
     def label(self, output: int) -> str:
         """What an output stands for."""
@@ -68,6 +70,7 @@ class Inspection:
             "tokens": subject.tokens and list(subject.tokens),
             "unknown": list(subject.unknown),
             "answer": answer and dict(answer.__dict__),
+            "cost": self.cost and self.cost.to_dict(),
             "gradients": {
                 "through_time": [layer.to_dict() for layer in self.through_time],
                 "through_time_at_first": [layer.to_dict() for layer in self.through_time_at_first],
@@ -90,9 +93,10 @@ def examine(
     *,
     at_first: Network | None = None,
     epochs: Sequence[dict[str, Any]] = (),
+    cost: Callable[[int], Cost] | None = None,
 ) -> Inspection:
     """Look at a network with some sequences, ``inputs`` (B, T) or (B, T, D); with a text, B is 1. ``at_first`` is the
-    same network before training. Neither is changed."""
+    same network before training. Neither is changed. ``cost`` gives what a sequence of some length costs."""
     row = int(lengths.argmax())
     longest = inputs[row : row + 1, : int(lengths[row])]
     one_text = subject.source == "text"
@@ -110,6 +114,7 @@ def examine(
         saliency=saliency(network, inputs) if one_text else None,
         attention=attention(network, inputs) if one_text else None,
         filters=tuple(fired_filters(network, inputs)) if one_text else (),
+        cost=cost(longest.shape[1]) if cost else None,
     )
 
 

@@ -21,6 +21,8 @@ ENGLISH = {
     "unknown": "Unknown to the model: {tokens}.",
     "on rows": "{name} ({kind}) on {rows} validation rows of up to {steps} steps.",
     "on random": "{name} ({kind}) on {rows} random sequences of {steps} steps: its data can't be found any more.",
+    "cost": "{total:,} parameters: {embedding:,} in the embedding, {encoder:,} in the encoder, {head:,} in the head. "
+    "{flops:,} FLOPs a token; of {length:,} tokens, {serial:,} steps must wait for each other.",
     "untrained": "{name} as it begins, untrained, on {rows} random sequences of {steps} steps.",
     "answer": "Its answer: {label} ({share}).",
     "number": "Its answer: {value:.4g}.",
@@ -68,6 +70,8 @@ CHINESE = {
     "unknown": "模型不认识的词元：{tokens}。",
     "on rows": "{name}（{kind}），{rows} 条验证样本，最长 {steps} 步。",
     "on random": "{name}（{kind}），{rows} 条随机序列，每条 {steps} 步：找不到它的数据了。",
+    "cost": "{total:,} 个参数：嵌入 {embedding:,}，编码器 {encoder:,}，输出层 {head:,}。"
+    "每个词元 {flops:,} 次浮点运算；{length:,} 个词元中有 {serial:,} 步必须依次进行。",
     "untrained": "未经训练的 {name}，{rows} 条随机序列，每条 {steps} 步。",
     "answer": "它的回答：{label}（{share}）。",
     "number": "它的回答：{value:.4g}。",
@@ -143,6 +147,10 @@ class Wording:
             said.append(self._say("answer", label=found.answer.label, share=share))
         elif found.answer is not None:
             said.append(self._say("number", value=next(iter(found.answer.outputs.values()))))
+        if found.cost is not None:
+            parts = {key: found.cost.parameters[key] for key in ("total", "embedding", "encoder", "head")}
+            flops, serial = round(found.cost.flops_per_token), found.cost.serial_steps
+            said.append(self._say("cost", **parts, flops=flops, length=found.cost.length, serial=serial))
         return said
 
     def gradients(self) -> list[str]:
