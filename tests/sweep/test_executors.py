@@ -108,7 +108,11 @@ def test_divergence_is_an_outcome_with_its_place(reviews_csv, tmp_path):
     where = found[0].result["divergence"]
     assert where["step"] >= 2
     assert where["reason"]
-    assert set(where) == {"step", "loss", "gradient_norm", "layer", "time_step", "reason"}
+    assert set(where) == {
+        *("step", "loss", "gradient_norm", "layer", "time_step", "gate", "reason"),
+        *("norms", "advice"),
+    }
+    assert where["advice"]
 
 
 def test_a_killed_worker_is_one_failed_run(reviews_csv, tmp_path):
