@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rnnlab.analysis.readings import Reading, first_state, from_input, in_double, kind_of, readings
+from rnnlab.analysis.readings import Reading, first_state, in_double, kind_of, readings
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell, normalise
 from rnnlab.models.network import Network
 from rnnlab.models.parallel import MinimalLayer
@@ -96,7 +96,7 @@ def open_up(reading: Reading) -> Opened:
     """Run a layer again, gates in view."""
     if isinstance(reading.cell, MinimalLayer):
         return _open_minimal(reading, reading.cell)
-    a = from_input(reading.cell, reading.x)
+    a = reading.cell.from_input(reading.x)
     if isinstance(reading.cell, LSTMCell):
         return _open_lstm(reading, reading.cell, a)
     if isinstance(reading.cell, GRUCell):

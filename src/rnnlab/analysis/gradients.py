@@ -24,7 +24,6 @@ from rnnlab.analysis.readings import (
     GATES,
     Reading,
     first_state,
-    from_input,
     in_double,
     kind_of,
     readings,
@@ -140,7 +139,7 @@ def jacobians_to_end(reading: Reading, furthest: int = FURTHEST) -> tuple[Tensor
     the rows of J_k are those of the identity, pulled back alike."""
     cell = reading.cell
     assert isinstance(cell, Cell)
-    a = from_input(cell, reading.x)[0]  # (T, G · H)
+    a = cell.from_input(reading.x)[0]  # (T, G · H)
     states = [first_state(reading)]
     for a_t in a:
         states.append(cell.step(a_t[None], states[-1], None))
@@ -161,7 +160,7 @@ def jacobians_to_end(reading: Reading, furthest: int = FURTHEST) -> tuple[Tensor
 
 def _forget_products(reading: Reading, cell: LSTMCell, furthest: int) -> tuple[float, ...]:
     """The largest entry of f_T ⊙ … ⊙ f_{t+1}: what the cell would carry if gates didn't depend on the state."""
-    a = from_input(cell, reading.x)[0]
+    a = cell.from_input(reading.x)[0]
     state, forget = first_state(reading), []
     for a_t in a:
         forget.append((a_t[None] + cell.from_state(state[0])).chunk(4, dim=1)[1].sigmoid()[0])

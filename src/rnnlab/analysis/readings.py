@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell, State, normalise
+from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell, State
 from rnnlab.models.network import Network
 from rnnlab.models.parallel import MinimalLayer
 
@@ -76,19 +76,10 @@ def _label(name: str) -> tuple[str, bool]:
     return f"{prefix}layer {int(match[3]) + 1}{' backward' if backward else ''}", backward
 
 
-def from_input(cell: Cell, x: Tensor) -> Tensor:
-    """What the input brings to the gates, its bias included: (B, T, G · H)."""
-    a = x @ cell.weight_ih_l0.t()
-    if cell.options.layer_norm:
-        a = normalise(a, cell.input_gain)
-    return a + cell.bias_ih_l0
-
-
 def first_state(reading: Reading) -> State:
     """Where the layer begins: each part (B, H)."""
     assert isinstance(reading.cell, Cell)
-    zeros = reading.x.new_zeros(len(reading.x), reading.cell.options.hidden)
-    return reading.start or (zeros,) * reading.cell.parts
+    return reading.start or reading.cell.zeros(reading.x)
 
 
 def kind_of(cell: Recurrence) -> str:

@@ -97,19 +97,22 @@ class Cell(nn.Module):
         return self._stepwise(x, mask, real, start)
 
     def _stepwise(self, x: Tensor, mask: Tensor | None, real: Tensor | None, state: State) -> tuple[Tensor, ...]:
-        a = x @ self.weight_ih_l0.t()  # (B, T, G · H), for all steps at once
-        if self.options.layer_norm:
-            a = normalise(a, self.input_gain)
-        a = a + self.bias_ih_l0
-        state = state or self._zeros(x)
+        state = state or self.zeros(x)
         states = []
-        for t, a_t in enumerate(a.unbind(1)):
+        for t, a_t in enumerate(self.from_input(x).unbind(1)):
             new = self.step(a_t, state, mask)
             if real is not None:
                 new = tuple(torch.where(real[:, t, None], one, old) for one, old in zip(new, state, strict=True))
             state = new
             states.append(state[0])
         return torch.stack(states, dim=1), *state
+
+    def from_input(self, x: Tensor) -> Tensor:
+        """What the input brings to the gates, for all steps at once: (B, T, G · H), its bias included."""
+        a = x @ self.weight_ih_l0.t()
+        if self.options.layer_norm:
+            a = normalise(a, self.input_gain)
+        return a + self.bias_ih_l0
 
     def from_state(self, h: Tensor, gates: slice = slice(None)) -> Tensor:
         """What the state brings to some of the gates, (B, gates · H), its bias included."""
@@ -120,14 +123,14 @@ class Cell(nn.Module):
             product = normalise(product, self.state_gain[gates])
         return product + self.bias_hh_l0[rows]
 
-    def _zeros(self, x: Tensor) -> State:
+    def zeros(self, x: Tensor) -> State:
         zeros = x.new_zeros(x.shape[0], self.options.hidden)
         return (zeros,) * self.parts
 
     def _fused(self, start: State, x: Tensor) -> tuple[State, list[Tensor]]:
         """Start and weights as torch's fused recurrences take them."""
         flat: list[Tensor] = [self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0]
-        return tuple(part[None] for part in start or self._zeros(x)), flat
+        return tuple(part[None] for part in start or self.zeros(x)), flat
 
 
 class RNNCell(Cell):
