@@ -1,8 +1,7 @@
 """Look inside a trained run, or a model as it begins: gradients through time, gates, attention and saliency."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,25 +27,13 @@ from rnnlab.sweep.plan import named_model
 from rnnlab.tasks.answers import SummaryHead
 from rnnlab.training.assemble import assemble
 from rnnlab.training.monitor import probe_batch
+from rnnlab.training.run import own_process_state
 
 WORDS, CLASSES, LENGTH = 1000, 2, 50  # of an untrained model: vocabulary, outputs, steps unless told
 RANDOM_ROWS = 16
 
 
-@contextmanager
-def _by_itself() -> Iterator[None]:
-    """The caller's random numbers stay as they are. One thread, as in training: of many small products a second makes
-    slow ones, and the last digits depend on the number of threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-@_by_itself()
+@own_process_state(threads=1)  # as in training
 def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
     """A finished run: on a text, or on validation rows (random input, when the data can't be found any more)."""
     found = find_run(run)
@@ -80,7 +67,7 @@ def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
     return examine(subject, network, inputs, lengths, at_first=_at_first(spec, interface), epochs=epochs, cost=costs)
 
 
-@_by_itself()
+@own_process_state(threads=1)  # as in training
 def inspect_model(model: str, *, settings: Sequence[str] = (), length: int | None = None, seed: int = 0) -> Inspection:
     """An untrained model on random tokens, all drawn from the seed. ``settings`` are like ``"model.hidden=64"``."""
     architecture = _architecture(model, settings)
