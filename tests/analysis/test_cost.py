@@ -11,15 +11,14 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from rnnlab.analysis.cost import (
-    GATES,
     Parallelism,
-    Product,
     cost,
     encoder_parameters,
     encoder_products,
     parameters,
     recurrence,
 )
+from rnnlab.analysis.products import GATES, Product
 from rnnlab.errors import ConfigError
 from rnnlab.models import parallel
 from rnnlab.models.base import ARCHITECTURES, Architecture, Encoder
