@@ -12,7 +12,7 @@ import rnnlab
 from rnnlab.errors import DataError, RunError
 from rnnlab.predict import CHUNK
 from rnnlab.runs import RunDirectory
-from rnnlab.tasks.classify import probabilities
+from rnnlab.tasks.answers import probabilities
 
 MODELS = ("rnn", "bilstm", "textcnn", "transformer", "linear")
 WORDS = {"good": ["great", "fine", "lovely"], "bad": ["awful", "dull", "poor"]}

@@ -20,9 +20,17 @@ class Config(BaseModel):
     kind: ClassVar[str] = ""
     """The name under which a registry knows the class; empty for settings that have only one kind."""
 
+    added: ClassVar[tuple[str, ...]] = ()
+    """Fields that came later. They are recorded only where they differ from their default, so that settings which were
+    written before keep their digest, and finished runs are found again."""
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, defaults filled in, as plain JSON values; ``kind`` first where there is one."""
-        fields = {name: _plain(getattr(self, name)) for name in type(self).model_fields}
+        fields = {
+            name: _plain(getattr(self, name))
+            for name, field in type(self).model_fields.items()
+            if name not in self.added or getattr(self, name) != field.default
+        }
         return {"kind": self.kind, **fields} if self.kind else fields
 
     def replace(self, **changes: Any) -> Self:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -27,10 +27,14 @@ class Schedule(Config):
     """How the learning rate changes. A setting that the shape doesn't use is refused."""
 
     shape: Literal["constant", "step", "multi-step", "cosine", "one-cycle"] = Field(
-        default="constant", description="step and multi-step cut it at epochs; cosine and one-cycle bend it every step."
+        default="constant",
+        description="step and multi-step cut it at epochs (at updates, where a task draws fresh batches and has none); "
+        "cosine and one-cycle bend it every step.",
     )
-    every: int | None = Field(default=None, ge=1, description="step: epochs between two cuts (5).")
-    at: tuple[int, ...] | None = Field(default=None, description="multi-step: the epochs after which to cut ([5, 8]).")
+    every: int | None = Field(default=None, ge=1, description="step: epochs (or updates) between two cuts (5).")
+    at: tuple[int, ...] | None = Field(
+        default=None, description="multi-step: the epochs (or updates) after which to cut ([5, 8])."
+    )
     gamma: float | None = Field(default=None, gt=0, le=1, description="step, multi-step: the factor of a cut (0.5).")
     warmup: float | None = Field(
         default=None, ge=0, lt=1, description="cosine, one-cycle: share of steps spent rising."
@@ -64,11 +68,17 @@ class Monitor(Config):
 
 
 class Training(Config):
-    """How a run is trained. It ends at the first limit reached: epochs, steps, minutes, or patience."""
+    """How a run is trained. It ends at the first limit reached: epochs, steps, minutes, until, or patience."""
+
+    added: ClassVar[tuple[str, ...]] = ("until", "eval_every")
 
     epochs: int | None = Field(default=10, ge=1, description="Passes over the training rows.")
     steps: int | None = Field(default=None, ge=1, description="Updates.")
     minutes: float | None = Field(default=None, gt=0, description="Training time; results then depend on the machine.")
+    until: float | None = Field(default=None, description="Stop at the evaluation whose score is at least as good.")
+    eval_every: int | None = Field(
+        default=None, ge=1, description="Updates between two evaluations, where batches are drawn afresh (50)."
+    )
     batch_size: int = Field(default=64, ge=1, description="Rows an update.")
     optimizer: Literal["lazy-adam", "adam", "adamw", "sgd"] = Field(
         default="lazy-adam", description="lazy-adam updates only the embedding rows that a batch used."
@@ -78,7 +88,9 @@ class Training(Config):
     momentum: float | None = Field(default=None, ge=0, lt=1, description="sgd only.")
     schedule: Schedule = Field(default=Schedule(), description="How the learning rate changes.")
     clip: float | None = Field(default=5.0, gt=0, description="Largest gradient norm; none switches it off.")
-    patience: int | None = Field(default=3, ge=1, description="Epochs without a better validation score, then stop.")
+    patience: int | None = Field(
+        default=3, ge=1, description="Evaluations without a better validation score, then stop."
+    )
     monitor: Monitor = Field(default=Monitor(), description="What else is recorded after every epoch.")
     device: str = Field(default="auto", description="auto, cpu, cuda, mps …; resolved before the run.")
     threads: int = Field(default=1, ge=1, description="Of one run. Bits repeat only for the same number.")
@@ -187,6 +199,7 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
     of_the_task = TASKS.problems(task, "task")
     found += of_the_task
     found += problems(Training, _training_values(tree), "training")
+    found += _rhythm_problems(task["kind"], tree.get("training", {}), "training")
     found += [f"seeds: {reason}" for reason in _seed_problems(tree.get("seeds", 3))]
     if not tree.get("arms"):
         found.append('arms: at least one is needed, for example [arms.lstm.model] with kind = "lstm"')
@@ -198,13 +211,14 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
         found += [
             f"{path}.{key}: unknown key; known: model, training" for key in arm if key not in ("model", "training")
         ]
-        model = _merged(tree.get("model", {}), arm.get("model", {}))
+        model = merged(tree.get("model", {}), arm.get("model", {}))
         of_the_model = ARCHITECTURES.problems(model, f"{path}.model")
         if not of_the_task and not of_the_model:
             of_the_model = _unsuited(ARCHITECTURES.parse(model), TASKS[task["kind"]], f"{path}.model")
         found += of_the_model
         if arm.get("training"):
             found += problems(Training, _training_values(tree, arm), f"{path}.training")
+            found += _rhythm_problems(task["kind"], arm["training"], f"{path}.training")
     return found + _match_problems(tree)
 
 
@@ -220,6 +234,22 @@ def _unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
             return [f"{path}.{option}: {rule} this option reads later ones; take {option} = false"]
     able = [cls.kind for cls in ARCHITECTURES if not ARCHITECTURES.problems({"kind": cls.kind}) and cls().causal]
     return [f"{path}.kind: {rule} '{model.kind}' as it is set reads later ones; take {', '.join(able)}"]
+
+
+def _rhythm_problems(kind: Any, training: dict[str, Any], path: str) -> list[str]:
+    """Fresh batches have no epochs, and rows that are passed over again and again are evaluated after each pass."""
+    if kind not in TASKS.names():
+        return []  # which is said elsewhere
+    if not TASKS[kind].streamed:
+        rule = f"'{kind}' is evaluated after every epoch; only tasks that draw fresh batches ({_streamed()}) have this"
+        return [f"{path}.eval_every: {rule}"] if training.get("eval_every") is not None else []
+    if training.get("epochs") in (None, "none"):
+        return []
+    return [f"{path}.epochs: '{kind}' draws fresh batches, so there are no epochs; say how many updates with steps"]
+
+
+def _streamed() -> str:
+    return ", ".join(cls.kind for cls in TASKS if cls.streamed)
 
 
 def _match_problems(tree: dict[str, Any]) -> list[str]:
@@ -244,16 +274,18 @@ def _match_problems(tree: dict[str, Any]) -> list[str]:
 
 def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) -> dict[str, Any]:
     """How an arm is trained, or all arms. With ``match = "seconds"`` minutes alone end a run."""
-    values = _merged(tree.get("training", {}), (arm or {}).get("training", {}))
+    kind = tree.get("task", {}).get("kind")
+    usual = TASKS[kind].training_defaults if kind in TASKS.names() else {}
+    values = merged(usual, merged(tree.get("training", {}), (arm or {}).get("training", {})))
     if tree.get("match") == "seconds" and values.get("minutes") is not None:
         values |= {"epochs": None, "steps": None, "patience": None}
     return values
 
 
-def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     """What an arm says over what all arms share, table by table."""
     both = {
-        key: _merged(shared[key], value) if isinstance(value, dict) and isinstance(shared.get(key), dict) else value
+        key: merged(shared[key], value) if isinstance(value, dict) and isinstance(shared.get(key), dict) else value
         for key, value in own.items()
     }
     return {**shared, **both}
@@ -267,6 +299,11 @@ def _seed_problems(seeds: Any) -> list[str]:
     return [f"a number of seeds, or a list such as [0, 1, 2] (got {seeds!r})"]
 
 
+def seed_numbers(seeds: int | list[int]) -> tuple[int, ...]:
+    """How many, or which."""
+    return tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+
+
 def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experiment:
     """``{task, training, arms, seeds}`` → an Experiment, or one error that lists every problem."""
     found = experiment_problems(tree)
@@ -275,16 +312,15 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
         raise ConfigError(f"{source}: {len(found)} problem{'s' if len(found) > 1 else ''}\n{lines}")
     arms = {
         label: Arm(
-            ARCHITECTURES.parse(_merged(tree.get("model", {}), arm.get("model", {})), f"arms.{label}.model"),
+            ARCHITECTURES.parse(merged(tree.get("model", {}), arm.get("model", {})), f"arms.{label}.model"),
             parse(Training, _training_values(tree, arm), f"arms.{label}.training"),
         )
         for label, arm in tree["arms"].items()
     }
-    seeds = tree.get("seeds", 3)
     return Experiment(
         task=TASKS.parse({"kind": "classify", **tree.get("task", {})}, "task"),
         arms=arms,
-        seeds=tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds),
+        seeds=seed_numbers(tree.get("seeds", 3)),
         name=tree.get("name", ""),
         match=tree.get("match"),
     )

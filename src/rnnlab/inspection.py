@@ -61,6 +61,7 @@ def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
         spec.model,
         words=len(interface.vocabulary) if interface.vocabulary else None,
         features=interface.features,
+        tokens=interface.tokens,
         classes=len(interface.labels) or 1,
         per_step=spec.task.per_step,
     )
@@ -136,7 +137,8 @@ def _random_rows(interface: Interface, seed: int) -> tuple[Tensor, Tensor]:
     lengths = torch.full((RANDOM_ROWS,), length)
     if interface.vocabulary is not None:
         words = len(interface.vocabulary)
-        return torch.randint(min(len(SPECIAL), words - 1), words, (RANDOM_ROWS, length), generator=generator), lengths
+        shape = (RANDOM_ROWS, length) if interface.tokens == 1 else (RANDOM_ROWS, length, interface.tokens)
+        return torch.randint(min(len(SPECIAL), words - 1), words, shape, generator=generator), lengths
     return torch.randn(RANDOM_ROWS, length, interface.features or 1, generator=generator), lengths
 
 

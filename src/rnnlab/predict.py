@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader
 from itertools import islice
@@ -25,30 +24,24 @@ from rnnlab.errors import DataError, RunError
 from rnnlab.experiment import RunSpec
 from rnnlab.models.baselines import Baseline
 from rnnlab.runs import RunDirectory, find_run
-from rnnlab.tasks.classify import probabilities
+from rnnlab.tasks.prediction import Prediction
 from rnnlab.training.assemble import assemble
 
 CHUNK = 4096  # rows encoded at a time, so that a long stream needs little memory
 
 
-@dataclass(frozen=True)
-class Prediction:
-    label: str
-    probability: float
-    probabilities: dict[str, float]
-    known: float  # the share of the tokens that the model has seen in training (1.0 for numbers)
-
-
 class Predictor:
-    """Answers for texts (or numeric sequences), the same whatever the batch."""
+    """Answers for texts (or numeric sequences), the same whatever the batch. How a row is read and what is told of it
+    is the task's affair."""
 
     def __init__(self, run: RunDirectory):
         self.run = run
         self.interface = Interface.from_json(run.verified("model.json").read_text(encoding="utf-8"))
         self.labels = self.interface.labels
         spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
-        if spec.task.per_step or not self.labels:
-            raise RunError(f"{run.path}: predict answers with one label a sequence, and '{spec.task.kind}' doesn't")
+        self.task = spec.task
+        if not self.task.askable:
+            raise RunError(f"{run.path}: predict answers with one label a sequence, and '{self.task.kind}' doesn't")
         weights = run.verified("weights.safetensors").read_bytes()
         if isinstance(spec.model, Baseline):
             self._outputs = partial(_baseline_outputs, spec.model, safetensors.numpy.load(weights))
@@ -65,11 +58,8 @@ class Predictor:
             raise DataError("give a list of inputs, for example predict([text]), not a single one")
         inputs = iter(inputs)
         while chunk := list(islice(inputs, CHUNK)):
-            data, known = self.interface.encode(chunk)  # type: ignore[arg-type]  # all of one kind, or an error
-            for row, share in zip(probabilities(self._outputs(data)), known, strict=True):
-                shares = {label: float(p) for label, p in zip(self.labels, row, strict=True)}
-                best = int(row.argmax())
-                yield Prediction(self.labels[best], float(row[best]), shares, float(share))
+            data, known = self.task.encode(chunk, self.interface)
+            yield from self.task.answers(self._outputs(data), data, known, self.interface)
 
 
 def load(run: str | Path) -> Predictor:
@@ -97,13 +87,19 @@ def rebuild(spec: RunSpec, interface: Interface, weights: bytes) -> torch.nn.Mod
 
 
 def _network_outputs(network: torch.nn.Module, data: Sequences) -> np.ndarray:
+    """(rows, C), or (N, C) for all steps of all rows where there is an answer at every step."""
     outputs: np.ndarray | None = None
     with torch.inference_mode():
         for rows, batch in evaluation_batches(data):
             out = network(batch.inputs, batch.lengths).numpy()
             if outputs is None:
-                outputs = np.empty((len(data), out.shape[1]), np.float32)
-            outputs[rows] = out
+                outputs = np.empty((data.offsets[-1] if data.per_step else len(data), out.shape[-1]), np.float32)
+            if data.per_step:
+                for row, steps in zip(rows, out, strict=True):
+                    first, end = data.offsets[row], data.offsets[row + 1]
+                    outputs[first:end] = steps[: end - first]
+            else:
+                outputs[rows] = out
     assert outputs is not None  # a chunk has rows
     return outputs
 
@@ -123,7 +119,7 @@ def read_inputs(
         raise RunError("--text names a column of --file, which isn't given")
     if file is not None:
         yield _read_file(model, file, column)
-    elif model.interface.tokenizer is None:
+    elif model.interface.vocabulary is None:
         raise RunError("this model reads numeric sequences: give them with --file (.ts or .jsonl)")
     elif texts:
         yield texts, texts
@@ -135,7 +131,7 @@ def read_inputs(
 def _read_file(
     model: Predictor, file: str, column: str | None
 ) -> tuple[Sequence[str], Sequence[str] | Sequence[np.ndarray]]:
-    if model.interface.tokenizer is None:
+    if model.interface.vocabulary is None:
         found = series.read(file, column=column)
         _refuse_bad(file, found.table.bad)
         return [f"row {n + 1}" for n in range(len(found.arrays))], found.arrays

@@ -1,6 +1,7 @@
 """Asking a trained model."""
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -103,6 +104,65 @@ def test_a_plugin_model_can_be_asked(reviews_csv, tmp_path):
     without, *_, plugged = done.stdout.splitlines()
     assert "unknown model 'mine'" in without
     assert plugged.endswith("\ta lovely film")
+
+
+# Sums
+
+
+@pytest.fixture(scope="module")
+def adder(tmp_path_factory) -> str:
+    """A model that adds numbers of up to three digits."""
+    run = api.train(
+        model="rnn",
+        task={"kind": "addition", "length": 3, "numbers": "by-digits"},
+        training={"lr": 0.01, "steps": 800, "until": 1.0},
+        settings=["model.embedding.width=32"],
+        out=tmp_path_factory.mktemp("adder"),
+    )
+    assert (run.result() or {})["valid"]["exact"] == 1.0
+    return str(run.path)
+
+
+def test_a_sum_is_answered_and_said_to_be_right(adder, rnnlab):
+    done = rnnlab("predict", adder, "123+989", "０２ ＋ ５")
+    assert (done.code, done.err) == (0, "")
+    fields = [line.split("\t") for line in done.out.splitlines()]
+    assert [line[0] for line in fields] == ["1112", "7"]
+    assert [line[2] for line in fields] == ["123+989  (right)", "０２ ＋ ５  (right)"]
+    (record,) = rnnlab("predict", adder, "123+989", "--json").json_lines()
+    assert (record["input"], record["label"], record["expected"], record["right"]) == ("123+989", "1112", "1112", True)
+    assert "".join(step["digit"] for step in record["digits"]) == "1112"
+    assert record["probability"] == pytest.approx(math.prod(step["probability"] for step in record["digits"]))
+
+
+def test_sums_from_lines_and_files(adder, rnnlab):
+    asked = rnnlab("predict", adder, "1+2", "99+1", "--json").out
+    assert rnnlab("predict", adder, "--json", stdin=b"1+2\r\n99+1\n").out == asked
+    Path("sums.csv").write_text("id,sum\n1,1+2\n2,99+1\n", encoding="utf-8")
+    assert rnnlab("predict", adder, "--file", "sums.csv", "--text", "sum", "--json").out == asked
+    Path("sums.jsonl").write_text('{"sum": "1+2"}\n{"sum": "99+1"}\n', encoding="utf-8")
+    assert rnnlab("predict", adder, "--file", "sums.jsonl", "--json").out == asked
+
+
+def test_a_longer_sum_is_answered_with_a_remark(adder, rnnlab):
+    done = rnnlab("predict", adder, "12345678901234567890+1")
+    assert done.code == 0
+    assert done.out.endswith("; longer than the 3 digits of its training)\n")
+
+
+def test_what_is_no_sum(adder, rnnlab):
+    done = rnnlab("predict", adder, "1+2", "a lovely film")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "rnnlab: this model adds two whole numbers, written like 123+989 (got 'a lovely film')\n"
+
+
+def test_inspecting_a_model_that_adds(adder, rnnlab):
+    done = rnnlab("inspect", adder)
+    assert done.code == 0, done.err
+    assert "on 32 validation rows" in done.out
+    refused = rnnlab("inspect", adder, "--text", "1+2")
+    assert refused.code == 1
+    assert refused.err == "rnnlab: this model reads no texts: leave --text out to look at its validation rows\n"
 
 
 # What can't be done

@@ -10,7 +10,8 @@ import pytest
 from rnnlab.data.encoded import SPLITS, EncodedData, encode
 from rnnlab.data.examples import Examples
 from rnnlab.data.sequences import Sequences
-from rnnlab.data.store import cached, find, fingerprint, load, save
+from rnnlab.data.store import cached, find, fingerprint, load, pack, save, unpack
+from rnnlab.errors import DataError
 
 
 def reviews(rows: int = 60) -> Examples:
@@ -116,6 +117,28 @@ def test_data_are_found_by_their_fingerprint(cache):
     assert find(mark) is None  # other data stand there now
     (cache / f"{mark}.key").write_bytes(b"\xff\xfe")
     assert find(mark) is None
+
+
+@pytest.mark.parametrize("examples", [reviews(), waves(), dataclasses.replace(reviews(), tags=["t", "u"] * 30)])
+def test_what_was_sent_is_found_elsewhere(examples, cache):
+    data = encode({"train": examples}, max_length=6)
+    packed, mark = pack(data), fingerprint(data)
+    assert find(mark) is None
+    unpack(packed, mark)
+    found = find(mark)
+    assert found is not None
+    assert_equal(found, data)
+    assert folders(cache) == [f"sent-{mark}"]
+
+
+def test_what_was_sent_must_be_what_was_asked_for(cache):
+    packed = pack(encode({"train": reviews()}))
+    with pytest.raises(DataError, match="not those with the fingerprint 0000"):
+        unpack(packed, "0" * 32)
+    for damaged in (packed[:-30], b"", packed.replace(b"data.json", b"else.json")):
+        with pytest.raises(DataError, match="can't be read"):
+            unpack(damaged, "0" * 32)
+    assert not cache.exists()
 
 
 def test_several_writers_at_once(cache):

@@ -206,3 +206,39 @@ def test_dropout_acts_in_training_only() -> None:
     assert 0.3 < float((x[IDS > 1] == 0).float().mean()) < 0.7
     module.eval()
     assert module(IDS)[IDS > 1].all()
+
+
+# Several ids a step
+
+PAIRS = torch.tensor([[[3, 5], [5, 5], [8, 1]], [[4, 3], [0, 0], [0, 0]]])  # (B, T, 2)
+
+
+@pytest.mark.parametrize("channels", ["random", "frozen", "tuned", "two"])
+def test_the_vectors_of_a_step_lie_one_after_the_other(channels: str) -> None:
+    torch.manual_seed(0)
+    settings = Embedding(width=4) if channels == "random" else pretrained(channels)
+    module = settings.build(WORDS, None if channels == "random" else vectors())
+    x = module(PAIRS)
+    assert x.shape == (2, 3, 2 * module.width)
+    assert torch.equal(x, torch.cat([module(PAIRS[..., 0]), module(PAIRS[..., 1])], dim=2))
+
+
+def test_the_gradient_of_a_word_adds_up_over_both_places() -> None:
+    """Dense and lazy: what each place of a step brings to a word's vector is summed."""
+    torch.manual_seed(0)
+    weights = torch.randn(2, 3, 8)
+    dense = Embedding(width=4).build(WORDS)
+    assert dense.table is not None
+    (dense(PAIRS) * weights).sum().backward()
+    expected = torch.zeros(WORDS, 4)
+    for ids, ways in ((PAIRS[..., 0], weights[..., :4]), (PAIRS[..., 1], weights[..., 4:])):
+        expected.index_add_(0, ids.flatten(), ways.reshape(-1, 4))
+    expected[0] = 0  # padding
+    torch.testing.assert_close(dense.table.grad, expected)
+
+    lazy = Embedding(width=4).build(WORDS)
+    lazy.load_state_dict(dense.state_dict())
+    lazy.lazy = True
+    (lazy(PAIRS) * weights).sum().backward()
+    assert lazy.rows.tolist() == [0, 1, 3, 4, 5, 8]
+    torch.testing.assert_close(lazy.picked.grad, expected[lazy.rows])

@@ -198,14 +198,25 @@ def test_a_larger_batch_starts_its_new_rows_afresh() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_evaluation_neither_uses_nor_changes_what_is_carried(kind: str) -> None:
+def test_evaluation_starts_from_the_mean_of_what_is_carried_and_leaves_it_alone(kind: str) -> None:
     encoder = build(kind, state="carried")
-    fresh = encoder.eval()(batch(3), LENGTHS)
     encoder.train()(batch(1), LENGTHS)
     before = carried(encoder)
     after = encoder.eval()(batch(3), LENGTHS)
-    assert torch.equal(fresh.states, after.states)
     assert torch.equal(carried(encoder), before)
+    mean = before.mean(dim=2)[0]  # (parts, H) of the first layer
+    for row in range(len(LENGTHS)):
+        expected = state_after(encoder, kind, 0, batch(3)[row], int(LENGTHS[row]), mean)
+        last = after.states[row, LENGTHS[row] - 1]
+        torch.testing.assert_close(last, expected[0])
+
+
+def test_where_evaluation_starts_is_saved_with_the_weights() -> None:
+    trained, loaded = build("gru", state="carried"), build("gru", state="carried")
+    trained.train()(batch(1), LENGTHS)
+    loaded.load_state_dict(trained.state_dict())
+    assert torch.equal(trained.eval()(batch(3), LENGTHS).states, loaded.eval()(batch(3), LENGTHS).states)
+    assert not torch.equal(trained.resting, torch.zeros_like(trained.resting))
 
 
 def test_no_gradient_flows_into_the_last_batch() -> None:

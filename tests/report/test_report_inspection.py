@@ -14,7 +14,8 @@ from rnnlab.analysis.inspection import Inspection, Subject, examine
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import build_network
 from rnnlab.report.charts import numbered, token_units
-from rnnlab.report.inspection import PAGE_WORDS, page, vega_lite_version
+from rnnlab.report.figures import vega_lite_version
+from rnnlab.report.inspection import PAGE_WORDS, page
 from rnnlab.report.inspection_wording import CHINESE, ENGLISH, Language, Wording, lines
 from rnnlab.tasks.answers import SummaryHead
 

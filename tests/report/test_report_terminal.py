@@ -8,9 +8,11 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from rnnlab.report import terminal
+from rnnlab.report.columns import Row, portions, print_table
+from rnnlab.tasks.prediction import Prediction
 
 COLUMNS = ["model", *(f"column {number}" for number in range(12))]
-ROWS: list[terminal.Row] = [
+ROWS: list[Row] = [
     ([name, *(f"{number}.{len(name)} %" for number in range(12))], style)
     for name, style in (("lstm", None), ("模型", None), ("[bold]majority", "dim"))
 ]
@@ -19,7 +21,7 @@ ROWS: list[terminal.Row] = [
 @pytest.mark.parametrize("width", [30, 60, 80, 100, 120, 400])
 def test_no_figure_is_cut_off(width):
     out = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
-    terminal._print_table(out, "A title", COLUMNS, ROWS)
+    print_table(out, "A title", COLUMNS, ROWS)
     text = out.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO
     lines = text.splitlines()
     assert "…" not in text
@@ -31,21 +33,20 @@ def test_no_figure_is_cut_off(width):
 
 
 def test_one_table_where_there_is_room():
-    assert terminal._portions([5, 8, 8], 25) == [[0, 1, 2]]
-    assert terminal._portions([5, 8, 8], 24) == [[0, 1], [0, 2]]
-    assert terminal._portions([5, 80, 8], 24) == [[0, 1], [0, 2]]  # too wide, yet shown
-    assert terminal._portions([5], 2) == [[0]]
+    assert portions([5, 8, 8], 25) == [[0, 1, 2]]
+    assert portions([5, 8, 8], 24) == [[0, 1], [0, 2]]
+    assert portions([5, 80, 8], 24) == [[0, 1], [0, 2]]  # too wide, yet shown
+    assert portions([5], 2) == [[0]]
 
 
-class Answer:
-    def __init__(self, known: float):
-        self.label, self.probability, self.probabilities, self.known = "好", 0.75, {"好": 0.75, "坏": 0.25}, known
+def answer(known: float) -> Prediction:
+    return Prediction("好", 0.75, {"好": 0.75, "坏": 0.25}, known)
 
 
 def test_predictions(capsys):
-    terminal.predictions(["一", "二"], [Answer(0.5), Answer(0)], as_json=False)
+    terminal.predictions(["一", "二"], [answer(0.5), answer(0)], as_json=False)
     assert capsys.readouterr().out == "好\t0.750\t一\n好\t0.750\t二  (no word of it is known to the model)\n"
-    terminal.predictions(["一"], [Answer(1)], as_json=True)
+    terminal.predictions(["一"], [answer(1)], as_json=True)
     line = capsys.readouterr().out
     assert "好" in line
     assert json.loads(line) == {"input": "一", "label": "好", "probabilities": {"好": 0.75, "坏": 0.25}}

@@ -15,7 +15,8 @@ from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding
 from rnnlab.runs import Diverged, Failed, Finished, RunDirectory, Stopped
-from rnnlab.sweep.executors import Processes, Serial
+from rnnlab.sweep.executors import Serial
+from rnnlab.sweep.processes import Processes
 from rnnlab.tasks.classify import Classify
 
 SEALED = ("weights.safetensors", "predictions.safetensors", "model.json", "spec.json")
@@ -115,20 +116,26 @@ def test_divergence_is_an_outcome_with_its_place(reviews_csv, tmp_path):
     assert where["advice"]
 
 
-def test_a_killed_worker_is_one_failed_run(reviews_csv, tmp_path):
-    specs = [spec(reviews_csv, seed=seed, epochs=200 if seed == 1 else 3) for seed in range(4)]
-    executor = Processes(2)
-    victims = []
+def test_a_killed_process_goes_on_from_its_checkpoint(reviews_csv, tmp_path):
+    """Stopped once, so that there is one; then killed while it goes on."""
+    run = spec(reviews_csv, epochs=30)
+    outcomes(Serial(), [run], tmp_path / "whole")
+    seen: list[tuple[str, int]] = []
 
-    def sink(number: int, event: dict) -> None:
-        if number == 1 and event["event"] == "epoch" and not victims:
-            victims.append(_workers_of(os.getpid(), tmp_path / specs[1].digest))
-            os.kill(victims[0], signal.SIGKILL)
+    def sink(number: int, event: dict) -> bool:
+        seen.append((event["event"], event.get("epoch", 0)))
+        if event["event"] == "epoch" and event["epoch"] > stopped_at + 2 and ("retry", 0) not in seen:
+            os.kill(_workers_of(os.getpid(), tmp_path / "parts" / run.digest), signal.SIGKILL)
+        return not stopped_at and event["event"] == "epoch"
 
-    found = dict(executor.map(specs, tmp_path, sink))
-    assert isinstance(found[1], Failed)
-    assert "SIGKILL" in found[1].reason
-    assert all(isinstance(found[n], Finished) for n in (0, 2, 3))
+    stopped_at = 0
+    assert dict(Processes(1).map([run], tmp_path / "parts", sink)) == {0: Stopped()}
+    stopped_at = max(epoch for _, epoch in seen)
+    seen.clear()
+    assert isinstance(dict(Processes(1).map([run], tmp_path / "parts", sink))[0], Finished)
+    after = [epoch for event, epoch in seen[seen.index(("retry", 0)) :] if event == "epoch"]
+    assert after[0] == stopped_at + 1
+    assert bits(tmp_path / "whole", run) == bits(tmp_path / "parts", run)
 
 
 def _workers_of(parent: int, folder: Path) -> int:
@@ -161,7 +168,7 @@ def test_an_error_in_a_run_is_one_failed_run(reviews_csv, tmp_path):
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(reviews_csv, tmp_path, jobs):
     """A real process, a real SIGINT, no orphan; the second start finishes with the bits of an undisturbed one."""
     command = [sys.executable, "-m", "rnnlab", "compare", str(reviews_csv), "--models", "gru,lstm"]
-    command += ["--seeds", "2", "--epochs", "300", "--set", "training.patience=none", "--jobs", str(jobs)]
+    command += ["--seeds", "2", "--epochs", "100", "--set", "training.patience=none", "--jobs", str(jobs)]
     out = tmp_path / "runs"
     first = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60

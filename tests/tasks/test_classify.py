@@ -3,7 +3,8 @@
 import pytest
 
 from rnnlab.errors import DataError
-from rnnlab.tasks.classify import Classify, probabilities
+from rnnlab.tasks.answers import probabilities
+from rnnlab.tasks.classify import Classify
 
 
 def test_resolve_fills_in_what_was_automatic(reviews_csv):

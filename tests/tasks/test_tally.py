@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 
 from rnnlab.data.batches import Batch
-from rnnlab.tasks.classify import Classify, probabilities
+from rnnlab.tasks.answers import probabilities
+from rnnlab.tasks.classify import Classify
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)

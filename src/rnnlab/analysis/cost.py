@@ -63,21 +63,25 @@ def cost(
     *,
     words: int | None = None,
     features: int | None = None,
+    tokens: int = 1,
     classes: int,
     length: int,
     batch: int = 1,
     per_step: bool = False,
 ) -> Cost:
     """Everything that is known before a weight is drawn. Either ``words`` (the size of the vocabulary) or ``features``
-    (the width of numeric input) is given; ``per_step`` asks for an answer at every step."""
+    (the width of numeric input) is given; ``tokens`` is how many words a step has; ``per_step`` asks for an answer at
+    every step."""
     if (words is None) == (features is None):
         raise ValueError("give either words or features")
     if length < 1 or batch < 1:
         raise ValueError(f"length and batch must be 1 or more (got {length} and {batch})")
     if words is not None and architecture.embedding is None:
         raise ConfigError("model.embedding: required for text")
-    counted = parameters(architecture, words=words, features=features, classes=classes, per_step=per_step)
-    d = _input_width(architecture, features)
+    counted = parameters(
+        architecture, words=words, features=features, tokens=tokens, classes=classes, per_step=per_step
+    )
+    d = _input_width(architecture, features, tokens)
     encoder = encoder_products(architecture, d, batch, length)
     read = state_width(architecture, d) if per_step else summary_width(architecture, d)
     head = Product(batch * (length if per_step else 1), read, classes)
@@ -150,13 +154,14 @@ def parameters(
     *,
     words: int | None = None,
     features: int | None = None,
+    tokens: int = 1,
     classes: int,
     per_step: bool = False,
 ) -> dict[str, int]:
     """As `models.network.parameter_counts` of the model that these settings build. A frozen channel is taken to be as
     wide as ``embedding.width``."""
     trained = frozen = 0
-    d = _input_width(architecture, features)
+    d = _input_width(architecture, features, tokens)
     embedding = architecture.embedding
     if words is not None and embedding is not None:
         rows = words + (architecture.buckets if isinstance(architecture, FastText) else 0)
@@ -209,11 +214,11 @@ def state_width(architecture: Architecture, d: int) -> int:
     return d  # fasttext: its vectors themselves
 
 
-def _input_width(architecture: Architecture, features: int | None) -> int:
+def _input_width(architecture: Architecture, features: int | None, tokens: int) -> int:
     embedding = architecture.embedding
     if features is not None or embedding is None:
         return features or 0
-    return embedding.width * (2 if embedding.channels == "two" else 1)
+    return tokens * embedding.width * (2 if embedding.channels == "two" else 1)
 
 
 def _recurrent(model: Recurrent, d: int) -> int:

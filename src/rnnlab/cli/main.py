@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from rnnlab.cli import audit, check, compare, data, inspect, listing, new, predict, runs, train
+from rnnlab.cli import audit, check, compare, data, inspect, listing, new, predict, reproduce, runs, sweep, train
 
 app = typer.Typer(
     name="rnnlab",
@@ -19,6 +19,8 @@ app = typer.Typer(
 )
 app.command("compare")(compare.compare)
 app.command("train")(train.train)
+app.command("sweep")(sweep.sweep)
+app.command("reproduce")(reproduce.reproduce)
 app.command("predict")(predict.predict)
 app.command("inspect")(inspect.inspect)
 app.command("runs")(runs.runs)

@@ -1,6 +1,6 @@
 """Options that several verbs share, declared once."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -47,6 +47,21 @@ Settings = Annotated[
 Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where run directories go.")]
 Plugins = Annotated[
     list[str] | None, typer.Option("--plugin", metavar="FILE.py", help="Registers models or tasks of your own.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="The small version that the file describes under [quick].")]
+On = Annotated[
+    str,
+    typer.Option("--on", metavar="ENGINE", help="processes, serial, dask, ray, dask://HOST:PORT or ray://HOST:PORT."),
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", metavar="N", help="Runs at a time; else one a core.")]
+LimitMinutes = Annotated[
+    float | None, typer.Option("--limit-minutes", metavar="M", help="A run that takes longer is ended, and failed.")
+]
+LimitMemory = Annotated[
+    int | None, typer.Option("--limit-memory", metavar="MB", help="A run that holds more is ended, and failed.")
+]
+PageLanguage = Annotated[
+    Literal["en", "zh"], typer.Option("--lang", metavar="en|zh", help="Of tables, charts and pages.")
 ]
 
 

@@ -15,7 +15,7 @@ POOL = 50  # batches sorted by length together: enough to leave little padding, 
 
 @dataclass(frozen=True)
 class Batch:
-    inputs: Tensor  # (B, T) int64 token ids or (B, T, D) float32 features, right-padded with zero
+    inputs: Tensor  # (B, T) or (B, T, K) int64 token ids, or (B, T, D) float32 features, right-padded with zero
     lengths: Tensor  # (B,) int64, each >= 1
     targets: Tensor  # (B,) int64 classes or float32 numbers; or (B, T) int64, IGNORE at padding
 
@@ -38,7 +38,7 @@ def collate(data: Sequences, rows: np.ndarray) -> Batch:
     at = np.where(inside, starts[:, None] + steps, 0)
     inputs = data.values[at]
     inputs[~inside] = 0
-    if inputs.ndim == 2:
+    if inputs.dtype.kind == "i":
         inputs = inputs.astype(np.int64)
     targets = np.where(inside, data.targets[at], IGNORE) if data.per_step else data.targets[rows]
     return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(targets))

@@ -47,6 +47,11 @@ class EncodedData:
     max_length: int | None  # rows are cut to their first so many tokens or steps
     profile: dict[str, Any]  # Profile.to_dict()
 
+    @property
+    def tokens(self) -> int:
+        """Token ids a step."""
+        return self.train.values.shape[1] if self.vocabulary is not None and self.train.values.ndim == 2 else 1
+
 
 def encode(
     parts: Mapping[str, Examples],

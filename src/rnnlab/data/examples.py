@@ -1,8 +1,14 @@
 """Labelled rows, whatever file they came from: the one shape that profile, splits and encoding work on."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
+
+from rnnlab.seeding import generator
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,3 +36,24 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+
+def drawn(examples: Examples, rows: int, seed: int) -> Examples:
+    """At most so many of the rows, drawn at random, in their order."""
+    if len(examples) <= rows:
+        return examples
+    chosen = np.sort(generator(seed, "split", 1).choice(len(examples), rows, replace=False))
+
+    def of(column: Sequence[T] | None) -> list[T] | None:
+        return None if column is None else [column[row] for row in chosen]
+
+    return replace(
+        examples,
+        labels=of(examples.labels) or [],
+        texts=of(examples.texts),
+        series=of(examples.series),
+        groups=of(examples.groups),
+        tags=of(examples.tags),
+        lines=None if examples.lines is None else examples.lines[chosen],
+        notes=(*examples.notes, f"a sample of {rows:,} of {len(examples):,} rows"),
+    )

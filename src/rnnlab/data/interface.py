@@ -25,10 +25,13 @@ class Interface:
     scaler: Scaler | None  # series only
     features: int | None  # channels of a series
     max_length: int | None  # longer rows are cut
+    tokens: int = 1  # token ids a step, whose vectors are concatenated
 
     @classmethod
     def of(cls, data: EncodedData) -> Self:
-        return cls(data.labels, data.tokenizer, data.vocabulary, data.scaler, data.features, data.max_length)
+        return cls(
+            data.labels, data.tokenizer, data.vocabulary, data.scaler, data.features, data.max_length, data.tokens
+        )
 
     def to_json(self) -> str:
         values: dict[str, Any] = {
@@ -40,6 +43,8 @@ class Interface:
             "features": self.features,
             "max_length": self.max_length,
         }
+        if self.tokens != 1:
+            values["tokens"] = self.tokens
         return json.dumps(values, allow_nan=False)
 
     @classmethod
@@ -55,6 +60,7 @@ class Interface:
             scaler and Scaler(tuple(scaler["mean"]), tuple(scaler["std"])),
             values["features"],
             values["max_length"],
+            values.get("tokens", 1),
         )
 
     def encode(self, inputs: Sequence[str] | Sequence[np.ndarray]) -> tuple[Sequences, np.ndarray]:

@@ -13,7 +13,7 @@ BLOCK = 1 << 22  # values gathered at a time: their positions take more memory t
 class Sequences:
     """Rows of one split, laid end to end. Row i is ``values[offsets[i]:offsets[i + 1]]``."""
 
-    values: np.ndarray  # (N,) int32 token ids or (N, D) float32 features
+    values: np.ndarray  # (N,) or, several a step, (N, K) int32 token ids; or (N, D) float32 features
     offsets: np.ndarray  # (rows + 1,) int64
     targets: np.ndarray  # (rows,) int64 classes or float32 numbers; or (N,) int64, a class for each step
     groups: np.ndarray  # (rows,) int64: rows with the same number are not independent of each other

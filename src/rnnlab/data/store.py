@@ -11,6 +11,7 @@ import secrets
 import shutil
 import time
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from rnnlab.data.encoded import SPLITS, EncodedData, Scaler
 from rnnlab.data.sequences import Sequences
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import Vocabulary
-from rnnlab.errors import RnnlabError
+from rnnlab.errors import DataError, RnnlabError
 from rnnlab.files import write_atomically
 
 FORMAT = 1  # raised whenever the same rows would be encoded or stored differently: older folders are then made anew
@@ -65,6 +66,29 @@ def find(wanted: str) -> EncodedData | None:
     except (OSError, ValueError):
         return None
     return found if found is not None and fingerprint(found) == wanted else None
+
+
+def pack(data: EncodedData) -> bytes:
+    """Encoded data as one string of bytes, to be sent to a machine that has neither cache nor source."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, content in _files_of(data):
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def unpack(packed: bytes, wanted: str) -> None:
+    """Keep what `pack` made in the cache folder, where `find` finds it. It must have the fingerprint ``wanted``."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+            data = _from_files({name: archive.read(name) for name in archive.namelist()})
+    except (zipfile.BadZipFile, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"the data that were sent can't be read: {type(error).__name__}: {error}") from None
+    if fingerprint(data) != wanted:
+        raise DataError(f"the data that were sent are not those with the fingerprint {wanted}")
+    folder = cache_dir() / "encoded"
+    save(data, folder / f"sent-{wanted}")
+    write_atomically(folder / f"{wanted}.key", f"sent-{wanted}")
 
 
 def save(data: EncodedData, folder: str | Path) -> None:

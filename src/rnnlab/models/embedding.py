@@ -1,6 +1,6 @@
 """From token ids to vectors: random, pre-trained (frozen or tuned), or both side by side as two channels."""
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -12,13 +12,14 @@ from rnnlab.errors import ConfigError
 
 PADDING = 0  # the id of padding: its vector is zero and stays zero
 UNKNOWN = 1  # the id of words that the vocabulary lacks
-SPREAD = 0.1  # of the trained vectors at the start
 Channels = Literal["random", "frozen", "tuned", "two"]
 
 
 class Embedding(Config):
     """How tokens become vectors. Without ``vectors`` the channels are ``random``; with them, the caller chooses
     where the user didn't (``two`` for an architecture that needs vectors, else ``tuned``)."""
+
+    added: ClassVar[tuple[str, ...]] = ("spread",)
 
     width: int = Field(
         default=50, ge=1, description="Of the trainable vectors; frozen and tuned take it from the file."
@@ -31,6 +32,9 @@ class Embedding(Config):
         "two: a random channel and a frozen one, side by side.",
     )
     dropout: float = Field(default=0.0, ge=0, lt=1, description="On the embedded tokens, in training.")
+    spread: float = Field(
+        default=0.1, gt=0, description="Standard deviation of a random channel at first; PyTorch's own is 1."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -51,6 +55,10 @@ class Embedding(Config):
                 f"channels = 'random' would ignore the vectors '{self.vectors}'; take channels = 'frozen', 'tuned' "
                 "or 'two', or leave the vectors out"
             )
+        if self.channels in ("frozen", "tuned") and self.spread != type(self).model_fields["spread"].default:
+            raise ValueError(
+                f"channels = '{self.channels}' starts from the vectors and would ignore spread = {self.spread:g}"
+            )
         if self.vectors is None and self.vectors_digest is not None:
             raise ValueError("vectors_digest is given, but no vectors")
         return self
@@ -58,7 +66,7 @@ class Embedding(Config):
     def build(self, words: int, pretrained: Tensor | None = None) -> "TokenVectors":
         """``pretrained`` is (words, D), zero in the rows of words that have no vector. Draws from torch's generator."""
         if self.channels == "random":
-            return TokenVectors(_random_table(words, self.width), None, self.dropout)
+            return TokenVectors(_random_table(words, self.width, self.spread), None, self.dropout)
         if self.channels is None or pretrained is None:
             raise ConfigError(
                 f"model.embedding: the vectors '{self.vectors}' were not looked up, or no channels chosen"
@@ -66,7 +74,7 @@ class Embedding(Config):
         if pretrained.shape[0] != words:
             raise ConfigError(f"model.embedding: {pretrained.shape[0]} vectors for a vocabulary of {words} words")
         if self.channels == "two":
-            return TokenVectors(_random_table(words, self.width), _filled(pretrained), self.dropout)
+            return TokenVectors(_random_table(words, self.width, self.spread), _filled(pretrained), self.dropout)
         if pretrained.shape[1] != self.width:
             raise ConfigError(
                 f"model.embedding.width: {self.width}, but '{self.vectors}' has vectors of {pretrained.shape[1]} "
@@ -78,7 +86,8 @@ class Embedding(Config):
 
 
 class TokenVectors(nn.Module):
-    """Ids (B, T) int64 → vectors (B, T, width): first the trained channel, then the frozen one.
+    """Ids (B, T) int64 → vectors (B, T, width): first the trained channel, then the frozen one. Several ids a step,
+    (B, T, K), give their vectors one after the other, (B, T, K · width).
 
     With ``lazy`` (the optimiser sets it), a forward pass in training mode never makes a dense (V, D) gradient. It
     takes out the rows that the batch uses and leaves behind, for the one optimiser step that follows:
@@ -107,8 +116,8 @@ class TokenVectors(nn.Module):
             channels.append(self._pick(ids, self.table) if self.lazy and self.training else _look_up(ids, self.table))
         if self.frozen is not None:
             channels.append(F.embedding(ids, self.frozen))
-        x = channels[0] if len(channels) == 1 else torch.cat(channels, dim=2)
-        return self.dropout(x)
+        x = channels[0] if len(channels) == 1 else torch.cat(channels, dim=-1)
+        return self.dropout(x.flatten(2))
 
     def _pick(self, ids: Tensor, table: Tensor) -> Tensor:
         # Forward and backward of this module at B=64, T=10, V=16,000, D=50, one thread: about 175 µs; 205 µs with
@@ -124,10 +133,10 @@ def _look_up(ids: Tensor, table: Tensor) -> Tensor:
     return F.embedding(ids, table, padding_idx=PADDING)  # padding_idx: no gradient for that row
 
 
-def _random_table(words: int, width: int) -> Tensor:
-    """Small normal numbers: the unit ones of ``nn.Embedding`` drown what is learnt about rare words. An unknown word
-    is zero, which says nothing, because the training rows may hold none to learn from."""
-    table = torch.randn(words, width) * SPREAD
+def _random_table(words: int, width: int, spread: float) -> Tensor:
+    """Small normal numbers, by default: the unit ones of ``nn.Embedding`` drown what is learnt about rare words. An
+    unknown word is zero, which says nothing, because the training rows may hold none to learn from."""
+    table = torch.randn(words, width) * spread
     table[: UNKNOWN + 1] = 0
     return table
 

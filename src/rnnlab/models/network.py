@@ -11,7 +11,8 @@ from rnnlab.models.embedding import TokenVectors
 
 
 class Network(nn.Module):
-    """``(inputs (B, T) ids or (B, T, D) features, lengths (B,)) -> logits``, whatever the head makes of `Encoded`."""
+    """``(inputs, lengths (B,)) -> logits``, whatever the head makes of `Encoded`. Inputs are ids (B, T), several ids a
+    step (B, T, K), or features (B, T, D)."""
 
     embedding: TokenVectors | None
 
@@ -43,14 +44,15 @@ def build_network(
     words: int | None,
     features: int | None,
     pretrained: Tensor | None,
+    tokens: int = 1,
     head: Callable[[int], nn.Module],
     per_step: bool = False,
 ) -> Network:
     """A fresh network, drawn from torch's global generator in a fixed order: embedding, encoder, head.
 
     Either ``words`` (the size of the vocabulary) or ``features`` (the width of the numeric input) is given.
-    ``pretrained`` is (words, D), for an embedding that has vectors. ``head`` is told the width of the summary, or
-    of the states where there is an answer ``per_step``."""
+    ``pretrained`` is (words, D), for an embedding that has vectors; ``tokens`` is how many ids a step has. ``head`` is
+    told the width of the summary, or of the states where there is an answer ``per_step``."""
     if (words is None) == (features is None):
         raise ValueError("give either words or features")
     problems = architecture.check("features" if words is None else "tokens")
@@ -61,7 +63,7 @@ def build_network(
     embedding = None
     if words is not None:
         embedding = architecture.embed(words, pretrained)
-        features = embedding.width
+        features = tokens * embedding.width
     assert features is not None
     encoder = architecture.build(features)
     read = encoder.state_width if per_step else encoder.width

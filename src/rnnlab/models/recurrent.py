@@ -46,7 +46,7 @@ class Recurrent(Architecture):
     state: Literal["reset", "carried"] = Field(
         default="reset",
         description="Between training batches: start afresh, or, row by row, where the last batch ended. Evaluation "
-        "always starts afresh.",
+        "then starts from the mean of where the last training batch ended.",
     )
     checkpoint_segments: int = Field(
         default=1,
@@ -135,6 +135,10 @@ class GRU(Recurrent):
 class RecurrentEncoder(Encoder):
     """(B, T, D) → states (B, T, H): H = hidden, or 2 hidden with the backward direction in the second half."""
 
+    resting: (
+        Tensor  # (layers, parts, H), of a state that is carried: where evaluation starts. See docs/initial-state.md
+    )
+
     def __init__(self, settings: Recurrent, input_width: int):
         super().__init__()
         directions = 2 if settings.bidirectional else 1
@@ -149,6 +153,8 @@ class RecurrentEncoder(Encoder):
         self.parts = 2 if isinstance(settings, LSTM) else 1
         if settings.initial_state == "learned":
             self.start = nn.Parameter(torch.zeros(directions, settings.layers, self.parts, settings.hidden))
+        if settings.state == "carried":
+            self.register_buffer("resting", torch.zeros(settings.layers, self.parts, settings.hidden))
         self.dropout = nn.Dropout(settings.dropout)
         self.pool = Pool(settings.pooling, self.state_width, backward_width=self.state_width - settings.hidden)
         self.width = self.pool.width
@@ -179,6 +185,8 @@ class RecurrentEncoder(Encoder):
         batch = x.shape[0]
         if self.settings.initial_state == "learned":
             return tuple(part.expand(batch, -1) for part in self.start[direction, layer])
+        if not self.training and self.settings.state == "carried":
+            return tuple(part.expand(batch, -1) for part in self.resting[layer])
         if not self.training:
             return ()
         if self.carried is None:
@@ -209,6 +217,7 @@ class RecurrentEncoder(Encoder):
         ends = ends.detach()
         beyond = self.carried[:, :, ends.shape[2] :] if self.carried is not None else ends[:, :, :0]
         self.carried = torch.cat([ends, beyond], dim=2)
+        self.resting.copy_(self.carried.mean(dim=2))
 
     def _mask(self, x: Tensor) -> Tensor | None:
         """(B, H): zero for the units that a sequence never hears of, and 1 / (1 - p) for the others."""

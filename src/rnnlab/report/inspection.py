@@ -1,19 +1,16 @@
 """An inspection as one HTML page that needs no network: charts, data and Vega are in it."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import altair as alt
 import jinja2
-import vl_convert
 
 from rnnlab.analysis.gates import LayerGates
 from rnnlab.analysis.gradients import StateGradients
 from rnnlab.analysis.inspection import Inspection
-from rnnlab.report import charts
+from rnnlab.report import charts, figures
 from rnnlab.report.inspection_wording import Language, Wording
 
 MOST_TOKENS = 120  # pictures by token show so many
@@ -133,7 +130,7 @@ class Figure:
     @property
     def spec(self) -> str:
         """JSON that can stand inside a script element, whatever the user's text holds."""
-        return json.dumps(self.chart.to_dict(), ensure_ascii=False).replace("<", "\\u003c")
+        return figures.embedded(self.chart)
 
 
 def page(found: Inspection, language: Language = "en") -> str:
@@ -166,20 +163,8 @@ def page(found: Inspection, language: Language = "en") -> str:
         about=wording.about(),
         strip=_strip(found),
         sections=shown,
-        vega=_vega(),
+        vega=figures.vega_script(),
     )
-
-
-@cache
-def _vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed in one script, of the version that the charts are written for."""
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version())
-    return bundle.replace("</script", "<\\/script")
-
-
-def vega_lite_version() -> str:
-    """``"6.4"``"""
-    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def _strip(found: Inspection) -> list[dict[str, Any]]:

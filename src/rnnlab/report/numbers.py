@@ -22,3 +22,10 @@ def count(number: float) -> str:
     if number < 99_999.5:
         return f"{round(number):,}"
     return f"{number / 1e3:.0f} K" if number < 999_500 else f"{number / 1e6:.1f} M"
+
+
+def size(of_bytes: float) -> str:
+    """``820 KB``, ``12 MB``, ``3.4 GB``."""
+    if of_bytes < 999_500:
+        return f"{of_bytes / 1e3:.0f} KB"
+    return f"{of_bytes / 1e6:.0f} MB" if of_bytes < 999_500_000 else f"{of_bytes / 1e9:.1f} GB"

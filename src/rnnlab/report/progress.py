@@ -24,10 +24,11 @@ class RunState:
         self.epoch, self.share = 0, 0.0
         self.train_loss: float | None = None
         self.valid_accuracy: float | None = None
+        self.score: float | None = None  # the last one, by the metric of its task
         self.epoch_seconds: float | None = None
 
     def take(self, event: dict[str, Any]) -> None:
-        self.status = "running"
+        self.status = "waiting" if event["event"] == "paused" else "running"  # a search lets runs wait for others
         if event["event"] == "progress":
             self.epoch, self.share = event["epoch"], event["share"]
             self.train_loss = event["train_loss"]
@@ -37,6 +38,7 @@ class RunState:
             self.epoch, self.share = event["epoch"], 1.0
             self.train_loss, self.epoch_seconds = event["train_loss"], event["seconds"]
             self.valid_accuracy = max(self.valid_accuracy or 0.0, event["valid_accuracy"])
+            self.score = event.get(f"valid_{self.spec.task.metric}")
 
     def seconds_left(self, epoch_seconds: float | None) -> float | None:
         """At most: early stopping may end it sooner."""

@@ -44,7 +44,7 @@ def _settings(config: Config, skip: tuple[str, ...] = ()) -> str:
     for name, field in type(config).model_fields.items():
         if name in skip:
             continue
-        value = config.to_dict()[name]
+        value = getattr(config, name)
         comment = f"  # {field.description}" if field.description else ""
         lines.append(f"# {name} = …{comment}" if value is None else f"{name} = {_toml(value)}{comment}")
     return "\n".join(lines) + "\n"

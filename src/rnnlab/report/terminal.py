@@ -7,17 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
 from rnnlab.data.profile import Profile
-from rnnlab.report.numbers import count, percent
+from rnnlab.report.columns import Row, print_table
+from rnnlab.report.numbers import count, duration, percent, size
 from rnnlab.report.progress import LiveTable, PlainLines, describe
+from rnnlab.report.sweep_progress import SweepLines, SweepTable
 from rnnlab.runs import RunDirectory, Stopped
 
 if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
     from rnnlab.analysis.comparison import ArmSummary, Comparison
+    from rnnlab.analysis.studies import Estimate
 
 
 def _console(stderr: bool = False) -> Console:
@@ -41,6 +43,23 @@ class Screen:
 
     def live(self, jobs: int) -> LiveTable | PlainLines:
         return LiveTable(self.progress, jobs) if self.progress.is_terminal else PlainLines(self.progress)
+
+    def sweep(self, jobs: int) -> "SweepTable | SweepLines":
+        return SweepTable(self.progress, jobs) if self.progress.is_terminal else SweepLines(self.progress, jobs)
+
+    def estimate(self, found: "Estimate", jobs: int) -> None:
+        """The answer to --dry-run."""
+        more = f", and {found.searched} settings that a strategy draws" if found.searched else ""
+        self.out.print(f"{found.runs:,} runs, {found.found:,} of them finished{more}")
+        if found.runs > found.found:
+            self.out.print(
+                f"at most {duration(found.wall_seconds(jobs))} for the others, {jobs} at a time, from "
+                f"{found.probes} timed settings; about {size(found.disk)} of disk",
+                soft_wrap=True,
+            )
+
+    def written(self, files: Sequence[Path], first: Path) -> None:
+        self.out.print(f"\n{len(files)} files written; open {first}", soft_wrap=True)
 
     def verdict(self, result: "Comparison", folder: str) -> None:
         _print_scores(self.out, result)
@@ -66,38 +85,6 @@ class Screen:
                 self.out.print(f'Use it:  rnnlab predict {run.path} "…"', soft_wrap=True)
 
 
-Row = tuple[Sequence[str], str | None]
-"""Cells, and a style."""
-
-
-def _print_table(out: Console, title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-    """A table; on a narrow screen several, one below the other, so that no figure is cut off."""
-    widths = [max(map(cell_len, column)) for column in zip(columns, *(cells for cells, _ in rows), strict=True)]
-    for shown in _portions(widths, out.width):
-        table = Table(
-            title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold"
-        )
-        for number in shown:
-            table.add_column(columns[number], justify="left" if number == 0 else "right", no_wrap=True)
-        for cells, style in rows:
-            table.add_row(*(cells[number] for number in shown), style=style)
-        out.print(table)
-        title = ""
-
-
-def _portions(widths: Sequence[int], room: int, gap: int = 2) -> list[list[int]]:
-    """Numbers of the columns that fit beside each other; the first column heads every portion."""
-    portions = [[0]]
-    left = room - widths[0]
-    for number in range(1, len(widths)):
-        if left < widths[number] + gap and len(portions[-1]) > 1:
-            portions.append([0])
-            left = room - widths[0]
-        portions[-1].append(number)
-        left -= widths[number] + gap
-    return portions
-
-
 def _print_scores(out: Console, result: "Comparison") -> None:
     seeds = max((len(arm.runs) for arm in result.arms), default=0)
     metric = result.verdict.metric
@@ -114,7 +101,7 @@ def _print_scores(out: Console, result: "Comparison") -> None:
         "MB",
     )
     rows: list[Row] = [(_row(arm, _has_f1(result)), None) for arm in result.arms]
-    _print_table(out, title, columns, rows + [(_row(arm, _has_f1(result)), "dim") for arm in result.baselines])
+    print_table(out, title, columns, rows + [(_row(arm, _has_f1(result)), "dim") for arm in result.baselines])
 
 
 def _has_f1(result: "Comparison") -> bool:
@@ -150,18 +137,17 @@ def _print_by_tag(out: Console, result: "Comparison") -> None:
         rows.append(([arm.label, *cells], None if arm in result.arms else "dim"))
     counts = arms[0].by_tag
     rows.append((["(test rows)", *(count(counts[tag].count) if tag in counts else "" for tag in tags)], "dim"))
-    _print_table(out, "\nAccuracy by tag, %", ["model", *tags], rows)
+    print_table(out, "\nAccuracy by tag, %", ["model", *tags], rows)
 
 
 def predictions(names: Iterable[str], answers: Iterable[Any], as_json: bool) -> None:
     """One line an input, as it comes."""
     for name, answer in zip(names, answers, strict=True):
         if as_json:
-            record = {"input": name, "label": answer.label, "probabilities": answer.probabilities}
-            print(json.dumps(record, ensure_ascii=False), flush=True)
+            print(json.dumps({"input": name, **answer.to_dict()}, ensure_ascii=False), flush=True)
         else:
-            unknown = "  (no word of it is known to the model)" if answer.known == 0 else ""
-            print(f"{answer.label}\t{answer.probability:.3f}\t{name}{unknown}", flush=True)
+            remark = f"  ({answer.remark})" if answer.remark else ""
+            print(f"{answer.label}\t{answer.probability:.3f}\t{name}{remark}", flush=True)
 
 
 def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
@@ -187,7 +173,7 @@ def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
             print(json.dumps(row, ensure_ascii=False))
         return
     columns = ["run", "model", "data", "seed", "status", "accuracy", "macro-F1", "best epoch"]
-    _print_table(_console(), "", columns, [(_run_cells(row), None) for row in rows])
+    print_table(_console(), "", columns, [(_run_cells(row), None) for row in rows])
 
 
 def _run_cells(row: dict[str, Any]) -> list[str]:

@@ -1,6 +1,5 @@
 """The main job: from labelled data to a measured verdict; and its little sister, one model trained."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,12 +7,13 @@ from typing import Any
 from rnnlab.analysis.comparison import Comparison, summarise
 from rnnlab.config import digest_of
 from rnnlab.data.encoded import EncodedData
-from rnnlab.errors import ConfigError, RunsFailed
+from rnnlab.errors import RunsFailed
 from rnnlab.experiment import Experiment, Match
 from rnnlab.files import write_atomically
 from rnnlab.registry import load_plugin
 from rnnlab.runs import Failed, RunDirectory, pretty_json
-from rnnlab.sweep.executors import Executor, Processes, Serial
+from rnnlab.sweep.executors import cores as cores  # the command line shows it
+from rnnlab.sweep.executors import executor_for
 from rnnlab.sweep.plan import experiment_tree, plan
 from rnnlab.sweep.run import Display, Silent, baseline_specs, run_all
 from rnnlab.training.range_test import RangeTest, range_test
@@ -75,7 +75,7 @@ def compare_prepared(
     display: Display | None = None,
 ) -> Comparison:
     runs = baseline_specs(experiment, data) + experiment.specs()
-    records = run_all(runs, Path(out), executor_for(jobs, plugins), display or Silent())
+    records = run_all(runs, Path(out), executor_for(jobs=jobs, plugins=plugins), display or Silent())
     comparison = summarise(experiment, data, records)
     folder = Path(out) / "comparisons" / digest_of([spec.digest for _, spec in runs])
     folder.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def train_prepared(
     plugins: Sequence[str] = (),
     display: Display | None = None,
 ) -> RunDirectory:
-    record = run_all(experiment.specs(), Path(out), Processes(1, tuple(plugins)), display or Silent())[0]
+    record = run_all(experiment.specs(), Path(out), executor_for(jobs=1, plugins=plugins), display or Silent())[0]
     if isinstance(record.outcome, Failed):
         raise RunsFailed(f"{record.label}: {record.outcome.reason}")
     return RunDirectory(record.path)
@@ -127,16 +127,3 @@ def find_rate(experiment: Experiment, data: EncodedData) -> RangeTest:
     """The range test of learning rates for the one model of a prepared experiment. Nothing is written."""
     _, spec = experiment.specs()[0]
     return range_test(spec, data)
-
-
-def executor_for(jobs: int | None, plugins: Sequence[str] = ()) -> Executor:
-    """Processes for every core by default; ``jobs=0`` computes in this process."""
-    if jobs is not None and jobs < 0:
-        raise ConfigError(f"--jobs must be 0 (in this process) or more (got {jobs})")
-    if jobs == 0:
-        return Serial()
-    return Processes(jobs or cores(), tuple(plugins))
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

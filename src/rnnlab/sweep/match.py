@@ -140,7 +140,7 @@ def input_width(model: Architecture, interface: Interface) -> int:
         return interface.features
     words, source = 8, model.embedding.vectors
     pretrained = None if source is None else torch.zeros(words, vectors.width_of(source))
-    return on_paper(lambda: model.embed(words, pretrained)).width
+    return interface.tokens * on_paper(lambda: model.embed(words, pretrained)).width
 
 
 def on_paper(build: Callable[[], T]) -> T:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rnnlab.config import assign, parse_setting, read_toml
+from rnnlab.config import assign, canonical_json, parse_setting, read_toml
 from rnnlab.data import vectors
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
@@ -18,6 +18,7 @@ from rnnlab.experiment import Arm, Experiment, parse_experiment
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
 from rnnlab.sweep.match import counter, gave_way, input_width, match_parameters
+from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import look_up, resolve_device
 
 DEFAULT_MODELS = ("rnn", "lstm", "gru", "bilstm", "bigru", "textcnn", "cnn2", "transformer", "linear")
@@ -44,11 +45,10 @@ def experiment_tree(
     tree: dict[str, Any] = {}
     if data is not None and data.endswith(".toml"):
         tree = read_toml(data)
-        base = Path(data).parent
-        for key in ("data", "valid", "test"):  # paths in a file are seen from the file
-            named = tree.get("task", {}).get(key) if isinstance(tree.get("task"), dict) else None
-            if isinstance(named, str) and not Path(named).exists() and (base / named).exists():
-                tree["task"][key] = str(base / named)
+        if is_sweep(tree):
+            raise ConfigError(f"{data}: this file has axes, not arms: run it with 'rnnlab sweep {data}'")
+        if isinstance(tree.get("task"), dict):
+            tree["task"] = seen_from(Path(data).parent, tree["task"])
     elif data is not None:
         tree["task"] = {"data": data}
     for key, given in (("task", task), ("training", training)):
@@ -66,6 +66,21 @@ def experiment_tree(
     if vectors is not None:
         _share_vectors(tree, vectors)
     return tree
+
+
+def is_sweep(tree: dict[str, Any]) -> bool:
+    """Whether a file is one of `sweep.studies`."""
+    return "axes" in tree or "study" in tree
+
+
+def seen_from(folder: Path, task: dict[str, Any]) -> dict[str, Any]:
+    """Paths in a file are seen from the file."""
+    found = {}
+    for key in ("data", "valid", "test"):
+        named = task.get(key)
+        if isinstance(named, str) and not Path(named).exists() and (folder / named).exists():
+            found[key] = str(folder / named)
+    return task | found
 
 
 def _share_vectors(tree: dict[str, Any], vectors: str) -> None:
@@ -102,12 +117,33 @@ def named_model(name: str) -> dict[str, Any]:
     return {"kind": name}
 
 
+class Opened:
+    """Data that was read, by the task: the points of a sweep mostly share it."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[Task, EncodedData]] = {}
+
+    def open(self, task: Task) -> tuple[Task, EncodedData]:
+        """The task with everything filled in, and its data."""
+        key = canonical_json(task)
+        if key not in self._found:
+            resolved = task.resolve()
+            self._found = {**dict([*self._found.items()][-3:]), key: (resolved, resolved.load())}
+        return self._found[key]
+
+
 def plan(tree: dict[str, Any], source: str = "experiment") -> tuple[Experiment, EncodedData]:
     """Check everything, read the data once, and fill in what was automatic. An arm that can't be run on this data
     is left out with a note."""
-    experiment = parse_experiment(tree, source)
-    task = experiment.task.resolve()
-    data = task.load()
+    planned, data = complete_experiment(parse_experiment(tree, source), tree, Opened())
+    if not planned.arms:
+        raise ConfigError("no model is left to train\n" + "\n".join(planned.notes))
+    return planned, data
+
+
+def complete_experiment(experiment: Experiment, tree: dict[str, Any], opened: Opened) -> tuple[Experiment, EncodedData]:
+    """An experiment with nothing left open. Perhaps no arm of it can be run on this data: the notes say why."""
+    task, data = opened.open(experiment.task)
     arms: dict[str, Arm] = {}
     notes: list[str] = []
     for label, arm in experiment.arms.items():
@@ -119,10 +155,8 @@ def plan(tree: dict[str, Any], source: str = "experiment") -> tuple[Experiment, 
             arms[label] = Arm(complete(arm.model, data), arm.training.replace(device=device))
     _refuse_unsuited(arms, data)
     notes += _coverage_notes(arms, data)
-    if not arms:
-        raise ConfigError("no model is left to train\n" + "\n".join(notes))
     planned = replace(experiment, task=task, arms=arms, notes=tuple(notes))
-    return _matched(planned, experiment, data), data
+    return _matched(planned, experiment, data) if arms else planned, data
 
 
 def _refuse_unsuited(arms: dict[str, Arm], data: EncodedData) -> None:

@@ -1,5 +1,6 @@
 """Arms × seeds and the baselines, through an executor: finished runs are found again, the others computed."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,8 +55,15 @@ def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str,
     return [(cls.kind, RunSpec(experiment.task, cls(), None, 0)) for cls in fitting]
 
 
-def run_all(runs: Sequence[tuple[str, RunSpec]], folder: Path, executor: Executor, display: Display) -> list[RunRecord]:
-    """Do what isn't done yet. Interrupted: what is finished stays, and the same call goes on from there."""
+def run_all(
+    runs: Sequence[tuple[str, RunSpec]],
+    folder: Path,
+    executor: Executor,
+    display: Display,
+    deadline: float | None = None,
+) -> list[RunRecord]:
+    """Do what isn't done yet. Interrupted: what is finished stays, and the same call goes on from there. After the
+    ``deadline``, on the clock of ``time.monotonic``, no run is begun, and those that weren't have no record."""
     outcomes: dict[int, Outcome] = {}
     display.begin(runs)
     for number, (_, spec) in enumerate(runs):
@@ -65,8 +73,9 @@ def run_all(runs: Sequence[tuple[str, RunSpec]], folder: Path, executor: Executo
             display.outcome(number, known, again=True)
     todo = [number for number in range(len(runs)) if number not in outcomes]
     interrupted = False
+    specs = (runs[n][1] for n in todo if deadline is None or time.monotonic() < deadline)
     try:
-        found = executor.map([runs[n][1] for n in todo], folder, lambda n, event: display.event(todo[n], event))
+        found = executor.map(specs, folder, lambda n, event: display.event(todo[n], event))
         for position, outcome in found:
             outcomes[todo[position]] = outcome
             display.outcome(todo[position], outcome, again=False)
@@ -80,4 +89,8 @@ def run_all(runs: Sequence[tuple[str, RunSpec]], folder: Path, executor: Executo
             f"stopped: {done} of {len(runs)} runs are finished and kept in {folder}; "
             "the same command goes on where this one stopped"
         )
-    return [RunRecord(label, spec, outcomes[n], folder / spec.digest) for n, (label, spec) in enumerate(runs)]
+    return [
+        RunRecord(label, spec, outcomes[n], folder / spec.digest)
+        for n, (label, spec) in enumerate(runs)
+        if n in outcomes
+    ]

@@ -12,11 +12,14 @@ from rnnlab.data.interface import Interface
 from rnnlab.data.sequences import IGNORE, Sequences
 from rnnlab.models.base import Encoded
 from rnnlab.tasks.base import Task
-from rnnlab.tasks.tally import ClassTally, NumberTally, StepTally
+from rnnlab.tasks.prediction import Prediction
+from rnnlab.tasks.tally import ClassTally, NumberTally, StepTally, Tally
 
 
 class OneLabel(Task):
     """Outputs (B, C), targets (B,)."""
+
+    askable: ClassVar[bool] = True
 
     def head(self, width: int, interface: Interface) -> nn.Module:
         return SummaryHead(width, len(interface.labels))
@@ -36,6 +39,15 @@ class OneLabel(Task):
     def right(self, outputs: np.ndarray, data: Sequences) -> np.ndarray:
         return (outputs.argmax(1) == data.targets).astype(np.float64)
 
+    def answers(
+        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
+    ) -> list[Prediction]:
+        labels = interface.labels
+        return [
+            Prediction(labels[row.argmax()], float(row.max()), dict(zip(labels, row.tolist(), strict=True)), share)
+            for row, share in zip(probabilities(outputs), known.tolist(), strict=True)
+        ]
+
 
 class LabelPerStep(Task):
     """Outputs (B, T, C), targets (B, T): `IGNORE` at padding and at steps that aren't asked for."""
@@ -48,7 +60,7 @@ class LabelPerStep(Task):
     def loss(self, out: Tensor, batch: Batch) -> Tensor:
         return F.cross_entropy(out.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORE)
 
-    def tally(self, out: Tensor, batch: Batch) -> StepTally:
+    def tally(self, out: Tensor, batch: Batch) -> Tally:
         asked = batch.targets != IGNORE
         right = (out.argmax(2) == batch.targets) & asked
         loss = F.cross_entropy(out.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORE, reduction="sum")
@@ -112,3 +124,9 @@ class StateHead(nn.Module):
 
     def forward(self, encoded: Encoded) -> Tensor:
         return self.linear(encoded.states)
+
+
+def probabilities(logits: np.ndarray) -> np.ndarray:
+    """Softmax over the last axis, (N, C) → (N, C)."""
+    exp = np.exp(logits - logits.max(-1, keepdims=True))
+    return exp / exp.sum(-1, keepdims=True)

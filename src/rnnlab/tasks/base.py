@@ -1,5 +1,6 @@
 """What a task is: it loads data, puts a head on an encoder, and says how right an answer is. It knows no encoder."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from rnnlab.data.interface import Interface
 from rnnlab.data.sequences import Sequences
 from rnnlab.errors import DataError
 from rnnlab.registry import Registry
+from rnnlab.tasks.prediction import Prediction
 from rnnlab.tasks.tally import Tally
 
 
@@ -28,8 +30,14 @@ class Task(Config):
     """What the share of right answers means here."""
     per_step: ClassVar[bool] = False
     """Whether there is an answer at every step: pooling has no place then."""
+    streamed: ClassVar[bool] = False
+    """Whether every training batch is drawn afresh by `draw`; there are no epochs then."""
+    training_defaults: ClassVar[dict[str, Any]] = {}
+    """How it is trained unless the user says otherwise."""
     causal: ClassVar[bool] = False
     """Whether answers at step t may depend on inputs up to t only; architectures that look ahead are then refused."""
+    askable: ClassVar[bool] = False
+    """Whether a trained model can be asked about new rows: `encode` and `answers` then say how."""
 
     fingerprint: str | None = Field(default=None, description="Identifies the encoded data; filled in.")
 
@@ -52,6 +60,10 @@ class Task(Config):
             raise DataError(f"{name}: the data changed since the run was planned; start the command again")
         return data
 
+    def draw(self, seed: int, step: int, rows: int) -> Sequences:
+        """Fresh training rows for one update of the run with this seed; of a task that is ``streamed``."""
+        raise NotImplementedError
+
     def head(self, width: int, interface: Interface) -> nn.Module:
         """From what the encoder made to outputs: ``Encoded -> (B, C)``, or (B, T, C). ``width`` is of the summary, or
         of the states where there is an answer at every step."""
@@ -73,10 +85,20 @@ class Task(Config):
         """(rows,) from 0 to 1: how right the answer to each sequence is, given all ``outputs`` of a split."""
         raise NotImplementedError
 
+    def encode(self, inputs: Sequence[Any], interface: Interface) -> tuple[Sequences, np.ndarray]:
+        """New rows as the model was trained to see them, and the share of each row's tokens that it knows."""
+        return interface.encode(inputs)
+
+    def answers(
+        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
+    ) -> Sequence[Prediction]:
+        """What to tell of each row that `encode` made, given all outputs; of a task that is ``askable``."""
+        raise NotImplementedError
+
     def identity(self) -> dict[str, Any]:
         """What a run's digest depends on: the encoded data alone, not where or how the file was found."""
         return {"kind": self.kind, "fingerprint": self.fingerprint} if self.fingerprint else self.to_dict()
 
 
-TASKS: Registry[Task] = Registry("task", ("rnnlab.tasks.classify", "rnnlab.tasks.synthetic"))
+TASKS: Registry[Task] = Registry("task", ("rnnlab.tasks.classify", "rnnlab.tasks.synthetic", "rnnlab.tasks.addition"))
 task = TASKS.register

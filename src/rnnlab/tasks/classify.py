@@ -1,15 +1,14 @@
 """One label a sequence: text from a file, a public data set or the embedded generator; numeric sequences too."""
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from rnnlab.config import digest_of
 from rnnlab.data import catalogue, lexicon_en, lexicon_zh, reviews, store
 from rnnlab.data.encoded import EncodedData, encode
-from rnnlab.data.examples import Examples
+from rnnlab.data.examples import Examples, drawn
 from rnnlab.data.reading import check_classes, read_examples
 from rnnlab.errors import DataError, did_you_mean
 from rnnlab.runs import sha256_of
@@ -23,6 +22,8 @@ _COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_b
 @task("classify")
 class Classify(OneLabel):
     """One label for a whole sequence: a text, or a series of numbers."""
+
+    added: ClassVar[tuple[str, ...]] = ("sample",)
 
     data: str = Field(
         default="reviews", min_length=1, description="A file, a catalogue name, or 'reviews', the embedded generator."
@@ -47,6 +48,9 @@ class Classify(OneLabel):
     valid_fraction: float = Field(default=0.1, gt=0, lt=0.5, description="Share of the rows split off for validation.")
     test_fraction: float = Field(default=0.2, gt=0, lt=0.5, description="Share of the rows split off for the test.")
     split_seed: int = Field(default=0, ge=0, description="Which rows are split off.")
+    sample: int | None = Field(
+        default=None, ge=50, description="Use at most so many rows of each given part, drawn by split_seed."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -85,8 +89,11 @@ class Classify(OneLabel):
         return [f"{role} {path.suffix.lower()} {sha256_of(path)}" for role, path in files.items()]
 
     def _encode(self) -> EncodedData:
+        parts = self.read()
+        if self.sample is not None:
+            parts = {name: drawn(part, self.sample, self.split_seed) for name, part in parts.items()}
         return encode(
-            self.read(),
+            parts,
             tokenizer=self.tokenizer,
             min_count=self.min_count,
             max_size=self.max_size,
@@ -126,9 +133,3 @@ def _existing(path: str) -> Path:
         hint = did_you_mean(path, [*known, *(p.name for p in Path(path).parent.glob("*") if p.is_file())])
         raise DataError(f"{path}: no such file, and not a data set of the catalogue ({', '.join(known)}){hint}")
     return Path(path)
-
-
-def probabilities(logits: np.ndarray) -> np.ndarray:
-    """Softmax over the last axis, (N, C) → (N, C)."""
-    exp = np.exp(logits - logits.max(-1, keepdims=True))
-    return exp / exp.sum(-1, keepdims=True)

@@ -93,3 +93,59 @@ class NumberTally:
 
     def details(self) -> dict[str, Any]:
         return {}
+
+
+@dataclass(frozen=True)
+class SumTally:
+    """Sums of numbers, digit by digit: rows, whole sums that are right, digits, and digits that are right; each by the
+    number of digits of the longer number, and by how far the furthest carry travels."""
+
+    loss_sum: float
+    by_digits: np.ndarray  # (4, L) int64: column n counts numbers of n digits
+    by_carry: np.ndarray  # (4, L) int64: column n counts carries that travel over n digits
+
+    @classmethod
+    def of(cls, loss_sum: float, right: np.ndarray, steps: np.ndarray, digits: np.ndarray, carry: np.ndarray) -> Self:
+        """From arrays (rows,): steps that are right, steps in all, digits of the longer number, length of the carry."""
+        counted = np.stack([np.ones_like(steps), right == steps, steps, right])  # (4, rows)
+        return cls(loss_sum, _by(counted, digits), _by(counted, carry))
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(
+            self.loss_sum + other.loss_sum,
+            _sum_of(self.by_digits, other.by_digits),
+            _sum_of(self.by_carry, other.by_carry),
+        )
+
+    def score(self) -> dict[str, float]:
+        """``accuracy`` and ``exact`` are the share of sums without a wrong digit; the loss is the mean of a digit."""
+        rows, exact, digits, right = self.by_digits.sum(1).tolist()
+        return {
+            "accuracy": exact / rows,
+            "exact": exact / rows,
+            "digit_accuracy": right / digits,
+            "loss": self.loss_sum / digits,
+        }
+
+    def details(self) -> dict[str, Any]:
+        return {"by_digits": _shares(self.by_digits), "by_carry": _shares(self.by_carry)}
+
+
+def _by(counted: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """(4, rows) → (4, L): summed over the rows of each part."""
+    return np.stack([np.bincount(part, weights=row) for row in counted]).astype(np.int64)
+
+
+def _sum_of(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    total = np.zeros((len(one), max(one.shape[1], other.shape[1])), np.int64)
+    total[:, : one.shape[1]] += one
+    total[:, : other.shape[1]] += other
+    return total
+
+
+def _shares(counts: np.ndarray) -> dict[str, dict[str, float]]:
+    return {
+        str(number): {"rows": rows, "exact": exact / rows, "digit_accuracy": right / digits}
+        for number, (rows, exact, digits, right) in enumerate(counts.T.tolist())
+        if rows
+    }

@@ -28,6 +28,7 @@ def assemble(spec: RunSpec, interface: Interface, pretrained: np.ndarray | None 
         architecture,
         words=len(interface.vocabulary) if interface.vocabulary else None,
         features=interface.features,
+        tokens=interface.tokens,
         pretrained=None if pretrained is None else torch.from_numpy(pretrained),
         head=lambda width: spec.task.head(width, interface),
         per_step=spec.task.per_step,

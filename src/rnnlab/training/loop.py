@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rnnlab.data.batches import collate, training_order
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.experiment import RunSpec, Training
@@ -26,6 +25,7 @@ from rnnlab.training.evaluate import evaluate
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.schedule import learning_rate
+from rnnlab.training.source import Source
 
 Report = Callable[[dict[str, Any]], None]
 REPORT_SECONDS = 0.3  # between two signs of life to the display
@@ -54,25 +54,24 @@ def train(
 
     progress, best = load_checkpoint(run, network, optimizer) or (Progress(), {})
     run.keep_events(progress.step)
-    lengths = data.train.lengths
+    source = Source(spec, data)
     last_report = last_checkpoint = time.monotonic()
 
     network.train()
-    while not _finished(progress, training):
-        batches = training_order(lengths, training.batch_size, spec.seed, progress.epoch)
+    while not _finished(progress, training, task):
         started = time.perf_counter()
-        for rows in batches[progress.batch :]:
+        while progress.batch < source.updates:
             if should_stop():
                 _count_time(progress, started)
                 save_checkpoint(run, progress, network, best, optimizer)
                 return None
 
-            batch = collate(data.train, rows).to(device)
+            batch = source.batch(progress.step).to(device)
             out = network(batch.inputs, batch.lengths)  # (B, C), or (B, T, C)
             loss = task.loss(out, batch)
             loss.backward()
             value = loss.item()
-            lr = learning_rate(training, progress.step, progress.epoch, len(batches))
+            lr = learning_rate(training, progress.step, source.time(progress.step), source.updates)
             norm = optimizer.step(lr, training.clip) if abs(value) < EXPLODED else None
             if norm is None or not math.isfinite(norm):
                 step = progress.step + 1
@@ -81,14 +80,14 @@ def train(
 
             progress.step += 1
             progress.batch += 1
-            progress.rows += len(rows)
-            progress.tokens += int(lengths[rows].sum())
-            progress.loss_sum += value * len(rows)
+            progress.rows += len(out)
+            progress.tokens += batch.tokens
+            progress.loss_sum += value * len(out)
             progress.correct += task.count_right(out, batch)
             progress.norms = [*progress.norms[1 - KEPT_NORMS :], norm]
             if time.monotonic() - last_report > REPORT_SECONDS:
                 last_report = time.monotonic()
-                report(_sign_of_life(progress, len(batches), started))
+                report(_sign_of_life(progress, source.updates, started))
             if progress.step == training.steps or _out_of_time(progress, training, started):
                 break
         _count_time(progress, started)
@@ -114,17 +113,23 @@ def train(
     return Trained(network, progress)
 
 
+def _reached(progress: Progress, until: float, task: Task) -> bool:
+    score = progress.best.get(task.metric)
+    return score is not None and (score <= until if task.lower_is_better else score >= until)
+
+
 def _better(scores: dict[str, float], best: dict[str, float], task: Task) -> bool:
     """By the metric; of equals, which are common on few validation rows, the one with the lower loss."""
     sign = -1 if task.lower_is_better else 1
     return not best or (sign * scores[task.metric], -scores["loss"]) > (sign * best[task.metric], -best["loss"])
 
 
-def _finished(progress: Progress, training: Training) -> bool:
+def _finished(progress: Progress, training: Training, task: Task) -> bool:
     return (
         progress.epoch == training.epochs
         or progress.step == training.steps
         or (training.minutes is not None and progress.epoch > 0 and progress.seconds >= training.minutes * 60)
+        or (training.until is not None and _reached(progress, training.until, task))
         or (training.patience is not None and progress.epoch - progress.best_epoch >= training.patience)
     )
 

@@ -9,23 +9,24 @@ given to the network as it began, and the curve is of the difference: flat, wher
 """
 
 import copy
+import itertools
 import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
-from rnnlab.data.batches import Batch, collate, training_order
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
-from rnnlab.experiment import RunSpec, Training
+from rnnlab.experiment import RunSpec
 from rnnlab.seeding import stream_seed
 from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.divergence import EXPLODED
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
+from rnnlab.training.source import Source
 
 LOWEST, HIGHEST = 1e-6, 10.0
 STEPS = 150
@@ -62,10 +63,11 @@ def range_test(spec: RunSpec, data: EncodedData, steps: int = STEPS) -> RangeTes
         beginner = copy.deepcopy(network)
         optimizer = Optimizer(network, training)
         torch.manual_seed(stream_seed(spec.seed, "dropout"))
-        batches = _endless_batches(data, training, spec.seed)
+        source = Source(spec, data)
+        numbers = itertools.count()
 
         def update(rate: float) -> tuple[float, float]:
-            batch = next(batches).to(device)
+            batch = source.batch(next(numbers)).to(device)
             with torch.no_grad(), torch.random.fork_rng():  # the same dropout for both
                 untrained = spec.task.loss(beginner(batch.inputs, batch.lengths), batch).item()
             loss = spec.task.loss(network(batch.inputs, batch.lengths), batch)
@@ -142,12 +144,3 @@ def steepest(smoothed: Sequence[float], low: int) -> int:
         return (smoothed[right] - smoothed[left]) / (right - left)
 
     return min(range(low + 1), key=slope)
-
-
-def _endless_batches(data: EncodedData, training: Training, seed: int) -> Iterator[Batch]:
-    """Those of the run, epoch after epoch."""
-    epoch = 0
-    while True:
-        for rows in training_order(data.train.lengths, training.batch_size, seed, epoch):
-            yield collate(data.train, rows)
-        epoch += 1

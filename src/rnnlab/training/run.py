@@ -1,5 +1,6 @@
 """One run from spec to run directory: found again, resumed, trained or fitted; test is scored once, at the end."""
 
+import json
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ def _train(
         "parameters": parameter_counts(trained.network),
         "epochs": trained.progress.epoch,
         "best_epoch": trained.progress.best_epoch,
-        **_speed(trained.progress.history, int(data.train.lengths.sum())),
+        **_speed(trained.progress.history, None if spec.task.streamed else int(data.train.lengths.sum())),
         "peak_memory_mb": peak_memory_mb(),
         "environment": environment(spec.training.threads),
     }
@@ -114,17 +115,22 @@ def _write_predictions(run: RunDirectory, task: Task, data: EncodedData, valid: 
     if data.test.tags is not None:
         arrays["test.tags"] = np.asarray(data.test.tags)
     arrays = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
-    write_atomically(run / "predictions.safetensors", safetensors.numpy.save(arrays))
+    names = {"test.tag_names": json.dumps(data.tag_names, ensure_ascii=False)} if data.tag_names else None
+    write_atomically(run / "predictions.safetensors", safetensors.numpy.save(arrays, names))
 
 
-def _speed(history: list[dict[str, float]], tokens: int) -> dict[str, float | None]:
+def _speed(history: list[dict[str, float]], tokens: int | None) -> dict[str, float | None]:
     """Median over the epochs, of which the last may be a part; the first, which warms up, doesn't count when there are
-    others. ``tokens`` make a whole epoch."""
+    others. ``tokens`` make a whole epoch, where there are epochs."""
     counted = history[1:] or history
     if not counted:
-        return {"epoch_seconds": None, "tokens_per_second": None}
+        return {"epoch_seconds": None, "tokens_per_second": None, "step_seconds": None}
     rate = statistics.median(epoch["tokens"] / epoch["seconds"] for epoch in counted)
-    return {"epoch_seconds": tokens / rate, "tokens_per_second": rate}
+    return {
+        "epoch_seconds": tokens / rate if tokens else None,
+        "tokens_per_second": rate,
+        "step_seconds": statistics.median(epoch["seconds"] / epoch["batches"] for epoch in counted),
+    }
 
 
 @contextmanager

@@ -1,0 +1,73 @@
+"""rnnlab reproduce"""
+
+from typing import Annotated
+
+import typer
+
+from rnnlab.cli import options
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Experiments (001-addition, or 001), or files with claims; else all."),
+    ] = None,
+    quick: options.Quick = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how many runs, how long and how much disk, and stop.")
+    ] = False,
+    settings: options.Settings = None,
+    on: options.On = "processes",
+    jobs: options.Jobs = None,
+    limit_minutes: options.LimitMinutes = None,
+    limit_memory: options.LimitMemory = None,
+    out: options.Out = "runs",
+    ledger: Annotated[
+        str | None, typer.Option("--ledger", metavar="FILE.md", help="Where the ledger goes; else in --out.")
+    ] = None,
+    language: options.PageLanguage = "en",
+    plugin: options.Plugins = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the ledger as JSON and nothing else.")] = False,
+) -> None:
+    """Put the documents' claims to the test: supported, contradicted, or cannot tell.
+
+    Example: rnnlab reproduce 001 --quick
+
+    Runs that are finished are not computed again. Ctrl-C keeps them.
+    """
+    import shlex
+    import sys
+    from pathlib import Path
+
+    from rnnlab.files import write_atomically
+    from rnnlab.registry import load_plugin
+    from rnnlab.report import ledger as ledgers
+    from rnnlab.report import sweep_tables, terminal
+    from rnnlab.sweep import reproduce as reproducing
+    from rnnlab.sweep.estimate import estimate
+    from rnnlab.sweep.executors import Limits, cores, executor_for
+
+    for path in plugin or []:
+        load_plugin(path)
+    executor = executor_for(on, jobs, plugin or [], Limits(limit_minutes, limit_memory))
+    files = reproducing.read_experiments(reproducing.find_experiments(names or []), quick, settings or [])
+    planned = reproducing.plan_all(files)
+    screen = terminal.Screen(quiet=as_json)
+    at_once = max(1, cores() if jobs is None else jobs)
+    if dry_run:
+        screen.estimate(estimate([study for own in planned for study in own], Path(out)), at_once)
+        return
+    command = "rnnlab " + shlex.join(sys.argv[1:])
+    found = reproducing.reproduce(files, planned, Path(out), executor, screen.sweep(at_once), command)
+    suffix = "-quick" if quick else ""
+    for name, studies in found.studies.items():
+        sweep_tables.save_all(studies, Path(out) / "sweeps" / f"{name}{suffix}", language, name)
+    page = Path(ledger) if ledger else Path(out) / f"ledger{suffix}.md"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(page, ledgers.markdown(found.ledger, links_from=page.parent, language=language))
+    write_atomically(page.with_suffix(".json"), found.ledger.to_json())
+    if as_json:
+        print(found.ledger.to_json(), end="")
+    else:
+        ledgers.show(screen.out, found.ledger, language)
+        screen.written([page, page.with_suffix(".json")], page)

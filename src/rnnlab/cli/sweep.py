@@ -1,0 +1,70 @@
+"""rnnlab sweep"""
+
+from typing import Annotated
+
+import typer
+
+from rnnlab.cli import options
+
+
+def sweep(
+    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="A file with axes; see docs/sweeps.md.")],
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="STUDY,…", help="These studies of the file; else all.")
+    ] = None,
+    quick: options.Quick = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how many runs, how long and how much disk, and stop.")
+    ] = False,
+    settings: options.Settings = None,
+    on: options.On = "processes",
+    jobs: options.Jobs = None,
+    limit_minutes: options.LimitMinutes = None,
+    limit_memory: options.LimitMemory = None,
+    out: options.Out = "runs",
+    report: Annotated[
+        str | None,
+        typer.Option("--report", metavar="FOLDER", help="Where tables, figures and the page go; else in --out."),
+    ] = None,
+    language: options.PageLanguage = "en",
+    plugin: options.Plugins = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
+) -> None:
+    """Vary settings over a grid (or search them), with repeats, and show curves, bars and heatmaps.
+
+    Example: rnnlab sweep experiments/001-addition.toml --quick --only rate-length
+
+    Finished runs are found again: a wider grid computes only its new cells. Ctrl-C keeps what is finished.
+    """
+    from pathlib import Path
+
+    from rnnlab.errors import RunsFailed
+    from rnnlab.registry import load_plugin
+    from rnnlab.report import sweep_tables, sweep_terminal, terminal
+    from rnnlab.sweep.estimate import estimate
+    from rnnlab.sweep.executors import Limits, cores, executor_for
+    from rnnlab.sweep.studies import plan_studies, read_sweep
+    from rnnlab.sweep.sweep import run_planned, unfinished
+
+    for path in plugin or []:
+        load_plugin(path)
+    executor = executor_for(on, jobs, plugin or [], Limits(limit_minutes, limit_memory))
+    asked = read_sweep(file, quick=quick, settings=settings or [], only=options.names(only) or [])
+    planned = plan_studies(asked, file)
+    screen = terminal.Screen(quiet=as_json)
+    at_once = max(1, cores() if jobs is None else jobs)
+    if dry_run:
+        screen.estimate(estimate(planned, Path(out)), at_once)
+        return
+    studies = run_planned(planned, Path(out), executor, screen.sweep(at_once))
+    folder = Path(report) if report else Path(out) / "sweeps" / (asked.name + ("-quick" if quick else ""))
+    written = sweep_tables.save_all(studies, folder, language, asked.name)
+    if as_json:
+        print(sweep_tables.json_text(studies), end="")
+    else:
+        for study in studies:
+            sweep_terminal.show(screen.out, study, language)
+        screen.written(written, folder / "index.html")
+    failed = unfinished(studies)
+    if failed:
+        raise RunsFailed(failed)

@@ -1,0 +1,267 @@
+"""Digit addition: the sum of two numbers, digit by digit, from the least significant one on."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field
+from torch import Tensor
+from torch.nn import functional as F
+
+from rnnlab.config import digest_of
+from rnnlab.data import addition, store
+from rnnlab.data.batches import Batch
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.interface import Interface
+from rnnlab.data.sequences import IGNORE, Sequences
+from rnnlab.data.vocabulary import SPECIAL, Vocabulary
+from rnnlab.errors import DataError
+from rnnlab.seeding import generator
+from rnnlab.tasks.answers import LabelPerStep, probabilities
+from rnnlab.tasks.base import task
+from rnnlab.tasks.prediction import Prediction
+from rnnlab.tasks.tally import SumTally
+
+VERSION = 1  # raised when the same settings would draw other numbers
+LONGEST = 200  # digits of a number that is drawn
+LONGEST_ASKED = 10_000  # digits of a number that a trained model is asked about
+SAMPLE = 1000  # training pairs kept with the data, to show what they are like; training draws its own
+
+DIGITS = tuple("0123456789")
+VOCABULARY = Vocabulary((*SPECIAL, *DIGITS))
+IDS = np.array([VOCABULARY.index[digit] for digit in DIGITS])
+FULL_WIDTH = str.maketrans("０１２３４５６７８９＋", "0123456789+")  # as Chinese input methods write them
+WRITTEN = re.compile(r"\s*([0-9]+)\s*\+\s*([0-9]+)\s*")
+
+Carries = Literal["natural", "long"]
+HELD_OUT, TRAINING = 0, 1  # random streams: of the data's seed, and of the seed of a run
+
+
+@dataclass(frozen=True)
+class SumPrediction(Prediction):
+    """A sum as people write it; its probability is what the model gives to all of its digits together. What would be
+    right is known, too."""
+
+    digits: tuple[tuple[str, float], ...]  # each with its probability, the last carry first
+    expected: str
+    trained_length: int  # digits of the longest number in training
+
+    @classmethod
+    def of(cls, outputs: np.ndarray, total: np.ndarray, trained_length: int) -> Self:
+        """``outputs`` (T, 10) where the digits ``total`` (T,) were due, least significant first."""
+        answer = outputs.argmax(1)
+        label, sure = addition.written(answer), probabilities(outputs.astype(np.float64)).max(1)
+        probability = float(np.exp(np.log(sure).sum()))
+        return cls(
+            label=label,
+            probability=probability,
+            probabilities={label: probability},
+            known=1.0,
+            digits=tuple(zip(map(str, answer[::-1]), sure[::-1].tolist(), strict=True)),
+            expected=addition.written(total),
+            trained_length=trained_length,
+        )
+
+    @property
+    def right(self) -> bool:
+        return self.label == self.expected
+
+    @property
+    def remark(self) -> str:
+        unseen = len(self.digits) - 1 > self.trained_length
+        longer = f"; longer than the {self.trained_length} digits of its training" if unseen else ""
+        return ("right" if self.right else f"wrong: {self.expected}") + longer
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "label": self.label,
+            "right": self.right,
+            "expected": self.expected,
+            "probability": self.probability,
+            "digits": [{"digit": digit, "probability": share} for digit, share in self.digits],
+        }
+
+
+@task("addition")
+class Addition(LabelPerStep):
+    """Adding two numbers digit by digit, from the last digit on: a carry has to be remembered.
+
+    A step has a digit of either number; its answer is that digit of the sum. One more step asks for the last carry.
+    Every training batch is drawn afresh."""
+
+    metric: ClassVar[str] = "exact"
+    accuracy_name: ClassVar[str] = "exact match"
+    streamed: ClassVar[bool] = True
+    causal: ClassVar[bool] = True
+    askable: ClassVar[bool] = True
+    training_defaults: ClassVar[dict[str, Any]] = {
+        "epochs": None,
+        "steps": 500,
+        "eval_every": 50,
+        "patience": None,
+        "batch_size": 200,
+    }
+
+    length: int = Field(
+        default=10, ge=1, le=LONGEST, description="The most digits of a number in training and in validation."
+    )
+    test_length: int | None = Field(
+        default=None, ge=1, le=LONGEST, description="The most digits of a test number (length); 90 to see if it scales."
+    )
+    numbers: Literal["uniform", "by-digits"] = Field(
+        default="uniform",
+        description="uniform: every number below 10^length is equally likely, so that most are long. by-digits: every "
+        "number of digits is.",
+    )
+    carries: Carries = Field(
+        default="natural",
+        description="long: in half of the pairs a carry travels far, any distance up to the number of digits alike.",
+    )
+    test_carries: Carries | None = Field(
+        default=None, description="The same of the test pairs (carries): long shows what hides in natural sums."
+    )
+    held_out: int = Field(
+        default=1000, ge=1, le=1_000_000, description="Validation pairs, and test pairs; fewer if there are no more."
+    )
+    data_seed: int = Field(default=0, ge=0, description="Which pairs are held out.")
+
+    def identity(self) -> dict[str, Any]:
+        """All settings: the training pairs follow from them, and aren't in the encoded data."""
+        return self.to_dict() | {"version": VERSION}
+
+    def encoded(self) -> EncodedData:
+        settings = self.to_dict() | {"fingerprint": None}
+        return store.cached(digest_of([VERSION, settings]), self._held_out)
+
+    def draw(self, seed: int, step: int, rows: int) -> Sequences:
+        rng = generator(seed, "data", TRAINING, step)
+        return addition.sequences(addition.draw_pairs(rng, rows, "train", self._draw_of("train")), IDS)
+
+    def _draw_of(self, part: str) -> addition.Draw:
+        """How pairs of a split are drawn, before those that belong to another are left out."""
+        length, carries = self.length, self.carries
+        if part == "test":
+            length, carries = self.test_length or length, self.test_carries or carries
+        draw = partial(addition.uniform if self.numbers == "uniform" else addition.by_digits, digits=length)
+        return draw if carries == "natural" else lambda rng, rows: addition.lengthen_carries(rng, draw(rng, rows))
+
+    def _held_out(self) -> EncodedData:
+        rows = {"train": SAMPLE, "valid": self.held_out, "test": self.held_out}
+        pairs = {
+            part: addition.draw_distinct(
+                generator(self.data_seed, "data", HELD_OUT, number), count, part, self._draw_of(part)
+            )
+            for number, (part, count) in enumerate(rows.items())
+        }
+        scores = _without_learning(pairs["test"])
+        lines = [
+            f"addition: {self._kind_of_numbers()}; fresh training pairs for every update",
+            f"held out, and never trained on in either order: {_describe(pairs['valid'], 'validation')}, "
+            f"{_describe(pairs['test'], 'test')}",
+            f"of the test sums {100 * scores['no_carry']['exact']:.1f} % are right without carries, and "
+            f"{100 * scores['one_back']['exact']:.1f} % with carries from the digit before alone (of their "
+            f"digits, {100 * scores['no_carry']['digit_accuracy']:.1f} % and "
+            f"{100 * scores['one_back']['digit_accuracy']:.1f} %); guessing a digit is right once in ten",
+        ]
+        return EncodedData(
+            **{part: addition.sequences(chosen, IDS, _bucket) for part, chosen in pairs.items()},
+            labels=DIGITS,
+            tag_names=tuple(_bucket_name(number) for number in range(_bucket(np.array([LONGEST]))[0] + 1)),
+            tokenizer=None,
+            vocabulary=VOCABULARY,
+            scaler=None,
+            features=None,
+            max_length=None,
+            profile={"lines": lines, "without_learning": scores},
+        )
+
+    def _kind_of_numbers(self) -> str:
+        kind = "uniform" if self.numbers == "uniform" else "any number of digits alike"
+        far = ", in half of the pairs a carry that travels far" if self.carries == "long" else ""
+        return f"numbers of up to {self.length} digit{'s' if self.length > 1 else ''} ({kind}{far})"
+
+    # Scores
+
+    def tally(self, out: Tensor, batch: Batch) -> SumTally:
+        asked = batch.targets != IGNORE
+        right = ((out.argmax(2) == batch.targets) & asked).sum(1)
+        loss = F.cross_entropy(out.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORE, reduction="sum")
+        _, carry = addition.add(_pairs_of(batch.inputs.cpu().numpy()))
+        steps = batch.lengths.cpu().numpy()
+        return SumTally.of(float(loss), right.cpu().numpy(), steps, steps - 1, carry)
+
+    def count_right(self, out: Tensor, batch: Batch) -> float:
+        wrong = (out.argmax(2) != batch.targets) & (batch.targets != IGNORE)
+        return float((~wrong.any(1)).sum())
+
+    def right(self, outputs: np.ndarray, data: Sequences) -> np.ndarray:
+        """1 for a sum without a wrong digit, else 0."""
+        return np.logical_and.reduceat(outputs.argmax(1) == data.targets, data.offsets[:-1]).astype(np.float64)
+
+    # Asking a trained model
+
+    def encode(self, inputs: Sequence[Any], interface: Interface) -> tuple[Sequences, np.ndarray]:
+        """``"123+989"`` and the like. The targets are the digits of the true sums."""
+        data = addition.sequences(addition.pairs_from([_numbers_of(text) for text in inputs]), IDS)
+        return data, np.ones(len(data))
+
+    def answers(
+        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
+    ) -> list[SumPrediction]:
+        rows = zip(data.offsets[:-1], data.offsets[1:], strict=True)
+        return [SumPrediction.of(outputs[a:b], data.targets[a:b], self.length) for a, b in rows]
+
+
+def _numbers_of(text: Any) -> tuple[str, str]:
+    """The two numbers of ``"123 + 989"``, without zeros in front."""
+    if not isinstance(text, str):
+        raise DataError(f"this model reads texts such as 123+989 (got {type(text).__name__})")
+    found = WRITTEN.fullmatch(text.translate(FULL_WIDTH))
+    shown = text if len(text) <= 40 else f"{text[:37]}..."
+    if found is None:
+        raise DataError(f"this model adds two whole numbers, written like 123+989 (got {shown!r})")
+    one, two = (number.lstrip("0") or "0" for number in found.groups())
+    if max(len(one), len(two)) > LONGEST_ASKED:
+        raise DataError(f"{shown!r}: {max(len(one), len(two)):,} digits; at most {LONGEST_ASKED:,} can be asked for")
+    return one, two
+
+
+def _pairs_of(inputs: np.ndarray) -> np.ndarray:
+    """Token ids (B, T, 2), padded → digits (B, 2, T); padding is 0, as in every array of pairs."""
+    return np.where(inputs >= IDS[0], inputs - IDS[0], 0).astype(np.uint8).transpose(0, 2, 1)
+
+
+def _bucket(carry: np.ndarray) -> np.ndarray:
+    """0, 1, 2–3, 4–7 … digits that a carry travels → 0, 1, 2, 3 …"""
+    return np.frexp(carry)[1].astype(np.int64)
+
+
+def _bucket_name(number: int) -> str:
+    low, high = (0, 0) if number == 0 else (2 ** (number - 1), 2**number - 1)
+    return f"carry {low}" if low == high else f"carry {low}–{high}"
+
+
+def _describe(pairs: np.ndarray, name: str) -> str:
+    digits = addition.number_of_digits(pairs).max(1)
+    low, high = int(digits.min()), int(digits.max())
+    return f"{len(pairs):,} {name} pairs of {f'{low} to {high}' if low < high else low} digit{'s' if high > 1 else ''}"
+
+
+def _without_learning(pairs: np.ndarray) -> dict[str, dict[str, float]]:
+    """What answers get that leave carries out, or that see a carry only where the digits before make one."""
+    total, _ = addition.add(pairs)
+    inside = np.arange(total.shape[1]) <= addition.number_of_digits(pairs[:, 0] | pairs[:, 1])[:, None]
+    sums = np.zeros_like(total)
+    sums[:, :-1] = pairs.sum(1)
+    one_back = sums.copy()
+    one_back[:, 1:] += sums[:, :-1] > 9
+    return {
+        name: {
+            "exact": float(((answer % 10 == total) | ~inside).all(1).mean()),
+            "digit_accuracy": float((answer % 10 == total)[inside].mean()),
+        }
+        for name, answer in (("no_carry", sums), ("one_back", one_back))
+    }

@@ -1,0 +1,23 @@
+"""The laws that every architecture and every executor obeys, for rnnlab's own and for a plugin's.
+
+from rnnlab.testing import check_architecture
+
+def test_my_architecture():
+    check_architecture(MyArchitecture(hidden=16))
+"""
+
+from rnnlab.testing.architectures import ARCHITECTURE_LAWS, EXTRA, LENGTHS, TOLERANCE, WORDS, Law, check_architecture
+from rnnlab.testing.executors import EXECUTOR_LAWS, MakeExecutor, check_executor
+
+__all__ = [
+    "ARCHITECTURE_LAWS",
+    "EXECUTOR_LAWS",
+    "EXTRA",
+    "LENGTHS",
+    "TOLERANCE",
+    "WORDS",
+    "Law",
+    "MakeExecutor",
+    "check_architecture",
+    "check_executor",
+]
