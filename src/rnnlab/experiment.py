@@ -13,6 +13,7 @@ from rnnlab.models.baselines import BASELINES, Baseline
 from rnnlab.tasks.base import TASKS, Task
 
 SPEC_FORMAT = 1
+EVAL_EVERY = 50  # updates between two evaluations, unless set, where batches are drawn afresh
 
 _SHAPES: dict[str, dict[str, Any]] = {  # each shape of a schedule, and the settings it uses with their defaults
     "constant": {},
@@ -214,7 +215,7 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
         model = merged(tree.get("model", {}), arm.get("model", {}))
         of_the_model = ARCHITECTURES.problems(model, f"{path}.model")
         if not of_the_task and not of_the_model:
-            of_the_model = _unsuited(ARCHITECTURES.parse(model), TASKS[task["kind"]], f"{path}.model")
+            of_the_model = unsuited(ARCHITECTURES.parse(model), TASKS[task["kind"]], f"{path}.model")
         found += of_the_model
         if arm.get("training"):
             found += problems(Training, _training_values(tree, arm), f"{path}.training")
@@ -222,7 +223,7 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
     return found + _match_problems(tree)
 
 
-def _unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
+def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
     """Settings of a model that the task would ignore, and why the model can't do it."""
     if task.per_step and "pooling" in model.model_fields_set:
         return [f"{path}.pooling: the task '{task.kind}' answers at every step, where nothing is pooled; leave it out"]

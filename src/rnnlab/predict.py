@@ -40,7 +40,7 @@ class Predictor:
         self.labels = self.interface.labels
         spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
         self.task = spec.task
-        if not self.task.askable:
+        if self.task.question is None:
             raise RunError(f"{run.path}: predict answers with one label a sequence, and '{self.task.kind}' doesn't")
         weights = run.verified("weights.safetensors").read_bytes()
         if isinstance(spec.model, Baseline):

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import pytest
 
 from rnnlab.cli.main import main
 
+DATA = os.environ.get("RNNLAB_DATA")  # before the tests take it away
 SMALL = ("--epochs", "1", "--jobs", "0", "--set", "model.embedding.width=8")
 
 
@@ -56,6 +58,15 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("RNNLAB_DATA", raising=False)
+
+
+@pytest.fixture
+def data_folder(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The public data sets, for the few tests here that need them."""
+    if not DATA:
+        pytest.skip("RNNLAB_DATA isn't set")
+    monkeypatch.setenv("RNNLAB_DATA", DATA)
+    return DATA
 
 
 @pytest.fixture

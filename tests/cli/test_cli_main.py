@@ -12,6 +12,8 @@ COMMANDS = (
         "",
         "compare",
         "train",
+        "sweep",
+        "reproduce",
         "predict",
         "inspect",
         "runs",

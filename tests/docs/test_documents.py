@@ -13,8 +13,10 @@ import pytest
 import typer.main
 
 from rnnlab.cli.main import app
+from rnnlab.config import read_toml
 from rnnlab.experiment import parse_experiment
-from rnnlab.sweep.plan import experiment_tree
+from rnnlab.sweep.plan import experiment_tree, is_sweep
+from rnnlab.sweep.studies import read_sweep
 
 ROOT = Path(__file__).parents[2]
 READMES = ("README.md", "README.zh-CN.md")
@@ -182,6 +184,9 @@ def test_experiment_files_are_fine(name, monkeypatch):
         command = [sys.executable, "-m", "rnnlab", "check", name, *plugins[0].split()]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
+    elif is_sweep(read_toml(name)):
+        for quick in (False, True):
+            assert read_sweep(name, quick=quick).studies
     else:
         parse_experiment(experiment_tree(name), name)
 

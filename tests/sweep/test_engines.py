@@ -16,11 +16,15 @@ from pathlib import Path
 import pytest
 
 from rnnlab.errors import ConfigError, RnnlabError
+from rnnlab.experiment import RunSpec, Training
+from rnnlab.models.embedding import Embedding
 from rnnlab.models.recurrent import GRU
-from rnnlab.runs import Diverged, Failed, Finished
+from rnnlab.runs import Diverged, Failed, Finished, RunDirectory
+from rnnlab.sweep.cluster import bring_home, folder_for_a_run
 from rnnlab.sweep.executors import Executor, Limits, Serial, executor_for
+from rnnlab.tasks.classify import Classify
 from rnnlab.testing import EXECUTOR_LAWS
-from rnnlab.testing.executors import ISOLATION_LAWS, PLUGIN, alive, diverging, misbehaving, misbehaviour, spec_of
+from rnnlab.testing.executors import ISOLATION_LAWS, PLUGIN, alive, bits, diverging, misbehaving, misbehaviour, spec_of
 
 BIN = Path(sys.executable).parent
 
@@ -158,7 +162,6 @@ def test_in_a_storm_every_run_ends_in_one_state(make, tmp_path):
         )
     by_number = {order[number]: outcome for number, outcome in found}
     assert len(found) == len(by_number) == 40
-    assert [n for n, outcome in by_number.items() if isinstance(outcome, Failed)], by_number
     wanted = [Finished] * 10 + [Failed] * 4 + [Diverged] * 2 + [Finished] * 24
     wrong = {n: by_number[n] for n in range(40) if not isinstance(by_number[n], wanted[n])}
     assert not wrong
@@ -243,19 +246,54 @@ def of_session(session: int) -> list[int]:
 
 def test_data_are_sent_to_a_worker_that_lacks_them(dask_cluster, tmp_path, monkeypatch):
     """A table that only the head can read, and a head without a cache."""
-    from rnnlab.tasks.classify import Classify
-
     (tmp_path / "table.csv").write_text("text,label\n" + "".join(f"film number {n},{n % 2}\n" for n in range(60)))
     task = Classify(data=str(tmp_path / "table.csv")).resolve()
     assert task.fingerprint
     monkeypatch.setenv("RNNLAB_CACHE", str(tmp_path / "another"))
-    from rnnlab.experiment import RunSpec, Training
-    from rnnlab.models.embedding import Embedding
-
     training = Training(epochs=1, device="cpu")
     specs = [RunSpec(task, GRU(hidden=4, embedding=Embedding(width=4)), training, seed) for seed in range(3)]
     found = dict(dask((), Limits()).map(specs, tmp_path / "runs", nothing))
     assert all(isinstance(found[number], Finished) for number in range(3)), found
+
+
+def test_what_comes_home_is_checked(tmp_path):
+    """A file that is no part of a run, or that isn't what the worker wrote: the run doesn't count."""
+    spec = spec_of(GRU(hidden=4))
+    dict(Serial().map([spec], tmp_path / "there", nothing))
+    files = {path.name: path.read_bytes() for path in (tmp_path / "there" / spec.digest).glob("[a-z]*")}
+    home = RunDirectory(tmp_path / "home" / spec.digest)
+    home.create(spec.to_dict())
+    (home / "checkpoint.json").write_text("of an earlier try")
+    weights = files["weights.safetensors"]
+    for change, words in (
+        ({"../../evil.json": b""}, "no part of a run: ../../evil.json"),
+        ({"weights.safetensors": weights[:-1] + bytes([weights[-1] ^ 1])}, "not those that it wrote"),
+    ):
+        outcome = bring_home(home, {"outcome": "finished", "reason": None, "files": files | change})
+        assert isinstance(outcome, Failed)
+        assert words in outcome.reason
+        assert home.result() is None
+    assert isinstance(bring_home(home, {"outcome": "finished", "reason": None, "files": files}), Finished)
+    assert bits(home.path) == bits(tmp_path / "there" / spec.digest)
+    assert not (home / "checkpoint.json").exists()
+
+
+def test_folders_that_killed_workers_left_are_removed(tmp_path):
+    left, in_use, recent = (tmp_path / f"rnnlab-run-{name}" for name in ("left", "in-use", "recent"))
+    for folder in (left, in_use, recent):
+        folder.mkdir()
+    with RunDirectory(in_use).lock():
+        for folder in (left, in_use):
+            os.utime(folder, (0, 0))
+        with folder_for_a_run(str(tmp_path)) as own:
+            assert set(tmp_path.iterdir()) == {in_use, recent, own}
+    assert set(tmp_path.iterdir()) == {in_use, recent}
+
+
+def test_a_worker_does_not_import_torch():
+    """It supervises: 200 MB a worker for nothing."""
+    script = "import sys, rnnlab.sweep.on_dask, rnnlab.sweep.on_ray; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
 # What is said before anything runs

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import safetensors.numpy
 
-from rnnlab.analysis.findings import ArmScores, Estimate, Verdict
+from rnnlab.analysis.findings import ArmScores, CostUnit, Estimate, Verdict
 from rnnlab.analysis.verdict import judge
 from rnnlab.data.encoded import EncodedData
 from rnnlab.experiment import Experiment, RunSpec
@@ -63,7 +63,8 @@ class ArmSummary:
     accuracy: Estimate | None
     macro_f1: float | None
     loss: float | None
-    epoch_seconds: float | None
+    epoch_seconds: float | None  # None where batches are drawn afresh: there are no epochs
+    step_seconds: float | None
     tokens_per_second: float | None
     best_epoch: float | None
     parameters: int | None
@@ -82,6 +83,7 @@ class Comparison:
     arms: tuple[ArmSummary, ...]  # best first
     baselines: tuple[ArmSummary, ...]
     verdict: Verdict
+    question: str | None  # what the recommended run can be asked with `rnnlab predict`, for example
     recommended_run: str | None  # of the recommended arm, the run with the best *validation* score: test never selects
     notes: tuple[str, ...]
 
@@ -96,12 +98,14 @@ def summarise(experiment: Experiment, data: EncodedData, records: Sequence[Recor
         by_label.setdefault(record.label, []).append(record)
     predictions = {label: _predictions(runs) for label, runs in by_label.items()}
     baselines = [label for label, runs in by_label.items() if isinstance(runs[0].spec.model, Baseline)]
-    scores = {label: _scores(label, by_label[label], predictions[label], len(data.test)) for label in by_label}
+    unit: CostUnit = "milliseconds" if experiment.task.streamed else "seconds"
+    scores = {label: _scores(label, by_label[label], predictions[label], len(data.test), unit) for label in by_label}
     verdict = judge(
         [scores[label] for label in by_label if label not in baselines],
         np.asarray(data.test.groups),
         baselines=[scores[label] for label in baselines],
         metric_name=experiment.task.accuracy_name,
+        cost_unit=unit,
     )
     summaries = {label: _summary(label, runs, predictions[label], data, verdict) for label, runs in by_label.items()}
     arms = [summaries[label] for label in by_label if label not in baselines]
@@ -110,6 +114,7 @@ def summarise(experiment: Experiment, data: EncodedData, records: Sequence[Recor
         arms=tuple(sorted(arms, key=lambda arm: -arm.accuracy.mean if arm.accuracy else 1.0)),
         baselines=tuple(summaries[label] for label in baselines),
         verdict=verdict,
+        question=experiment.task.question,
         recommended_run=_best_run(summaries.get(verdict.recommended or "")),
         notes=experiment.notes,
     )
@@ -145,13 +150,16 @@ def _right(saved: dict[str, np.ndarray]) -> np.ndarray:
     return saved["test.logits"].argmax(1) == saved["test.targets"]
 
 
-def _scores(label: str, runs: Sequence[Record], predictions: Sequence[dict[str, np.ndarray]], rows: int) -> ArmScores:
+def _scores(
+    label: str, runs: Sequence[Record], predictions: Sequence[dict[str, np.ndarray]], rows: int, unit: CostUnit
+) -> ArmScores:
     finished = [run for run in runs if isinstance(run.outcome, Finished)]
+    update = _median(finished, "step_seconds")
     return ArmScores(
         label=label,
         seeds=[run.spec.seed for run in finished],
         correct=_correct(predictions, rows),
-        cost=_median(finished, "epoch_seconds"),
+        cost=_median(finished, "epoch_seconds") if unit == "seconds" else update and 1000 * update,
     )
 
 
@@ -172,6 +180,7 @@ def _summary(
         macro_f1=_mean(finished, "test", "macro_f1"),
         loss=_mean(finished, "test", "loss"),
         epoch_seconds=_median(finished, "epoch_seconds"),
+        step_seconds=_median(finished, "step_seconds"),
         tokens_per_second=_median(finished, "tokens_per_second"),
         best_epoch=_median(finished, "best_epoch"),
         parameters=_parameters(finished),

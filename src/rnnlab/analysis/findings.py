@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-CostUnit = Literal["seconds", "parameters"]
+CostUnit = Literal["seconds", "milliseconds", "parameters"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +16,7 @@ class ArmScores:
     label: str
     seeds: Sequence[int]
     correct: np.ndarray
-    cost: float | None = None  # seconds an epoch, or parameters; None when unknown
+    cost: float | None = None  # seconds an epoch, milliseconds an update, or parameters; None when unknown
 
 
 @dataclass(frozen=True)

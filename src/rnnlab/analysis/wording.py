@@ -16,6 +16,7 @@ ENGLISH = {
     "full": "{label} ({metric} {score} %, {level} % interval {interval})",
     "short": "{label} ({score} %)",
     "seconds": "{cost:.1f} s an epoch",
+    "milliseconds": "{cost:.1f} ms an update",
     "parameters": "{cost:,.0f} parameters",
     "nothing": "No model has a finished run: there is nothing to compare.",
     "one run": "Cannot tell yet: a single run doesn't show how much is chance. {best} came first; its interval is from "
@@ -57,6 +58,7 @@ CHINESE = {
     "full": "{label}（{metric} {score}%，{level}% 区间 {interval}）",
     "short": "{label}（{score}%）",
     "seconds": "每轮 {cost:.1f} 秒",
+    "milliseconds": "每次更新 {cost:.1f} 毫秒",
     "parameters": "{cost:,.0f} 个参数",
     "nothing": "没有任何模型完成运行，无从比较。",
     "one run": "目前无法判断：单次运行看不出偶然性有多大。暂列第一的是 {best}，其区间仅反映测试样本。"

@@ -55,7 +55,8 @@ def compare(
     from rnnlab.analysis.comparison import unfinished
     from rnnlab.errors import RunsFailed
     from rnnlab.report import tables, terminal
-    from rnnlab.sweep.compare import compare_prepared, cores, prepare
+    from rnnlab.sweep.compare import compare_prepared, prepare
+    from rnnlab.sweep.executors import cores
 
     for path in (markdown, csv):
         if path:

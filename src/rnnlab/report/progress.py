@@ -40,14 +40,24 @@ class RunState:
             self.valid_accuracy = max(self.valid_accuracy or 0.0, event["valid_accuracy"])
             self.score = event.get(f"valid_{self.spec.task.metric}")
 
+    @property
+    def rounds(self) -> int | None:
+        """Evaluations to come in all, at most: one an epoch, or every so many updates where there are none."""
+        from rnnlab.experiment import EVAL_EVERY
+
+        training = self.spec.training
+        if training is None or not self.spec.task.streamed:
+            return training and training.epochs
+        return -(-training.steps // (training.eval_every or EVAL_EVERY)) if training.steps else None
+
     def seconds_left(self, epoch_seconds: float | None) -> float | None:
         """At most: early stopping may end it sooner."""
         if self.status not in ("waiting", "running"):
             return 0.0
-        each = self.epoch_seconds or epoch_seconds
-        if self.spec.training is None or each is None or self.spec.training.epochs is None:
+        each, rounds = self.epoch_seconds or epoch_seconds, self.rounds
+        if each is None or rounds is None:
             return None
-        return each * max(0.0, self.spec.training.epochs - max(0, self.epoch - 1) - self.share)
+        return each * max(0.0, rounds - max(0, self.epoch - 1) - self.share)
 
 
 def status_of(outcome: Outcome) -> str:
@@ -70,7 +80,7 @@ class PlainLines:
         self.runs[number].take(event)
         if time.monotonic() - self.last_note > 30:
             self.last_note = time.monotonic()
-            under_way = [f"{r.label} epoch {r.epoch}" for r in self.runs if r.status == "running"]
+            under_way = [f"{r.label} {r.spec.task.rounds} {r.epoch}" for r in self.runs if r.status == "running"]
             self._say(f"… {self.done} of {len(self.runs)} runs done; under way: {', '.join(under_way)}")
 
     def outcome(self, number: int, outcome: Outcome, again: bool) -> None:
@@ -94,7 +104,8 @@ def describe(outcome: Outcome) -> str:
         result = outcome.result
         words = f"validation {percent(result['valid']['accuracy'])}"
         if result.get("best_epoch"):
-            words += f" at epoch {result['best_epoch']} of {result['epochs']}"
+            fresh = result.get("epoch_seconds") is None  # batches drawn afresh: no epochs
+            words += f" at {'evaluation' if fresh else 'epoch'} {result['best_epoch']} of {result['epochs']}"
         if result.get("epoch_seconds"):
             words += f", {duration(result['epoch_seconds'])} an epoch"
         return words
@@ -142,7 +153,7 @@ class LiveTable:
         for name, justify in (
             ("model", "left"),
             ("runs", "right"),
-            ("epoch", "right"),
+            (self.runs[-1].spec.task.rounds if self.runs else "epoch", "right"),
             ("train loss", "right"),
             ("valid accuracy", "right"),
             ("time left", "right"),
@@ -163,7 +174,7 @@ class LiveTable:
             table.add_row(
                 label,
                 f"{done}/{len(arm)}",
-                f"{shown.epoch}/{shown.spec.training.epochs or '?'}" if shown and shown.spec.training else "",
+                f"{shown.epoch}/{shown.rounds or '?'}" if shown and shown.spec.training else "",
                 f"{shown.train_loss:.3f}" if shown and shown.train_loss is not None else "",
                 percent(sum(best) / len(best)) if best else "",
                 "" if None in left else ("done" if done == len(arm) else duration(sum(s or 0.0 for s in left))),

@@ -66,11 +66,13 @@ class Screen:
         if any(arm.by_tag for arm in result.arms):
             _print_by_tag(self.out, result)
         self.out.print(result.verdict.sentence, soft_wrap=True)
-        if result.recommended_run and _has_f1(result):  # else predict can't use it
-            self.out.print(f'\nUse it:  rnnlab predict {result.recommended_run} "…"', soft_wrap=True)
+        if result.recommended_run and result.question:
+            self.out.print(f'\nUse it:  rnnlab predict {result.recommended_run} "{result.question}"', soft_wrap=True)
 
     def run(self, run: RunDirectory) -> None:
         """One trained model."""
+        from rnnlab.tasks.base import TASKS
+
         outcome = run.outcome() or Stopped()
         self.out.print(describe(outcome), soft_wrap=True)
         result = run.result() or {}
@@ -81,8 +83,9 @@ class Screen:
                 f"test accuracy {percent(test['accuracy'])}, {second}; "
                 f"{count(parameters)} parameters. One seed: 'rnnlab compare' says how much that is worth."
             )
-            if "macro_f1" in test:
-                self.out.print(f'Use it:  rnnlab predict {run.path} "…"', soft_wrap=True)
+            question = TASKS[run.spec()["task"]["kind"]].question
+            if question:
+                self.out.print(f'Use it:  rnnlab predict {run.path} "{question}"', soft_wrap=True)
 
 
 def _print_scores(out: Console, result: "Comparison") -> None:
@@ -94,14 +97,19 @@ def _print_scores(out: Console, result: "Comparison") -> None:
         metric,
         "95 % interval",
         "macro-F1" if _has_f1(result) else "loss",
-        "s/epoch",
+        "s/epoch" if _has_epochs(result) else "ms/update",
         "tokens/s",
-        "best epoch",
+        "best epoch" if _has_epochs(result) else "best evaluation",
         "parameters",
         "MB",
     )
     rows: list[Row] = [(_row(arm, _has_f1(result)), None) for arm in result.arms]
     print_table(out, title, columns, rows + [(_row(arm, _has_f1(result)), "dim") for arm in result.baselines])
+
+
+def _has_epochs(result: "Comparison") -> bool:
+    """Where batches are drawn afresh there are none."""
+    return all(arm.epoch_seconds is not None or arm.step_seconds is None for arm in result.arms)
 
 
 def _has_f1(result: "Comparison") -> bool:
@@ -120,12 +128,18 @@ def _row(arm: "ArmSummary", f1: bool) -> list[str]:
         percent(arm.accuracy.mean),
         f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}",
         "" if second is None else percent(second) if f1 else f"{second:.4f}",
-        f"{arm.epoch_seconds:.2f}" if arm.epoch_seconds is not None else "",
+        _speed(arm),
         count(arm.tokens_per_second) if arm.tokens_per_second is not None else "",
         f"{arm.best_epoch:.0f}" if arm.best_epoch is not None else "",
         count(arm.parameters) if arm.parameters is not None else "",
         f"{arm.peak_memory_mb:.0f}" if arm.peak_memory_mb is not None else "",
     ]
+
+
+def _speed(arm: "ArmSummary") -> str:
+    if arm.epoch_seconds is not None:
+        return f"{arm.epoch_seconds:.2f}"
+    return "" if arm.step_seconds is None else f"{1000 * arm.step_seconds:.1f}"
 
 
 def _print_by_tag(out: Console, result: "Comparison") -> None:

@@ -179,7 +179,7 @@ class _Head:
         """Act on a message; the outcome, if it has one."""
         kind = message["event"]
         if kind == "result":
-            return _bring_home(run.directory, message)
+            return bring_home(run.directory, message)
         if kind == "needs":
             return self._send_with_data(ticket, run)
         if kind == "placed":
@@ -272,7 +272,7 @@ def _plugin(path: str) -> tuple[str, str]:
         raise ConfigError(f"--plugin {path}: can't be read: {error}") from None
 
 
-def _bring_home(run: RunDirectory, message: Message) -> Outcome:
+def bring_home(run: RunDirectory, message: Message) -> Outcome:
     """Write what a worker sent, the result last: the run counts only when it is whole."""
     files: dict[str, bytes] = message["files"]
     try:
@@ -324,14 +324,14 @@ def work(
             _keep(data, wanted)
         elif wanted is not None and store.find(wanted) is None:
             return {"event": "needs"}
-        with _folder(scratch) as folder:
+        with folder_for_a_run(scratch) as folder:
             return _work(parcel, folder, send, stopping)
     except Exception as error:  # whatever it is: one failed run
         return {"event": "result", "outcome": "failed", "reason": failure(error).reason, "files": {}}
 
 
 @contextmanager
-def _folder(scratch: str | None) -> Iterator[Path]:
+def folder_for_a_run(scratch: str | None) -> Iterator[Path]:
     """For one run; locked, so that what a worker that was killed left behind can be told from what is in use."""
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=scratch))
     try:

@@ -12,7 +12,6 @@ from rnnlab.experiment import Experiment, Match
 from rnnlab.files import write_atomically
 from rnnlab.registry import load_plugin
 from rnnlab.runs import Failed, RunDirectory, pretty_json
-from rnnlab.sweep.executors import cores as cores  # the command line shows it
 from rnnlab.sweep.executors import executor_for
 from rnnlab.sweep.plan import experiment_tree, plan
 from rnnlab.sweep.run import Display, Silent, baseline_specs, run_all

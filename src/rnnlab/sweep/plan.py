@@ -14,11 +14,11 @@ from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.vocabulary import SPECIAL
 from rnnlab.errors import ConfigError, did_you_mean
-from rnnlab.experiment import Arm, Experiment, parse_experiment
+from rnnlab.experiment import Arm, Experiment, parse_experiment, unsuited
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
 from rnnlab.sweep.match import counter, gave_way, input_width, match_parameters
-from rnnlab.tasks.base import Task
+from rnnlab.tasks.base import TASKS, Task
 from rnnlab.training.assemble import look_up, resolve_device
 
 DEFAULT_MODELS = ("rnn", "lstm", "gru", "bilstm", "bigru", "textcnn", "cnn2", "transformer", "linear")
@@ -59,13 +59,21 @@ def experiment_tree(
     if match is not None:
         tree["match"] = match
     if models is not None or not tree.get("arms"):
-        tree["arms"] = {name: {"model": named_model(name)} for name in models or DEFAULT_MODELS}
+        tree["arms"] = {name: {"model": named_model(name)} for name in models or default_models(tree)}
     for text in settings:
         parts, value = parse_setting(text)
         assign(tree, parts, value)
     if vectors is not None:
         _share_vectors(tree, vectors)
     return tree
+
+
+def default_models(tree: dict[str, Any]) -> list[str]:
+    """All that the task can use: one that asks for an answer at every step has no use for those that look ahead."""
+    kind = _table(tree, "task").get("kind", "classify")
+    if kind not in TASKS.names():
+        return list(DEFAULT_MODELS)  # the mistake will be told
+    return [n for n in DEFAULT_MODELS if not unsuited(ARCHITECTURES.parse(named_model(n)), TASKS[kind], "model")]
 
 
 def is_sweep(tree: dict[str, Any]) -> bool:

@@ -96,7 +96,7 @@ class Addition(LabelPerStep):
     accuracy_name: ClassVar[str] = "exact match"
     streamed: ClassVar[bool] = True
     causal: ClassVar[bool] = True
-    askable: ClassVar[bool] = True
+    question: ClassVar[str | None] = "123+989"
     training_defaults: ClassVar[dict[str, Any]] = {
         "epochs": None,
         "steps": 500,

@@ -19,7 +19,7 @@ from rnnlab.tasks.tally import ClassTally, NumberTally, StepTally, Tally
 class OneLabel(Task):
     """Outputs (B, C), targets (B,)."""
 
-    askable: ClassVar[bool] = True
+    question: ClassVar[str | None] = "…"
 
     def head(self, width: int, interface: Interface) -> nn.Module:
         return SummaryHead(width, len(interface.labels))

@@ -36,8 +36,13 @@ class Task(Config):
     """How it is trained unless the user says otherwise."""
     causal: ClassVar[bool] = False
     """Whether answers at step t may depend on inputs up to t only; architectures that look ahead are then refused."""
-    askable: ClassVar[bool] = False
-    """Whether a trained model can be asked about new rows: `encode` and `answers` then say how."""
+    question: ClassVar[str | None] = None
+    """What a trained model can be asked, for example; `encode` and `answers` say how. None when it can't be asked."""
+
+    @property
+    def rounds(self) -> str:
+        """What lies between two evaluations."""
+        return "evaluation" if self.streamed else "epoch"
 
     fingerprint: str | None = Field(default=None, description="Identifies the encoded data; filled in.")
 
@@ -92,7 +97,7 @@ class Task(Config):
     def answers(
         self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
     ) -> Sequence[Prediction]:
-        """What to tell of each row that `encode` made, given all outputs; of a task that is ``askable``."""
+        """What to tell of each row that `encode` made, given all outputs; of a task that has a ``question``."""
         raise NotImplementedError
 
     def identity(self) -> dict[str, Any]:

@@ -4,9 +4,7 @@ import numpy as np
 
 from rnnlab.data.batches import Batch, collate, training_order
 from rnnlab.data.encoded import EncodedData
-from rnnlab.experiment import RunSpec
-
-EVAL_EVERY = 50  # updates between two evaluations where there are no epochs
+from rnnlab.experiment import EVAL_EVERY, RunSpec
 
 
 class Source:
