@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from rnnlab.predict import Prediction, Predictor, load
     from rnnlab.runs import RunDirectory, find_runs
     from rnnlab.sweep.compare import compare, train
+    from rnnlab.sweep.sweep import run_sweep
     from rnnlab.tasks.base import Task, task
 
 _HOMES = {
     "compare": "rnnlab.sweep.compare",
     "train": "rnnlab.sweep.compare",
+    "run_sweep": "rnnlab.sweep.sweep",
     "load": "rnnlab.predict",
     "Predictor": "rnnlab.predict",
     "Prediction": "rnnlab.predict",
@@ -59,6 +61,7 @@ __all__ = [
     "compare",
     "find_runs",
     "load",
+    "run_sweep",
     "task",
     "train",
 ]

@@ -191,6 +191,29 @@ def test_experiment_files_are_fine(name, monkeypatch):
         parse_experiment(experiment_tree(name), name)
 
 
+def test_the_sweeps_of_the_guide_are_fine(tmp_path):
+    examples = blocks(read("docs/sweeps.md"), "toml")
+    assert len(examples) == 2
+    for example in examples:
+        (tmp_path / "sweep.toml").write_text(example, encoding="utf-8")
+        for quick in (False, True):
+            assert read_sweep(tmp_path / "sweep.toml", quick=quick).studies
+
+
+@pytest.mark.parametrize("name", files("docs", ".md"))
+def test_command_lines_of_the_guides_parse(name):
+    for line in command_lines(read(name)):
+        parse(line)
+
+
+@pytest.mark.parametrize("name", files("docs", ".md"))
+def test_links_of_the_guides_lead_somewhere(name):
+    text = re.sub(r"```.*?```", "", read(name), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        if not target.startswith(("https://", "http://")) and not target.startswith("../runs/"):
+            assert ((ROOT / name).parent / target).exists(), target
+
+
 @pytest.mark.parametrize("name", files("examples", ".py"))
 def test_examples_compile(name):
     compile(read(name), name, "exec")

@@ -37,9 +37,8 @@ def compare(
     vectors: options.Vectors = None,
     device: options.Device = None,
     settings: options.Settings = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", metavar="N", help="Runs at a time (the cores); 0: in this process.")
-    ] = None,
+    on: options.On = "processes",
+    jobs: options.Jobs = None,
     out: options.Out = "runs",
     plugin: options.Plugins = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON, nothing else.")] = False,
@@ -89,7 +88,7 @@ def compare(
     )
     screen.profile(encoded.profile, experiment.notes)
     display = screen.live(cores() if jobs is None else max(1, jobs))
-    result = compare_prepared(experiment, encoded, out=out, jobs=jobs, plugins=plugins, display=display)
+    result = compare_prepared(experiment, encoded, out=out, on=on, jobs=jobs, plugins=plugins, display=display)
     if as_json:
         tables.print_json(result)
     else:

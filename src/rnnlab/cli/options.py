@@ -53,7 +53,9 @@ On = Annotated[
     str,
     typer.Option("--on", metavar="ENGINE", help="processes, serial, dask, ray, dask://HOST:PORT or ray://HOST:PORT."),
 ]
-Jobs = Annotated[int | None, typer.Option("--jobs", metavar="N", help="Runs at a time; else one a core.")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", help="Runs at a time (the cores); 0: in this process.")
+]
 LimitMinutes = Annotated[
     float | None, typer.Option("--limit-minutes", metavar="M", help="A run that takes longer is ended, and failed.")
 ]

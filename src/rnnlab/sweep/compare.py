@@ -29,6 +29,7 @@ def compare(
     match: Match | None = None,
     settings: Sequence[str] = (),
     out: str | Path = "runs",
+    on: str = "processes",
     jobs: int | None = None,
     plugins: Sequence[str] = (),
     display: Display | None = None,
@@ -51,7 +52,7 @@ def compare(
         settings=settings,
         plugins=plugins,
     )
-    return compare_prepared(experiment, encoded, out=out, jobs=jobs, plugins=plugins, display=display)
+    return compare_prepared(experiment, encoded, out=out, on=on, jobs=jobs, plugins=plugins, display=display)
 
 
 def prepare(
@@ -69,12 +70,14 @@ def compare_prepared(
     data: EncodedData,
     *,
     out: str | Path = "runs",
+    on: str = "processes",
     jobs: int | None = None,
     plugins: Sequence[str] = (),
     display: Display | None = None,
 ) -> Comparison:
+    executor = executor_for(on, jobs, plugins)
     runs = baseline_specs(experiment, data) + experiment.specs()
-    records = run_all(runs, Path(out), executor_for(jobs=jobs, plugins=plugins), display or Silent())
+    records = run_all(runs, Path(out), executor, display or Silent())
     comparison = summarise(experiment, data, records)
     folder = Path(out) / "comparisons" / digest_of([spec.digest for _, spec in runs])
     folder.mkdir(parents=True, exist_ok=True)

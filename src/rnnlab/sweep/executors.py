@@ -128,12 +128,22 @@ def _connection(engine: str, address: str, jobs: int | None) -> Any:
         if engine == "dask":
             from rnnlab.sweep.on_dask import connect
         else:
+            if address not in ("", "auto"):
+                _show_rays_token()
             from rnnlab.sweep.on_ray import connect
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"--on {engine} needs {error.name}, which isn't installed: pip install 'rnnlab[{engine}]'"
         ) from None
     return partial(connect, address or None, jobs or cores())
+
+
+def _show_rays_token() -> None:
+    """Ray's clusters ask for a token by default. Its client shows the one that is there only if it is told to, before
+    Ray is imported."""
+    named = "RAY_AUTH_TOKEN" in os.environ or "RAY_AUTH_TOKEN_PATH" in os.environ
+    if named or (Path.home() / ".ray" / "auth_token").is_file():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
 def cores() -> int:

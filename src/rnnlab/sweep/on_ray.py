@@ -74,7 +74,9 @@ def _init(address: str | None, jobs: int, scratch: str | None) -> None:
         raise RnnlabError(f"{where} needs {error.name or 'ray[client]'}: pip install 'rnnlab[ray]'") from None
     except (ConnectionError, OSError, TimeoutError, RuntimeError, ValueError) as error:
         text = str(error).strip().splitlines() or [type(error).__name__]
-        raise RnnlabError(f"{where}: no Ray cluster answers there: {text[0]}") from None
+        hint = "; a cluster may ask for a token, which $RAY_AUTH_TOKEN gives ('ray get-auth-token' on its head)"
+        known = hint if address not in (None, "auto") else ""
+        raise RnnlabError(f"{where}: no Ray cluster answers there: {text[0]}{known}") from None
 
 
 @contextlib.contextmanager
