@@ -9,7 +9,8 @@ import pytest
 from rnnlab.runs import RunDirectory
 
 ARM_KEYS = {
-    *("label", "model", "accuracy", "macro_f1", "loss", "epoch_seconds", "tokens_per_second", "best_epoch"),
+    *("label", "model", "accuracy", "macro_f1", "loss", "epoch_seconds", "step_seconds", "tokens_per_second"),
+    "best_epoch",
     *("parameters", "peak_memory_mb", "by_tag", "by_length", "runs", "in_best_group"),
 }
 
@@ -24,7 +25,8 @@ def stamps(folder):
 def test_json_holds_all_that_the_answer_rests_on(compared):
     result = compared.result
     assert compared.first.code == 0
-    assert {"format", "profile", "arms", "baselines", "verdict", "recommended_run", "notes"} == set(result)
+    keys = {"format", "profile", "arms", "baselines", "verdict", "question", "recommended_run", "notes"}
+    assert set(result) == keys
     assert sum(result["profile"]["rows"].values()) == 80
     assert {arm["label"] for arm in result["arms"]} == {"rnn", "textcnn"}
     assert [arm["label"] for arm in result["baselines"]] == ["majority", "tfidf"]

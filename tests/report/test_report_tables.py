@@ -20,6 +20,7 @@ ARM = ArmSummary(
     macro_f1=0.84,
     loss=0.4,
     epoch_seconds=1.234,
+    step_seconds=0.0123,
     tokens_per_second=50_000.5,
     best_epoch=2.5,
     parameters=1_234_567,
@@ -35,6 +36,7 @@ NONE = replace(
     accuracy=None,
     macro_f1=None,
     epoch_seconds=None,
+    step_seconds=None,
     tokens_per_second=None,
     best_epoch=None,
     parameters=None,
@@ -49,7 +51,7 @@ NONE = replace(
 def result() -> Comparison:
     import numpy as np
 
-    return Comparison({"rows": {}}, (ARM, NONE), (), judge([], np.arange(4)), None, ("a note",))
+    return Comparison({"rows": {}}, (ARM, NONE), (), judge([], np.arange(4)), None, None, ("a note",))
 
 
 def test_markdown(result):
