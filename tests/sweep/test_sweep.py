@@ -92,6 +92,20 @@ def test_the_budget_begins_no_more_runs(tmp_path):
     assert not (tmp_path / "runs").exists() or not stamps(tmp_path)
 
 
+def test_studies_of_the_same_name_in_two_files_stay_apart(tmp_path):
+    from rnnlab.sweep.executors import Serial
+    from rnnlab.sweep.run import Silent
+    from rnnlab.sweep.sweep import run_planned
+
+    planned = []
+    for rate in ("0.02", "0.01"):
+        (tmp_path / "sweep.toml").write_text(FILE.replace("RATES", f"[{rate}]").replace("steps = 200", "steps = 10"))
+        planned += plan_studies(read_sweep(tmp_path / "sweep.toml"), "sweep")
+    one, other = run_planned(planned, tmp_path / "runs", Serial(), Silent())
+    assert one.name == other.name
+    assert [one.points[0].at["training.lr"], other.points[0].at["training.lr"]] == [0.02, 0.01]
+
+
 def test_a_baseline_stands_beside_every_seed(tmp_path):
     (tmp_path / "sweep.toml").write_text(
         "repeats = 2\n[task]\nrows = 60\n[training]\nepochs = 1\n[axes.m]\n"

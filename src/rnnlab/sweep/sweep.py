@@ -46,12 +46,14 @@ def run_planned(planned: Sequence[PlannedStudy], out: Path, executor: Executor, 
         require_optuna()  # now, not after the grids
     grids = [study for study in planned if study.settings.strategy == "grid"]
     outcomes = _compute(grids, out, executor, display) if grids else {}
-    found = {study.name: summarise(study, out, outcomes) for study in grids}
+    found = []
     for study in planned:
-        if study.settings.strategy != "grid":
+        if study.settings.strategy == "grid":
+            found.append(summarise(study, out, outcomes))
+        else:
             drawn, of_trials = search(study, Opened(), out, executor, display)
-            found[study.name] = summarise(with_target(drawn), out, of_trials)
-    return [found[study.name] for study in planned]
+            found.append(summarise(with_target(drawn), out, of_trials))
+    return found
 
 
 def _compute(planned: Sequence[PlannedStudy], out: Path, executor: Executor, display: Display) -> dict[str, Outcome]:
