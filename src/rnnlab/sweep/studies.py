@@ -97,13 +97,11 @@ class SweepFile:
     """What a file says, checked; nothing has been read or run yet."""
 
     name: str
-    about: str
-    document: str
     studies: dict[str, StudySettings]
     claims: tuple[Claim, ...]
 
 
-_TOP = ("name", "about", "document", "study", "quick", "claim")
+_TOP = ("name", "study", "quick", "claim")
 _SHARED = tuple(StudySettings.model_fields)
 
 
@@ -151,7 +149,7 @@ def read_sweep(
     found = claim_problems(claims, {key: _all_axes(study) for key, study in studies.items()}, with_target)
     if found:
         raise ConfigError(_listed(str(file), found))
-    return SweepFile(name, str(tree.get("about", "")), str(tree.get("document", "")), studies, claims)
+    return SweepFile(name, studies, claims)
 
 
 def plan_studies(file: SweepFile, source: str) -> list[PlannedStudy]:
@@ -279,13 +277,13 @@ def _study_problems(settings: StudySettings, path: str) -> list[str]:
     if found:
         return found
     shown: dict[str, None] = {}
-    for changes in _checked_settings(settings, list(axes.values())):
+    for changes in _checked_settings(list(axes.values())):
         for problem in _point_problems(settings, changes):
             shown.setdefault(f"{at}{problem}")
     return list(shown)
 
 
-def _checked_settings(settings: StudySettings, axes: Sequence[AnyAxis]) -> Iterable[dict[str, Any]]:
+def _checked_settings(axes: Sequence[AnyAxis]) -> Iterable[dict[str, Any]]:
     """Every point of a grid; of ranges their two ends."""
     ends = [axis if isinstance(axis, Choices) else parse_axis(axis.name, [axis.low, axis.high]) for axis in axes]
     for choices in grid([axis for axis in ends if isinstance(axis, Choices)]):
