@@ -6,14 +6,16 @@ BIN := .venv/bin
 export RNNLAB_FUZZ ?= 10000
 # Real data, when it lies beside the checkout; the tests that need it are skipped elsewhere.
 export RNNLAB_DATA ?= $(wildcard $(abspath ../shared/data))
+# Pages are tested in a real browser, with this checker of accessibility.
+AXE := axe-core@4.14.0
 
 .PHONY: demo test lint clean
 
 demo: .venv/.runtime
 	$(BIN)/rnnlab compare
 
-test: lint
-	$(BIN)/python -m pytest -n 2
+test: lint .venv/.browser
+	RNNLAB_BROWSER=required $(BIN)/python -m pytest -n 2
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -30,6 +32,14 @@ lint: .venv/.dev
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@ .venv/.runtime
+
+# The browser and a font with Chinese come from the system: installed when there is none and this is root.
+.venv/.browser: .venv/.dev
+	@command -v chromium >/dev/null || [ -n "$$RNNLAB_CHROMIUM" ] || { [ "$$(id -u)" = 0 ] \
+	  && apt-get update --quiet && apt-get install --quiet --yes chromium fonts-noto-cjk; } \
+	  || { echo "The tests of pages need a browser: apt install chromium fonts-noto-cjk, or set RNNLAB_CHROMIUM." >&2; exit 1; }
+	[ -f .venv/axe/node_modules/axe-core/axe.min.js ] || npm install --silent --no-audit --no-fund --prefix .venv/axe $(AXE)
+	touch $@
 
 clean:
 	rm -rf .venv runs .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rnnlab.experiment import Experiment, RunSpec, Training
     from rnnlab.models.base import Architecture, architecture
     from rnnlab.predict import Prediction, Predictor, load
+    from rnnlab.reporting.writing import write_report
     from rnnlab.runs import RunDirectory, find_runs
     from rnnlab.sweep.compare import compare, train
     from rnnlab.sweep.sweep import run_sweep
@@ -27,6 +28,7 @@ _HOMES = {
     "compare": "rnnlab.sweep.compare",
     "train": "rnnlab.sweep.compare",
     "run_sweep": "rnnlab.sweep.sweep",
+    "write_report": "rnnlab.reporting.writing",
     "load": "rnnlab.predict",
     "Predictor": "rnnlab.predict",
     "Prediction": "rnnlab.predict",
@@ -64,6 +66,7 @@ __all__ = [
     "run_sweep",
     "task",
     "train",
+    "write_report",
 ]
 
 

@@ -21,7 +21,7 @@ from rnnlab.models.baselines import Baseline
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Network, build_network
 from rnnlab.predict import rebuild  # the network of a run, whatever its task
-from rnnlab.runs import find_run
+from rnnlab.runs import RunDirectory, find_run
 from rnnlab.seeding import stream_seed
 from rnnlab.sweep.plan import named_model
 from rnnlab.tasks.answers import SummaryHead
@@ -37,12 +37,8 @@ RANDOM_ROWS = 16
 def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
     """A finished run: on a text, or on validation rows (random input, when the data can't be found any more)."""
     found = find_run(run)
-    interface = Interface.from_json(found.verified("model.json").read_text(encoding="utf-8"))
-    spec = RunSpec.from_dict(json.loads(found.verified("spec.json").read_text(encoding="utf-8")))
-    if isinstance(spec.model, Baseline):
-        raise RunError(f"{found.path}: '{spec.model.kind}' is a baseline: it has no network to look into")
-    network = rebuild(spec, interface, found.verified("weights.safetensors").read_bytes())
-    assert isinstance(network, Network)
+    spec, interface, network = open_run(found)
+    assert isinstance(spec.model, Architecture)
     about = _about(found.path.resolve().name, spec.model, interface)
     if text is not None:
         inputs, lengths, tokens = _read_text(interface, text)
@@ -52,11 +48,6 @@ def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
         rows = _validation_rows(spec)
         inputs, lengths = rows or _random_rows(interface, spec.seed)
         subject = replace(about, source="rows" if rows else "random")
-    epochs = [
-        {"epoch": event["epoch"], **event["gradients"]}
-        for event in found.events()
-        if event.get("event") == "epoch" and event.get("gradients")
-    ]
     costs = _cost(
         spec.model,
         words=len(interface.vocabulary) if interface.vocabulary else None,
@@ -65,7 +56,38 @@ def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
         classes=len(interface.labels) or 1,
         per_step=spec.task.per_step,
     )
-    return examine(subject, network, inputs, lengths, at_first=_at_first(spec, interface), epochs=epochs, cost=costs)
+    first, epochs = at_first(spec, interface), recorded_gradients(found)
+    return examine(subject, network, inputs, lengths, at_first=first, epochs=epochs, cost=costs)
+
+
+def open_run(run: RunDirectory) -> tuple[RunSpec, Interface, Network]:
+    """A finished run with the network that it trained."""
+    interface = Interface.from_json(run.verified("model.json").read_text(encoding="utf-8"))
+    spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
+    if isinstance(spec.model, Baseline):
+        raise RunError(f"{run.path}: '{spec.model.kind}' is a baseline: it has no network to look into")
+    network = rebuild(spec, interface, run.verified("weights.safetensors").read_bytes())
+    assert isinstance(network, Network)
+    return spec, interface, network
+
+
+def at_first(spec: RunSpec, interface: Interface) -> Network | None:
+    """The network as it began, weight for weight; None when its pre-trained vectors can't be found any more. Draws from
+    torch's generator: `own_process_state` leaves the caller's as it was."""
+    torch.manual_seed(stream_seed(spec.seed, "init"))
+    try:
+        return assemble(spec, interface).eval()
+    except RnnlabError:
+        return None
+
+
+def recorded_gradients(run: RunDirectory) -> list[dict[str, Any]]:
+    """What the probe of the training saw, an epoch each; empty where it wasn't asked for."""
+    return [
+        {"epoch": event["epoch"], **event["gradients"]}
+        for event in run.events()
+        if event.get("event") == "epoch" and event.get("gradients")
+    ]
 
 
 @own_process_state(threads=1)  # as in training
@@ -140,12 +162,3 @@ def _random_rows(interface: Interface, seed: int) -> tuple[Tensor, Tensor]:
         shape = (RANDOM_ROWS, length) if interface.tokens == 1 else (RANDOM_ROWS, length, interface.tokens)
         return torch.randint(min(len(SPECIAL), words - 1), words, shape, generator=generator), lengths
     return torch.randn(RANDOM_ROWS, length, interface.features or 1, generator=generator), lengths
-
-
-def _at_first(spec: RunSpec, interface: Interface) -> Network | None:
-    """The network as it began, weight for weight; None when its pre-trained vectors can't be found any more."""
-    torch.manual_seed(stream_seed(spec.seed, "init"))
-    try:
-        return assemble(spec, interface).eval()
-    except RnnlabError:
-        return None

@@ -7,7 +7,16 @@ import torch
 from torch import Tensor
 
 from rnnlab.analysis.readings import in_double
-from rnnlab.analysis.saliency import CLOSE, FIRST_POINTS, LONGEST_MAP, MOST_POINTS, attention, fired_filters, saliency
+from rnnlab.analysis.saliency import (
+    CLOSE,
+    FIRST_POINTS,
+    LONGEST_MAP,
+    MOST_POINTS,
+    attention,
+    fired_filters,
+    integrated_gradients,
+    saliency,
+)
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import UNKNOWN
 from rnnlab.models.network import Network, build_network
@@ -50,6 +59,18 @@ def test_integrated_gradients_add_up(kind):
     assert abs(found.gap) <= CLOSE * abs(distance)
     assert len(found.integrated) == 7
     assert any(found.integrated)
+
+
+def test_points_can_be_limited():
+    """No round beyond the first; what is missing of the sum shows."""
+    network = in_double(network_of("lstm"))
+    rough = integrated_gradients(network, IDS, target=2, first_points=3, most_points=3)
+    assert (rough.target, rough.points, len(rough.shares)) == (2, 3, 7)
+    assert rough.outputs == pytest.approx(network(IDS, torch.tensor([7]))[0].tolist())
+    exact = integrated_gradients(network, IDS, target=2)
+    assert exact.points >= FIRST_POINTS
+    distance = exact.outputs[2] - exact.baseline
+    assert abs(distance - sum(exact.shares)) < abs(distance - sum(rough.shares)) < 0.2 * abs(distance)
 
 
 def test_of_a_linear_model_they_are_its_terms():

@@ -10,7 +10,7 @@ from rnnlab.runs import RunDirectory
 
 ARM_KEYS = {
     *("label", "model", "accuracy", "macro_f1", "loss", "epoch_seconds", "step_seconds", "tokens_per_second"),
-    "best_epoch",
+    *("row_seconds", "best_epoch"),
     *("parameters", "peak_memory_mb", "by_tag", "by_length", "runs", "in_best_group"),
 }
 
@@ -25,7 +25,7 @@ def stamps(folder):
 def test_json_holds_all_that_the_answer_rests_on(compared):
     result = compared.result
     assert compared.first.code == 0
-    keys = {"format", "profile", "arms", "baselines", "verdict", "question", "recommended_run", "notes"}
+    keys = {"format", "profile", "arms", "baselines", "verdict", "question", "recommended_run", "notes", "folder"}
     assert set(result) == keys
     assert sum(result["profile"]["rows"].values()) == 80
     assert {arm["label"] for arm in result["arms"]} == {"rnn", "textcnn"}
@@ -36,9 +36,11 @@ def test_json_holds_all_that_the_answer_rests_on(compared):
         assert arm["accuracy"]["mean"] == pytest.approx(sum(run["accuracy"] for run in arm["runs"]) / 2)
         assert [run["seed"] for run in arm["runs"]] == [0, 1]
         assert {run["status"] for run in arm["runs"]} == {"finished"}
-        assert all(arm[key] > 0 for key in ("epoch_seconds", "tokens_per_second", "parameters", "peak_memory_mb"))
+        measured = ("epoch_seconds", "tokens_per_second", "row_seconds", "parameters", "peak_memory_mb")
+        assert all(arm[key] > 0 for key in measured)
         assert set(arm["by_tag"]) == {"short", "long"}
         assert sum(cell["count"] for cell in arm["by_tag"].values()) == result["profile"]["rows"]["test"]
+    assert all(0 < baseline["row_seconds"] < 1 for baseline in result["baselines"])
     verdict = result["verdict"]
     assert {"recommended", "best_group", "enough_seeds", "sentence"} <= set(verdict)
     assert verdict["recommended"] in {"rnn", "textcnn", "tfidf"}

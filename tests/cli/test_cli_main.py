@@ -14,6 +14,7 @@ COMMANDS = (
         "train",
         "sweep",
         "reproduce",
+        "report",
         "predict",
         "inspect",
         "runs",

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rnnlab.data import sequences
-from rnnlab.data.encoded import EncodedData, encode
+from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples
 from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
 from rnnlab.data.store import load, save
@@ -156,6 +156,23 @@ def test_tags_are_numbered_where_they_are_given():
 def test_labels_are_in_their_natural_order(labels, order):
     examples = Examples("l", labels * 3, texts=[str(i) for i in range(3 * len(labels))])
     assert encode({"train": examples}).labels == order
+
+
+def test_a_division_is_the_one_that_was_encoded():
+    """With valid given and test split off, so that rows are counted through two parts."""
+    parts = {"train": reviews(), "valid": Examples("valid.csv", ["neg", "pos"], texts=["fresh one", "quite Fine"])}
+    data = encode(parts, test_fraction=0.3, split_seed=4)
+    divided = divide(parts, test_fraction=0.3, split_seed=4)
+    assert divided.texts("valid") == ["fresh one", "quite Fine"]
+    assert data.vocabulary is not None
+    for name, part in parts_of(data).items():
+        texts = divided.texts(name) or []
+        assert [tokens_of(data, part, row)[:2] for row in range(len(part))] == [
+            [word if word in data.vocabulary.words else "<unk>" for word in text.lower().split()[:2]] for text in texts
+        ]
+        assert divided.targets[divided.rows[name]].tolist() == part.targets.tolist()
+        assert divided.units[divided.rows[name]].tolist() == part.groups.tolist()
+    assert divide({"train": waves()}).texts("test") is None
 
 
 # --- series -------------------------------------------------------------------------------------------------------

@@ -108,6 +108,26 @@ def test_very_long_rows_are_a_warning_that_says_what_cutting_saves():
     ]
 
 
+def test_a_profile_of_an_earlier_version_can_still_be_read():
+    old = small().to_dict()
+    del old["saved_by_cutting"]
+    assert Profile.from_dict(old).lines() == small().lines()
+
+
+def test_what_cutting_would_save_is_a_figure():
+    """199 rows of 5 tokens, and one with 1,000 more: half of all tokens stand beyond the 5."""
+    lengths = np.array([5] * 199 + [1005])
+    texts = ["w " * int(length) for length in lengths]
+    found = profile(
+        [Examples("long.csv", ["a", "b"] * 100, texts=texts)],
+        {"train": np.arange(0, 200)},
+        lengths=lengths,
+        contents=np.arange(200),
+        units=np.arange(200),
+    )
+    assert found.saved_by_cutting == 1000 / 2000
+
+
 def test_series_are_told_by_channels_and_steps():
     rng = np.random.default_rng(0)
     series = [rng.normal(size=(5 + i % 3, 2)).astype(np.float32) for i in range(40)]

@@ -3,12 +3,12 @@
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 import torch
 import vl_convert
+from pages import Outline, drawn_charts
 
 from rnnlab.analysis.inspection import Inspection, Subject, examine
 from rnnlab.models.base import ARCHITECTURES
@@ -46,56 +46,38 @@ def inspected(kind: str, tokens: tuple[str, ...] | None = None, **settings: Any)
     return examine(subject, networks[0], inputs, lengths, at_first=networks[1], epochs=EPOCHS)
 
 
-class Outline(HTMLParser):
-    """The elements, their attributes and texts."""
-
-    def __init__(self, text: str):
-        super().__init__(convert_charrefs=True)
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[tuple[str, str]] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        if self.elements and data.strip():
-            self.texts.append((self.elements[-1][0], data.strip()))
-
-    def specs(self) -> list[dict[str, Any]]:
-        ids = [attributes["id"] for tag, attributes in self.elements if tag == "script" and "id" in attributes]
-        found = [json.loads(data) for tag, data in self.texts if tag == "script" and data.startswith("{")]
-        assert len(ids) == len(set(ids)) == len(found)
-        return found
-
-
 @pytest.fixture(scope="module")
 def text_page() -> str:
     return page(inspected("lstm", NASTY, bidirectional=True, pooling="attention"))
 
 
+def specs(text: str, language: Language = "en") -> list[dict[str, Any]]:
+    """The charts of a page, whole again."""
+    return list(drawn_charts(text, language).values())
+
+
 def test_a_page_needs_no_network(text_page):
     outline = Outline(text_page)
-    assert not [attributes for _, attributes in outline.elements if {"src", "href"} & set(attributes)]
+    assert not [attributes for _, attributes in outline.elements if "src" in attributes]
+    assert all(attributes["href"].startswith("#") for _, attributes in outline.elements if "href" in attributes)
     assert text_page.count("window.vegaEmbed=") == 1  # the libraries are in it once
     assert len(text_page) < 1_500_000
 
 
 def test_a_users_text_stays_text(text_page):
     outline = Outline(text_page)
-    scripts = [attributes for tag, attributes in outline.elements if tag == "script"]
-    assert len(scripts) == len(outline.specs()) + 2  # the charts, Vega, and the lines that draw them
-    spans = [text for tag, text in outline.texts if tag == "span"]
-    assert tuple(spans) == NASTY
+    assert len([tag for tag, _ in outline.elements if tag == "script"]) == 5  # charts, themes, and three that run
+    assert outline.texts_of("token") == list(NASTY)
     assert not [tag for tag, _ in outline.elements if tag == "b"]
-    tokens = {row["token"] for spec in outline.specs() for row in spec["data"]["values"] if "token" in row}
+    tokens = {row["token"] for spec in specs(text_page) for row in spec["data"]["values"] if "token" in row}
     assert tokens == set(numbered(NASTY))
 
 
-def test_every_chart_can_be_drawn(text_page):
-    specs = Outline(text_page).specs()
-    assert len(specs) == 18  # 2 by token; gradients: 2 layers, inputs, epochs; gates of 2 layers: 2, what is kept, 3
-    for spec in specs:
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_chart_can_be_drawn(text_page, language):
+    found = specs(text_page, language)
+    assert len(found) == 18  # 2 by token; gradients: 2 layers, inputs, epochs; gates of 2 layers: 2, what is kept, 3
+    for spec in found:
         svg = vl_convert.vegalite_to_svg(spec, vl_version=vega_lite_version())
         assert svg.startswith("<svg")
         assert "NaN" not in svg
@@ -104,14 +86,26 @@ def test_every_chart_can_be_drawn(text_page):
 def test_page_and_json_have_the_same_numbers(text_page):
     found = inspected("lstm", NASTY, bidirectional=True, pooling="attention")
     written = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    specs = Outline(text_page).specs()
-    bars = next(spec["data"]["values"] for spec in specs if "series" in spec["data"]["values"][0])
-    assert [row["value"] for row in bars if row["series"] == "integrated gradients"] == written["saliency"][
-        "integrated"
-    ]
-    curves = [row for spec in specs for row in spec["data"]["values"] if row.get("curve") == "∂h_T/∂h_t"]
+    rows = [spec["data"]["values"] for spec in specs(text_page)]
+    bars = next(values for values in rows if "series" in values[0])
+    integrated = [row["value"] for row in bars if row["series"] == "integrated gradients"]
+    assert integrated == pytest.approx(written["saliency"]["integrated"], rel=1e-7)
+    curves = [row for values in rows for row in values if row.get("curve") == "∂h_T/∂h_t"]
     exact = [row["norm"] for row in curves if row["when"] == "trained"]
-    assert exact == [norm for layer in written["gradients"]["through_time"] for norm in layer["state"]]
+    states = [norm for layer in written["gradients"]["through_time"] for norm in layer["state"]]
+    assert exact == pytest.approx(states, rel=1e-7)
+
+
+def test_a_page_has_both_languages(text_page):
+    found = inspected("lstm", NASTY, bidirectional=True, pooling="attention")
+    outline = Outline(text_page)
+    for language in LANGUAGES:
+        wording = Wording(found, language)
+        said = [*wording.about(), *wording.tokens(), *wording.gradients(), *wording.gates()]
+        assert set(said) <= set(outline.texts_in(language))
+    chinese = Outline(page(found, "zh"))
+    assert chinese.texts_in("en") == outline.texts_in("en")
+    assert chinese.elements[0] == ("html", {"lang": "zh", "data-lang": "zh"})
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -120,9 +114,9 @@ def test_every_architecture_can_be_shown(kind, language):
     for tokens in (None, ("值得", "一", "看")):
         found = inspected(kind, tokens)
         assert lines(found, language)
-        outline = Outline(page(found, language))
-        assert outline.specs()
-        assert outline.elements[0] == ("html", {"lang": language})
+        text = page(found, language)
+        assert specs(text, language)
+        assert Outline(text).elements[0] == ("html", {"lang": language, "data-lang": language})
         json.dumps(found.to_dict(), allow_nan=False)
 
 

@@ -5,16 +5,17 @@ import io
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
-from typing import Any
 
 import pytest
+from pages import Outline, drawn_charts
 from rich.console import Console
 
+from rnnlab.analysis.chapters import Report, SweepChapter
 from rnnlab.analysis.studies import Study
 from rnnlab.report.columns import portions
 from rnnlab.report.figures import can_draw
-from rnnlab.report.sweep_page import page, table
+from rnnlab.report.page import page
+from rnnlab.report.sweep_page import study_parts
 from rnnlab.report.sweep_summary import best_score
 from rnnlab.report.sweep_tables import csv_text, safe_name, save_all
 from rnnlab.report.sweep_terminal import MOST_ROWS, show
@@ -22,26 +23,6 @@ from rnnlab.report.sweep_wording import WORDS, Language, quantity_name, score_te
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 NASTY = '</script><script>alert(1)</script><b>"&amp;{{ 7 * 7 }}[red]'
-
-
-class Outline(HTMLParser):
-    """The elements and their texts."""
-
-    def __init__(self, text: str):
-        super().__init__(convert_charrefs=True)
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[tuple[str, str]] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        if self.elements and data.strip():
-            self.texts.append((self.elements[-1][0], data.strip()))
-
-    def specs(self) -> list[dict[str, Any]]:
-        return [json.loads(data) for tag, data in self.texts if tag == "script" and data.startswith("{")]
 
 
 @pytest.fixture
@@ -77,12 +58,11 @@ def test_all_files(tmp_path, nasty, make_study):
     other = replace(make_study({"lr": [1]}, lambda lr: [100]), name="SWEEP")
     folder = tmp_path / "a" / "out"
     said: list[str] = []
-    written = save_all([nasty, other], folder, "zh", "标题", warn=said.append)
+    written = save_all([nasty, other], folder, "zh", warn=said.append)
     assert len(said) == (0 if can_draw("研") else 1)  # once for all files, where no font has Chinese
     assert sorted(folder.iterdir()) == sorted(written)  # nothing else, nothing temporary
     names = [path.name for path in written]
     assert names[0] == "sweep.json"
-    assert names[-1] == "index.html"
     assert "SWEEP-2.csv" in names  # 'sweep.json' is taken, where capital letters make no difference
     assert any(re.fullmatch(r"研究-.*-heatmap-学习率-.*\.png", name) for name in names)
     assert not any(re.search(r'[\\/:*?"<>|\s]', name) or len(name.encode()) > 255 for name in names)
@@ -109,33 +89,39 @@ def test_long_names_are_cut_between_characters():
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_page(nasty, grid, language):
-    text = page([nasty, grid], NASTY, language)
+    text = page(Report((), (SweepChapter(NASTY, (nasty, grid), NASTY, (), (), 0.0),)), language)
     outline = Outline(text)
-    assert outline.elements[0] == ("html", {"lang": language})
-    assert not [attributes for _, attributes in outline.elements if {"src", "href"} & set(attributes)]
+    assert outline.elements[0] == ("html", {"lang": language, "data-lang": language})
+    assert not [attributes for _, attributes in outline.elements if "src" in attributes]
     assert text.count("window.vegaEmbed=") == 1  # the libraries are in it once
-    scripts = [attributes for tag, attributes in outline.elements if tag == "script"]
-    assert len(outline.specs()) == 8
-    assert len(scripts) == 8 + 2  # the charts, Vega, and the lines that draw them
-    ids = [attributes["id"] for attributes in scripts if "id" in attributes]
-    assert ids == [attributes["data-spec"] for _, attributes in outline.elements if "data-spec" in attributes]
+    assert len([tag for tag, _ in outline.elements if tag == "script"]) == 5  # charts, themes, and three that run
+    places = [attributes["data-figure"] for _, attributes in outline.elements if "data-figure" in attributes]
+    assert places == [f"s0-{study}-{chart}" for study in (0, 1) for chart in (1, 2, 3, 4)]
+    for to in LANGUAGES:
+        assert list(drawn_charts(text, to)) == places
     assert not [tag for tag, _ in outline.elements if tag == "b"]
     said = [text for _, text in outline.texts]
-    for expected in (NASTY, nasty.name, nasty.about, target_text(grid.target, language) if grid.target else ""):
+    for expected in (NASTY, nasty.name, nasty.about):
         assert expected in said
+    for to in LANGUAGES:
+        assert grid.target is not None
+        assert target_text(grid.target, to) in outline.texts_in(to)
     codes = [text for tag, text in outline.texts if tag == "code"]
-    assert codes == [repeat.digest for s in (nasty, grid) for point in s.points for repeat in point.repeats]
+    digests = [repeat.digest for s in (nasty, grid) for point in s.points for repeat in point.repeats]
+    assert codes == [*digests, NASTY]  # the command that repeats it comes last
 
 
-def test_the_table_of_the_page(grid):
-    found = table(grid)
-    assert found.columns[:5] == ["lr", "length", "arrived", "median first update", "least–most"]
-    by_place = {(row[0], row[1]): row[2:] for row in found.rows}
-    assert by_place["0.01", "50"] == ["5/5", "150", "100–200", "", "", "100.0 % ± 0.0 %", "98.0 % ± 1.6 %", "10"]
-    assert by_place["0.05", "50"][:5] == ["2/5", "500+", "400–500", "2/5", ""]
-    assert by_place["0.1", "5"][:5] == ["0/5", "", "", "5/5", ""]
-    assert found.best is not None
-    assert found.rows[found.best][:2] == ["0.01", "50"]
+def test_the_parts_of_a_study(grid):
+    columns, rows = study_parts(grid, "x").settings
+    names = ["lr", "length", "arrived", "median first update", "least–most", "diverged", "failed"]
+    assert [column.name.en for column in columns[:7]] == names
+    assert all(column.explained for column in columns[2:])
+    by_place = {tuple(cell.value for cell in row.cells[:2]): [cell.text for cell in row.cells[2:]] for row in rows}
+    assert by_place[0.01, 50] == ["5/5", "150", "100–200", "", "", "100.0 % ± 0.0 %", "98.0 % ± 1.6 %", "10"]
+    assert by_place[0.05, 50][:5] == ["2/5", "500+", "400–500", "2/5", ""]
+    assert by_place[0.1, 5][:5] == ["0/5", "", "", "5/5", ""]
+    best = [row for row in rows if row.mark == "best"]
+    assert [[cell.value for cell in row.cells[:4]] for row in best] == [[0.01, 50, 1.0, 150]]
 
 
 def shown(study: Study, width: int = 100, language: Language = "en") -> list[str]:

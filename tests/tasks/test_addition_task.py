@@ -1,6 +1,7 @@
 """Digit addition as a task: its pairs, its scores, its stream; that it is learnt, and that a model can be asked."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import rnnlab
 from rnnlab.config import parse
 from rnnlab.data import addition, store
 from rnnlab.data.batches import Batch, collate, evaluation_batches
+from rnnlab.data.interface import Interface
 from rnnlab.data.sequences import Sequences
 from rnnlab.errors import ConfigError, DataError
 from rnnlab.experiment import RunSpec, Training, parse_experiment
@@ -337,3 +339,15 @@ def test_padding_does_not_change_a_sum(trained: tuple[dict[str, Any], Path]) -> 
     out = torch.randn(2, 6, 10, generator=torch.Generator().manual_seed(0))
     short = Batch(both.inputs[:1], both.lengths[:1], both.targets[:1])
     assert replace(task.tally(out[:1], short), loss_sum=0).details() == task.tally(out[:1, :2], alone).details()
+
+
+def test_the_words_of_a_test_row_are_the_sum_that_encode_reads():
+    task = Addition(length=3, test_length=5, held_out=50)
+    data = task.load()
+    texts = task.texts(range(len(data.test)))
+    assert texts is not None
+    assert all(re.fullmatch(r"(0|[1-9][0-9]*)\+(0|[1-9][0-9]*)", text) for text in texts)
+    again, _ = task.encode(texts, Interface.of(data))
+    assert again.values.tolist() == data.test.values.tolist()
+    assert again.targets.tolist() == data.test.targets.tolist()
+    assert task.texts([4, 2]) == [texts[4], texts[2]]

@@ -1,5 +1,12 @@
-"""From a file, a public data set or the generator to encoded data, once and with an identity."""
+"""From a file, a public data set or the generator to encoded data, once and with an identity; and back to its words."""
 
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 
 from rnnlab.errors import DataError
@@ -78,7 +85,121 @@ def test_the_embedded_reviews():
 
 
 def test_probabilities_of_large_logits_are_finite():
-    import numpy as np
-
     shares = probabilities(np.array([[1e4, 0.0], [0.0, 0.0]], np.float32))
     assert shares.tolist() == [[1.0, 0.0], [0.5, 0.5]]
+
+
+# --- back to the words --------------------------------------------------------------------------------------------
+
+ODD = [  # as a file may have them: quotes, line breaks, commas, other scripts, spaces that no tokeniser keeps
+    'she said "no, thanks" and left',
+    "one line\nand another",
+    "这部电影，太好看了！",
+    "  spaces   before and\tbetween  ",
+    "<b>HTML</b> & <script>alert('x')</script>",
+    "cafe\u0301 \U0001f44d\U0001f3fd 👨‍👩‍👧",
+]
+
+
+def write_odd(path: Path, rows: int = 120) -> list[tuple[str, str, str]]:
+    """Rows of text, label and sentence, three to a sentence."""
+    written = [(f"{ODD[n % len(ODD)]} №{n}", "ab"[n % 2], f"s{n // 3}") for n in range(rows)]
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("text", "label", "sentence"), *written])
+    return written
+
+
+def check_texts(task: Classify, written: Sequence[tuple[str, ...]]) -> list[str]:
+    """The texts of all test rows, after a check that each is a row of the file with this label."""
+    data = task.load()
+    texts = task.texts(range(len(data.test)))
+    assert texts is not None
+    label_of = {row[0]: row[1] for row in written}
+    assert [label_of[text] for text in texts] == [data.labels[target] for target in data.test.targets]
+    assert len(set(texts)) == len(texts) == len(data.test)
+    return texts
+
+
+def test_the_words_of_test_rows_are_those_of_the_file(tmp_path):
+    written = write_odd(tmp_path / "odd.csv")
+    task = Classify(data=str(tmp_path / "odd.csv"), text="text", label="label").resolve()
+    texts = check_texts(task, written)
+    assert len(texts) == 24
+    assert task.texts([7, 3, 3]) == [texts[7], texts[3], texts[3]]
+    assert task.texts([]) == []
+    other = task.replace(split_seed=1, fingerprint=None)
+    assert check_texts(other, written) != texts
+
+
+def test_words_with_groups_and_with_cut_rows(tmp_path):
+    written = write_odd(tmp_path / "odd.csv")
+    settings: dict[str, Any] = {
+        "data": str(tmp_path / "odd.csv"),
+        "text": "text",
+        "label": "label",
+        "group": "sentence",
+    }
+    task = Classify(**settings, max_length=2, min_count=3).resolve()
+    texts = check_texts(task, written)
+    sentences = {row[0]: row[2] for row in written}
+    groups = task.load().test.groups.tolist()
+    assert len(set(zip(groups, (sentences[text] for text in texts), strict=True))) == len(set(groups)) == 8
+    assert any(len(text) > 20 for text in texts)  # whole, though the model saw two tokens
+
+
+def test_words_of_a_sample_and_of_a_test_file(tmp_path):
+    written = write_odd(tmp_path / "odd.csv")
+    with open(tmp_path / "test.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("text", "label", "sentence"), *(written[n] for n in range(100))])
+    settings: dict[str, Any] = {"data": str(tmp_path / "odd.csv"), "text": "text", "label": "label", "sample": 60}
+    sampled = check_texts(Classify(**settings).resolve(), written)
+    assert len(sampled) == 12
+    given = check_texts(Classify(**settings, test=str(tmp_path / "test.csv")).resolve(), written)
+    assert len(given) == 60
+    assert given == [row[0] for row in written if row[0] in given]  # in the order of the file
+
+
+def test_words_of_the_embedded_reviews():
+    for language in ("en", "zh"):
+        task = Classify(rows=100, language=language).resolve()
+        [examples] = task.read().values()
+        check_texts(task, list(zip(examples.texts or (), examples.labels, strict=True)))
+
+
+def test_words_of_a_file_that_changed_are_refused(reviews_csv):
+    task = Classify(data=str(reviews_csv)).resolve()
+    before = task.texts([0, 1])
+    assert before is not None
+    text = reviews_csv.read_text(encoding="utf-8")
+    reviews_csv.write_text(text.replace(before[0], before[0].replace("film", "book")), encoding="utf-8")
+    with pytest.raises(DataError, match=r"reviews\.csv: not the rows that were trained and tested on"):
+        task.texts([0, 1])
+    assert task.texts([1]) == before[1:]  # this one still is what it was
+    reviews_csv.write_text(text + "one more,good\n", encoding="utf-8")
+    with pytest.raises(DataError, match="not the rows"):
+        task.texts([0, 1])
+    reviews_csv.unlink()
+    with pytest.raises(DataError, match="no such file"):
+        task.texts([0, 1])
+
+
+def test_a_test_file_with_other_labels_or_fewer_rows_is_not_the_same(reviews_csv):
+    held_out = reviews_csv.with_name("held-out.csv")
+    whole = "text,label\nthe great film,good\nthe dull film,bad\nthe poor film,bad\n"
+    held_out.write_text(whole, encoding="utf-8")
+    task = Classify(data=str(reviews_csv), test=str(held_out)).resolve()
+    assert task.texts([2]) == ["the poor film"]
+    for other in (whole.replace("poor film,bad", "poor film,good"), whole.replace("the poor film,bad\n", "")):
+        held_out.write_text(other, encoding="utf-8")
+        with pytest.raises(DataError, match="not the rows that were trained and tested on"):
+            task.texts([2])
+
+
+def test_numbers_have_no_words(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [{"values": rng.normal(size=4).tolist(), "label": "ab"[n % 2]} for n in range(60)]
+    path = tmp_path / "numbers.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    task = Classify(data=str(path), text="values", label="label")
+    assert task.load().features == 1
+    assert task.texts([0]) is None

@@ -181,3 +181,19 @@ def test_right_agrees_with_the_scores(kind: str, tmp_path: Any) -> None:
 def test_models_that_do_not_suit_copy_are_refused(model: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         parse_experiment({"task": {"kind": "copy"}, "arms": {"a": {"model": model}}})
+
+
+def test_the_words_of_short_sequences():
+    parity = Parity(rows=100, length=8, shortest=4)
+    data = parity.load()
+    texts = parity.texts(range(len(data.test)))
+    assert texts is not None
+    for text, length, target in zip(texts, data.test.lengths, data.test.targets, strict=True):
+        bits = text.split(" ")
+        assert len(bits) == length
+        assert data.labels[target] == ("odd" if bits.count("1") % 2 else "even")
+    assert parity.texts([3]) == [texts[3]]
+    assert Copy(rows=100, gap=2, symbols=1, kinds=2).texts([0]) in (["0 blank blank go"], ["1 blank blank go"])
+    assert Parity(rows=100, length=201).texts([0]) is None
+    assert FirstLast(rows=100, length=5).texts([0]) is None
+    assert Adding(rows=100, length=5).texts([0]) is None

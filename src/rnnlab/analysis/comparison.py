@@ -1,10 +1,11 @@
 """What the runs of a comparison add up to: the one place from which the terminal, JSON and reports take figures."""
 
+import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import safetensors.numpy
@@ -12,9 +13,10 @@ import safetensors.numpy
 from rnnlab.analysis.findings import ArmScores, CostUnit, Estimate, Verdict
 from rnnlab.analysis.verdict import judge
 from rnnlab.data.encoded import EncodedData
-from rnnlab.experiment import Experiment, RunSpec
+from rnnlab.experiment import RunSpec
 from rnnlab.models.baselines import Baseline
 from rnnlab.runs import Diverged, Failed, Finished, Outcome, RunDirectory
+from rnnlab.tasks.base import Task
 
 FORMAT = 1
 LENGTH_BUCKETS = 4
@@ -31,6 +33,30 @@ class Record(Protocol):
     def outcome(self) -> Outcome: ...
     @property
     def path(self) -> Path: ...
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What must be known of the test rows besides the answers."""
+
+    groups: np.ndarray  # (N,)
+    lengths: np.ndarray  # (N,)
+    tags: np.ndarray | None  # (N,) numbers into the names
+    tag_names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, data: EncodedData) -> Self:
+        test = data.test
+        tags = None if test.tags is None else np.asarray(test.tags)
+        return cls(np.asarray(test.groups), test.lengths, tags, data.tag_names)
+
+    @classmethod
+    def recorded(cls, predictions: Path) -> Self:
+        """As the file of a finished run has them."""
+        with safetensors.safe_open(predictions, "numpy") as saved:
+            names = json.loads((saved.metadata() or {}).get("test.tag_names", "[]"))
+            tags = saved.get_tensor("test.tags") if names else None  # earlier versions kept numbers without names
+            return cls(saved.get_tensor("test.groups"), saved.get_tensor("test.lengths"), tags, tuple(names))
 
 
 @dataclass(frozen=True)
@@ -66,6 +92,7 @@ class ArmSummary:
     epoch_seconds: float | None  # None where batches are drawn afresh: there are no epochs
     step_seconds: float | None
     tokens_per_second: float | None
+    row_seconds: float | None  # to answer a test row, in batches; None for runs of versions that didn't measure it
     best_epoch: float | None
     parameters: int | None
     peak_memory_mb: float | None
@@ -86,37 +113,40 @@ class Comparison:
     question: str | None  # what the recommended run can be asked with `rnnlab predict`, for example
     recommended_run: str | None  # of the recommended arm, the run with the best *validation* score: test never selects
     notes: tuple[str, ...]
+    folder: str | None = None  # where it is recorded; `rnnlab report` takes it
 
     def to_dict(self) -> dict[str, Any]:
         return {"format": FORMAT, **asdict(self)}
 
 
-def summarise(experiment: Experiment, data: EncodedData, records: Sequence[Record]) -> Comparison:
+def summarise(
+    task: Task, rows: HeldOut, records: Sequence[Record], profile: dict[str, Any], notes: Sequence[str] = ()
+) -> Comparison:
     """Score every arm on the predictions in its run directories, and judge."""
     by_label: dict[str, list[Record]] = {}
     for record in records:
         by_label.setdefault(record.label, []).append(record)
     predictions = {label: _predictions(runs) for label, runs in by_label.items()}
     baselines = [label for label, runs in by_label.items() if isinstance(runs[0].spec.model, Baseline)]
-    unit: CostUnit = "milliseconds" if experiment.task.streamed else "seconds"
-    scores = {label: _scores(label, by_label[label], predictions[label], len(data.test), unit) for label in by_label}
+    unit: CostUnit = "milliseconds" if task.streamed else "seconds"
+    scores = {label: _scores(label, by_label[label], predictions[label], len(rows.groups), unit) for label in by_label}
     verdict = judge(
         [scores[label] for label in by_label if label not in baselines],
-        np.asarray(data.test.groups),
+        rows.groups,
         baselines=[scores[label] for label in baselines],
-        metric_name=experiment.task.accuracy_name,
+        metric_name=task.accuracy_name,
         cost_unit=unit,
     )
-    summaries = {label: _summary(label, runs, predictions[label], data, verdict) for label, runs in by_label.items()}
+    summaries = {label: _summary(label, runs, predictions[label], rows, verdict) for label, runs in by_label.items()}
     arms = [summaries[label] for label in by_label if label not in baselines]
     return Comparison(
-        profile=data.profile,
+        profile=profile,
         arms=tuple(sorted(arms, key=lambda arm: -arm.accuracy.mean if arm.accuracy else 1.0)),
         baselines=tuple(summaries[label] for label in baselines),
         verdict=verdict,
-        question=experiment.task.question,
-        recommended_run=_best_run(summaries.get(verdict.recommended or "")),
-        notes=experiment.notes,
+        question=task.question,
+        recommended_run=best_run(summaries.get(verdict.recommended or "")),
+        notes=tuple(notes),
     )
 
 
@@ -167,12 +197,11 @@ def _summary(
     label: str,
     runs: Sequence[Record],
     predictions: Sequence[dict[str, np.ndarray]],
-    data: EncodedData,
+    rows: HeldOut,
     verdict: Verdict,
 ) -> ArmSummary:
     finished = [run for run in runs if isinstance(run.outcome, Finished)]
-    correct = _correct(predictions, len(data.test))
-    tags = np.asarray(data.test.tags) if data.test.tags is not None else None
+    correct = _correct(predictions, len(rows.groups))
     return ArmSummary(
         label=label,
         model=runs[0].spec.model.to_dict(),
@@ -182,11 +211,12 @@ def _summary(
         epoch_seconds=_median(finished, "epoch_seconds"),
         step_seconds=_median(finished, "step_seconds"),
         tokens_per_second=_median(finished, "tokens_per_second"),
+        row_seconds=_median(finished, "row_seconds"),
         best_epoch=_median(finished, "best_epoch"),
         parameters=_parameters(finished),
         peak_memory_mb=_median(finished, "peak_memory_mb"),
-        by_tag={} if tags is None else _by_part(correct, tags, list(data.tag_names)),
-        by_length=_by_part(correct, *_length_buckets(data.test.lengths)),
+        by_tag={} if rows.tags is None else _by_part(correct, rows.tags, rows.tag_names),
+        by_length=_by_part(correct, *_length_buckets(rows.lengths)),
         runs=tuple(_run_summary(run) for run in runs),
         in_best_group=label in verdict.best_group,
     )
@@ -234,7 +264,8 @@ def _run_summary(run: Record) -> RunSummary:
     )
 
 
-def _best_run(arm: ArmSummary | None) -> str | None:
+def best_run(arm: ArmSummary | None) -> str | None:
+    """The path of the run that did best on validation."""
     runs = [run for run in arm.runs if run.valid_accuracy is not None] if arm else []
     return max(runs, key=lambda run: (run.valid_accuracy or 0.0, -run.seed)).path if runs else None
 

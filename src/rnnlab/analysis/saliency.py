@@ -84,34 +84,65 @@ def saliency(network: Network, inputs: Tensor, target: int | None = None) -> Sal
     """``inputs`` (1, T) or (1, T, D): one sequence without padding."""
     double = in_double(network)
     given = inputs if inputs.ndim == 2 else inputs.double()
+    found = integrated_gradients(double, given, target)
     with torch.no_grad():
-        x = embedded(double, given)  # (1, T, D)
-        outputs = _outputs(double, x)[0]
-        target = int(outputs.argmax()) if target is None else target
-        baseline = float(_outputs(double, torch.zeros_like(x))[0, target])
-        occluded = _each(double, _occluded(given), target)
-    output = float(outputs[target])
-    integrated, points = _integrate(double, x, target, CLOSE * abs(output - baseline))
-    gap = output - baseline - float(integrated.sum())
+        occluded = _each(double, _occluded(given), found.target)
+    output = found.outputs[found.target]
     return Saliency(
-        target, output, baseline, tuple(integrated.tolist()), gap, points, tuple((output - occluded).tolist())
+        target=found.target,
+        output=output,
+        baseline=found.baseline,
+        integrated=found.shares,
+        gap=output - found.baseline - sum(found.shares),
+        points=found.points,
+        occlusion=tuple((output - occluded).tolist()),
     )
 
 
-def _integrate(network: Network, x: Tensor, target: int, tolerated: float) -> tuple[Tensor, int]:
+@dataclass(frozen=True)
+class Integrated:
+    target: int
+    outputs: tuple[float, ...]  # (C,) all, for the text
+    baseline: float  # of the target, for zero vectors
+    shares: tuple[float, ...]  # (T,) integrated gradients
+    points: int
+
+
+def integrated_gradients(
+    network: Network,
+    inputs: Tensor,
+    target: int | None = None,
+    first_points: int = FIRST_POINTS,
+    most_points: int = MOST_POINTS,
+) -> Integrated:
+    """Of one sequence, as `saliency`. The ``network`` is in evaluation mode, best as `in_double` gives it: in single
+    precision, sums can't be told from noise, and the first points should do."""
+    with torch.no_grad():
+        x = embedded(network, inputs)  # (1, T, D)
+        outputs = _outputs(network, x)[0]
+        target = int(outputs.argmax()) if target is None else target
+        baseline = float(_outputs(network, torch.zeros_like(x))[0, target])
+    tolerated = CLOSE * abs(float(outputs[target]) - baseline)
+    shares, points = _integrate(network, x, target, tolerated, first_points, most_points)
+    return Integrated(target, tuple(outputs.tolist()), baseline, tuple(shares.tolist()), points)
+
+
+def _integrate(
+    network: Network, x: Tensor, target: int, tolerated: float, first_points: int, most_points: int
+) -> tuple[Tensor, int]:
     """(T,) integrated gradients, and how many points they took.
 
     The way from zero to x is cut into pieces, each with the midpoint rule. Over every piece, too, the shares of the
     tokens must add up to the difference of the target between its ends: pieces that miss it by more than their part of
     what is tolerated are halved. So a saturated or a jagged network gets its points where it needs them."""
-    edges = torch.linspace(0, 1, FIRST_POINTS + 1, dtype=x.dtype)
+    edges = torch.linspace(0, 1, first_points + 1, dtype=x.dtype)
     starts, ends = edges[:-1], edges[1:]
     at_starts, at_ends = _along(network, x, target, edges).unfold(0, 2, 1).unbind(1)
     shares = _shares(network, x, target, starts, ends)  # (pieces, T)
     points = len(shares)
     while True:
         misses = (at_ends - at_starts - shares.sum(1)).abs()
-        if float(misses.sum()) <= tolerated or points >= MOST_POINTS:
+        if float(misses.sum()) <= tolerated or points >= most_points:
             return shares.sum(0), points
         bad = misses > tolerated / len(misses)
         middles = (starts[bad] + ends[bad]) / 2

@@ -6,7 +6,9 @@ A study is plain data: the terminal, the tables, the charts and the ledger of cl
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
+
+from rnnlab.errors import RunError
 
 FORMAT = 1
 AxisValue = str | int | float | bool
@@ -76,6 +78,31 @@ class Study:
 
     def to_dict(self) -> dict[str, Any]:
         return {"format": FORMAT, **asdict(self)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """What `to_dict` made, after a way through JSON."""
+        if values.get("format") != FORMAT:
+            raise RunError(f"this sweep has format {values.get('format')!r}; this version of rnnlab reads {FORMAT}")
+        points = (
+            Point(
+                point["at"],
+                point["label"],
+                tuple(Repeat(**{**repeat, "curve": tuple(repeat["curve"])}) for repeat in point["repeats"]),
+            )
+            for point in values["points"]
+        )
+        given = {key: value for key, value in values.items() if key != "format"}
+        return cls(
+            **given
+            | {
+                "axes": tuple(Axis(axis["name"], tuple(axis["values"])) for axis in values["axes"]),
+                "points": tuple(points),
+                "target": values["target"] and Target(**values["target"]),
+                "heatmaps": tuple((across, down) for across, down in values["heatmaps"]),
+                "notes": tuple(values["notes"]),
+            }
+        )
 
     def points_at(self, where: Mapping[str, AxisValue]) -> list[Point]:
         """The points that have these values."""

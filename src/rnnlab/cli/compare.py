@@ -44,6 +44,8 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON, nothing else.")] = False,
     markdown: Annotated[str | None, typer.Option("--markdown", metavar="FILE", help="Write the table too.")] = None,
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table too.")] = None,
+    report: options.Report = None,
+    report_language: options.PageLanguage = "en",
 ) -> None:
     """Train several models over several seeds and say which fits your data.
 
@@ -60,6 +62,8 @@ def compare(
     for path in (markdown, csv):
         if path:
             tables.make_room(path)  # a mistake in it shows before the training, not after
+    if report:
+        tables.page_path(report)
     plugins = plugin or []
     screen = terminal.Screen(quiet=as_json)
     experiment, encoded = prepare(
@@ -88,7 +92,16 @@ def compare(
     )
     screen.profile(encoded.profile, experiment.notes)
     display = screen.live(cores() if jobs is None else max(1, jobs))
-    result = compare_prepared(experiment, encoded, out=out, on=on, jobs=jobs, plugins=plugins, display=display)
+    result = compare_prepared(
+        experiment,
+        encoded,
+        out=out,
+        on=on,
+        jobs=jobs,
+        plugins=plugins,
+        display=display,
+        command=options.typed(),
+    )
     if as_json:
         tables.print_json(result)
     else:
@@ -96,6 +109,8 @@ def compare(
     for path, write in ((markdown, tables.markdown), (csv, tables.csv)):
         if path:
             tables.save(path, write(result))
+    if report and result.folder:
+        options.write_report(screen, result.folder, report, report_language)
     failed = unfinished(result)
     if failed:
         raise RunsFailed(failed)

@@ -27,7 +27,7 @@ def inspect(
         int | None, typer.Option("--seed", metavar="N", min=0, help="Of its weights and input (0).")
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="The page (inspect-RUN.html).")
+        str | None, typer.Option("-o", "--output", "--report", metavar="FILE", help="The page (inspect-RUN.html).")
     ] = None,
     language: Annotated[str, typer.Option("--lang", metavar="en|zh", help="What is said is said in it.")] = "en",
     as_json: Annotated[bool, typer.Option("--json", help="As JSON; then a page is written only with -o.")] = False,

@@ -5,7 +5,21 @@ import sys
 
 import typer
 
-from rnnlab.cli import audit, check, compare, data, inspect, listing, new, predict, reproduce, runs, sweep, train
+from rnnlab.cli import (
+    audit,
+    check,
+    compare,
+    data,
+    inspect,
+    listing,
+    new,
+    predict,
+    report,
+    reproduce,
+    runs,
+    sweep,
+    train,
+)
 
 app = typer.Typer(
     name="rnnlab",
@@ -23,6 +37,7 @@ app.command("sweep")(sweep.sweep)
 app.command("reproduce")(reproduce.reproduce)
 app.command("predict")(predict.predict)
 app.command("inspect")(inspect.inspect)
+app.command("report")(report.report)
 app.command("runs")(runs.runs)
 app.command("new")(new.new)
 app.command("check")(check.check)

@@ -1,8 +1,13 @@
 """Options that several verbs share, declared once."""
 
-from typing import Annotated, Any, Literal
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from rnnlab.report.terminal import Screen
 
 Data = Annotated[
     str | None,
@@ -65,6 +70,9 @@ LimitMemory = Annotated[
 PageLanguage = Annotated[
     Literal["en", "zh"], typer.Option("--lang", metavar="en|zh", help="Of tables, charts and pages.")
 ]
+Report = Annotated[
+    str | None, typer.Option("--report", metavar="FILE.html", help="Write the report page too; see rnnlab report.")
+]
 
 
 def names(text: str | None) -> list[str] | None:
@@ -75,6 +83,20 @@ def names(text: str | None) -> list[str] | None:
     if not found:
         raise typer.BadParameter(f"names separated by commas are needed (got {text!r})")
     return found
+
+
+def typed() -> str:
+    """The command as it was typed."""
+    return "rnnlab " + shlex.join(sys.argv[1:])
+
+
+def write_report(screen: "Screen", folder: str, report: str, language: Literal["en", "zh"]) -> None:
+    """What --report asks for, after the runs."""
+    from rnnlab.reporting.writing import write_report  # only now: it loads the charts
+
+    with screen.working() as watch:
+        write_report(folder, report, language=language, watch=watch)
+    screen.report(report)
 
 
 def given(**values: Any) -> dict[str, Any]:

@@ -35,14 +35,13 @@ def reproduce(
 
     Runs that are finished are not computed again. Ctrl-C keeps them.
     """
-    import shlex
-    import sys
     from pathlib import Path
 
     from rnnlab.files import write_atomically
     from rnnlab.registry import load_plugin
     from rnnlab.report import ledger as ledgers
-    from rnnlab.report import sweep_tables, terminal
+    from rnnlab.report import terminal
+    from rnnlab.reporting.writing import save_sweep
     from rnnlab.sweep import reproduce as reproducing
     from rnnlab.sweep.estimate import estimate
     from rnnlab.sweep.executors import Limits, cores, executor_for
@@ -57,11 +56,11 @@ def reproduce(
     if dry_run:
         screen.estimate(estimate([study for own in planned for study in own], Path(out)), at_once)
         return
-    command = "rnnlab " + shlex.join(sys.argv[1:])
+    command = options.typed()
     found = reproducing.reproduce(files, planned, Path(out), executor, screen.sweep(at_once), command)
     suffix = "-quick" if quick else ""
     for name, studies in found.studies.items():
-        sweep_tables.save_all(studies, Path(out) / "sweeps" / f"{name}{suffix}", language, name)
+        save_sweep(studies, Path(out) / "sweeps" / f"{name}{suffix}", Path(out), language, command)
     page = Path(ledger) if ledger else Path(out) / f"ledger{suffix}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(page, ledgers.markdown(found.ledger, links_from=page.parent, language=language))

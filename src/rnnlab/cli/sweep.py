@@ -22,10 +22,11 @@ def sweep(
     limit_minutes: options.LimitMinutes = None,
     limit_memory: options.LimitMemory = None,
     out: options.Out = "runs",
-    report: Annotated[
+    files: Annotated[
         str | None,
-        typer.Option("--report", metavar="FOLDER", help="Where tables, figures and the page go; else in --out."),
+        typer.Option("--files", metavar="FOLDER", help="Where tables, figures and the page go; else in --out."),
     ] = None,
+    report: options.Report = None,
     language: options.PageLanguage = "en",
     plugin: options.Plugins = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
@@ -40,7 +41,8 @@ def sweep(
 
     from rnnlab.errors import RunsFailed
     from rnnlab.registry import load_plugin
-    from rnnlab.report import sweep_tables, sweep_terminal, terminal
+    from rnnlab.report import sweep_tables, sweep_terminal, tables, terminal
+    from rnnlab.reporting.writing import save_sweep
     from rnnlab.sweep.estimate import estimate
     from rnnlab.sweep.executors import Limits, cores, executor_for
     from rnnlab.sweep.studies import plan_studies, read_sweep
@@ -48,6 +50,8 @@ def sweep(
 
     for path in plugin or []:
         load_plugin(path)
+    if report:
+        tables.page_path(report)
     executor = executor_for(on, jobs, plugin or [], Limits(limit_minutes, limit_memory))
     asked = read_sweep(file, quick=quick, settings=settings or [], only=options.names(only) or [])
     planned = plan_studies(asked, file)
@@ -57,14 +61,16 @@ def sweep(
         screen.estimate(estimate(planned, Path(out)), at_once)
         return
     studies = run_planned(planned, Path(out), executor, screen.sweep(at_once))
-    folder = Path(report) if report else Path(out) / "sweeps" / (asked.name + ("-quick" if quick else ""))
-    written = sweep_tables.save_all(studies, folder, language, asked.name)
+    folder = Path(files) if files else Path(out) / "sweeps" / (asked.name + ("-quick" if quick else ""))
+    written = save_sweep(studies, folder, Path(out), language, options.typed())
     if as_json:
         print(sweep_tables.json_text(studies), end="")
     else:
         for study in studies:
             sweep_terminal.show(screen.out, study, language)
         screen.written(written, folder / "index.html")
+    if report:
+        options.write_report(screen, str(folder), report, language)
     failed = unfinished(studies)
     if failed:
         raise RunsFailed(failed)

@@ -67,14 +67,8 @@ def encode(
     """``parts`` holds ``train`` and, where they are given, ``valid`` and ``test``; what isn't given is split off
     ``train``, as fractions of its rows. Vocabulary and scaling come from the training rows alone."""
     _check(parts, min_count, max_size, max_length)
-    given = [parts[name] for name in SPLITS if name in parts]
-    labels = _labels_of(parts)
-    number = {label: i for i, label in enumerate(labels)}
-    targets = np.array([number[label] for part in given for label in part.labels], np.int64)
-    per_part = splits.contents(given)
-    units = np.concatenate(splits.units(given, per_part))
-    wanted = {"test": test_fraction, "valid": valid_fraction}
-    rows = _rows_of_splits(parts, targets, units, {k: f for k, f in wanted.items() if k not in parts}, split_seed)
+    divided = divide(parts, valid_fraction=valid_fraction, test_fraction=test_fraction, split_seed=split_seed)
+    given, rows, targets, units = divided.given, divided.rows, divided.targets, divided.units
 
     if given[0].texts is not None:
         encoded, about = _encode_texts(given, rows, tokenizer, min_count, max_size, max_length)
@@ -89,10 +83,10 @@ def encode(
         )
         for name, chosen in rows.items()
     }
-    facts = profile(given, rows, contents=np.concatenate(per_part), units=units, max_length=max_length, **about)
+    facts = profile(given, rows, contents=divided.contents, units=units, max_length=max_length, **about)
     return EncodedData(
         **sequences,
-        labels=labels,
+        labels=divided.labels,
         tag_names=tag_names,
         tokenizer=encoded.tokenizer,
         vocabulary=encoded.vocabulary,
@@ -101,6 +95,40 @@ def encode(
         max_length=max_length,
         profile=facts.to_dict(),
     )
+
+
+@dataclass(frozen=True)
+class Division:
+    """Which rows each split has, counted through the given parts laid end to end. So are all arrays (rows,)."""
+
+    given: list[Examples]
+    labels: tuple[str, ...]
+    targets: np.ndarray
+    contents: np.ndarray  # as `splits.contents` numbers them
+    units: np.ndarray  # as `splits.units` does
+    rows: dict[str, np.ndarray]  # per split
+
+    def texts(self, split: str) -> list[str] | None:
+        """The rows of a split as they stand in the data, in the order in which they are encoded; None for series."""
+        if self.given[0].texts is None:
+            return None
+        texts = [text for part in self.given for text in part.texts or ()]
+        return [texts[row] for row in self.rows[split].tolist()]
+
+
+def divide(
+    parts: Mapping[str, Examples], *, valid_fraction: float = 0.1, test_fraction: float = 0.2, split_seed: int = 0
+) -> Division:
+    """The splits of the same parts are the same whenever they are asked for."""
+    given = [parts[name] for name in SPLITS if name in parts]
+    labels = _labels_of(parts)
+    number = {label: i for i, label in enumerate(labels)}
+    targets = np.array([number[label] for part in given for label in part.labels], np.int64)
+    per_part = splits.contents(given)
+    units = np.concatenate(splits.units(given, per_part))
+    wanted = {"test": test_fraction, "valid": valid_fraction}
+    rows = _rows_of_splits(parts, targets, units, {k: f for k, f in wanted.items() if k not in parts}, split_seed)
+    return Division(given, labels, targets, np.concatenate(per_part), units, rows)
 
 
 @dataclass(frozen=True)

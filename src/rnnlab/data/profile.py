@@ -7,12 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from rnnlab.data.cautions import cautions, counted, over_all_splits, percent
 from rnnlab.data.examples import Examples
-
-FEW_ROWS = 10  # a class with fewer rows is hardly measured at all
-IMBALANCE = 20  # largest class to smallest
-SHARE = 0.01  # of rows with conflicting labels, or that stand in train too
-LONG = 10  # the longest row to the length that nine rows in ten keep within
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,8 @@ class Profile:
     straddling_groups: int  # groups with rows in more than one split
     skipped: int
     notes: tuple[str, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # as `cautions` words them
+    saved_by_cutting: float | None = None  # share of all lengths beyond p99; None in profiles of earlier versions
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"notes": list(self.notes), "warnings": list(self.warnings)}
@@ -54,10 +51,10 @@ class Profile:
         """Readable plain text, the most important first."""
         total = sum(self.rows.values())
         lines = [f"{_rows(total)}: " + ", ".join(f"{name} {count:,}" for name, count in self.rows.items())]
-        lines.append(_say_labels(_over_all_splits(self.labels), total))
+        lines.append(_say_labels(over_all_splits(self.labels), total))
         lines.append(self._say_lengths())
         if self.channels is not None:
-            lines.append(f"series of {_count(self.channels, 'channel')}, standardised by the training rows")
+            lines.append(f"series of {counted(self.channels, 'channel')}, standardised by the training rows")
         if self.tokenizer is not None:
             lines.append(f"script: {self.script}; tokeniser: {self.tokenizer} ({self.tokenizer_reason})")
             lines.append(self._say_vocabulary())
@@ -79,11 +76,11 @@ class Profile:
         return f"{text}; cut to the first {self.max_length:,}, which shortens {_rows(self.cut_rows)}"
 
     def _say_vocabulary(self) -> str:
-        unknown = ", ".join(f"{name} {_percent(share)}" for name, share in self.unknown.items())
+        unknown = ", ".join(f"{name} {percent(share)}" for name, share in self.unknown.items())
         return f"vocabulary: {self.vocabulary:,} entries from the training rows; unknown tokens: {unknown}"
 
     def _say_duplicates(self, total: int) -> str:
-        share = f" ({_percent(self.duplicates / total)})" if self.duplicates else ""
+        share = f" ({percent(self.duplicates / total)})" if self.duplicates else ""
         text = f"repeated: {_rows(self.duplicates)}{share} equal to an earlier one"
         text += f", {self.conflicts:,} stand under several labels" if self.conflicts else ""
         seen = [f"{count:,} of {name}" for name, count in self.overlap.items() if count]
@@ -147,16 +144,9 @@ def profile(
         skipped=sum(len(part.skipped) for part in parts),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         warnings=(),
+        saved_by_cutting=1 - float(np.minimum(lengths, quantiles[2]).sum() / lengths.sum()),
     )
-    return replace(found, warnings=tuple(_warnings(found, lengths)))
-
-
-def _over_all_splits(labels: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Rows of each label, the largest first."""
-    total: Counter[str] = Counter()
-    for counts in labels.values():
-        total.update(counts)
-    return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
+    return replace(found, warnings=tuple(caution.english for caution in cautions(found.to_dict())))
 
 
 def _conflicting(contents: np.ndarray, labels: Sequence[str]) -> int:
@@ -186,64 +176,11 @@ def _group_figures(
     return len(sizes), int(sizes.max(initial=0)), len(_with_several(units[grouped], home[grouped]))
 
 
-def _warnings(found: Profile, lengths: np.ndarray) -> list[str]:
-    total = sum(found.rows.values())
-    labels = _over_all_splits(found.labels)
-    small = [label for label, count in labels.items() if count < FEW_ROWS]
-    warnings = []
-    if len(labels) > total / 2:
-        warnings.append(f"{len(labels):,} labels for {_rows(total)}: is the label column the right one?")
-    elif small:
-        warnings.append(f"fewer than {FEW_ROWS} rows: {_some(small)}")
-    for name, counts in found.labels.items():
-        if name != "train" and (missing := [label for label in labels if label not in counts]):
-            warnings.append(f"{name} has no row of {_some(missing)}")
-    largest, smallest = max(labels.values()), min(labels.values())
-    if largest > IMBALANCE * smallest:
-        warnings.append(f"labels are out of balance, {largest / smallest:,.0f} to 1: look at more than accuracy")
-    if found.conflicts > SHARE * total:
-        share = _percent(found.conflicts / total)
-        warnings.append(f"{share} of the rows stand under several labels: no model can get them all right")
-    for name, count in found.overlap.items():
-        if count > SHARE * found.rows[name]:
-            share = _percent(count / found.rows[name])
-            warnings.append(f"{share} of the {name} rows also stand in train: scores there are too good")
-    if found.straddling_groups:
-        groups = _count(found.straddling_groups, "group")
-        warnings.append(f"{groups} with rows in more than one of the given splits: scores there may be too good")
-    warnings += _warn_of_long_rows(found, lengths)
-    return warnings
-
-
-def _warn_of_long_rows(found: Profile, lengths: np.ndarray) -> list[str]:
-    p90, p99, longest = (found.lengths[name] for name in ("p90", "p99", "max"))
-    if found.max_length is not None or longest <= LONG * p90:
-        return []
-    saved = 1 - np.minimum(lengths, p99).sum() / lengths.sum()
-    return [
-        f"a few rows are very long (up to {longest:,} {found.unit}): max_length = {p99} would shorten 1 % of the rows "
-        f"and save {_percent(float(saved))} of the {found.unit}"
-    ]
-
-
 def _say_labels(labels: Mapping[str, int], total: int, most: int = 6) -> str:
-    shown = [f"{label} {count:,} ({_percent(count / total)})" for label, count in list(labels.items())[:most]]
+    shown = [f"{label} {count:,} ({percent(count / total)})" for label, count in list(labels.items())[:most]]
     more = f" and {len(labels) - most:,} more" if len(labels) > most else ""
-    return f"{_count(len(labels), 'label')}: {', '.join(shown)}{more}"
-
-
-def _some(names: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more
+    return f"{counted(len(labels), 'label')}: {', '.join(shown)}{more}"
 
 
 def _rows(count: int) -> str:
-    return _count(count, "row")
-
-
-def _count(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return counted(count, "row")

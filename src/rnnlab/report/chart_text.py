@@ -19,9 +19,13 @@ def title(text: str, subtitle: str, width: float) -> alt.TitleParams:
         frame="group",
         fontSize=TITLE_SIZE,
         subtitleFontSize=SUBTITLE_SIZE,
-        subtitleColor="#555",
         offset=14,
     )
+
+
+def description(head: alt.TitleParams) -> str:
+    """What those hear who don't see the chart: its title and what is said below."""
+    return " ".join(part for part in (*head.text, *head.subtitle) if part)
 
 
 def lines(text: str, columns: int) -> list[str]:

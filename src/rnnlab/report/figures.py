@@ -13,6 +13,7 @@ import vl_convert
 
 from rnnlab.errors import ConfigError
 from rnnlab.files import write_atomically
+from rnnlab.report.chart_themes import LIGHT_CONFIG, themed
 
 SCALE = 2  # pixels of a PNG for one of the chart
 CJK_FONTS = "Noto Sans CJK SC, Source Han Sans SC, PingFang SC, Microsoft YaHei, WenQuanYi Zen Hei, sans-serif"
@@ -29,18 +30,27 @@ def save(chart: Any, *paths: str | Path, warn: Warn = to_stderr) -> None:
     unknown = [path for path in paths if Path(path).suffix not in (".png", ".svg")]
     if unknown:
         raise ConfigError(f"{unknown[0]}: charts are written as .png or .svg (got '{Path(unknown[0]).suffix}')")
-    spec = chart.to_dict()
-    texts = "".join(_strings(spec))
-    spec.setdefault("config", {})["font"] = fonts_for(texts)
-    svg = vl_convert.vegalite_to_svg(spec, vl_version=vega_lite_version())
+    drawn, texts = _svg(chart)
     for path in map(Path, paths):
         if path.suffix == ".svg":  # drawn with the fonts of whoever looks at it
-            write_atomically(path, svg)
+            write_atomically(path, drawn)
             continue
         message = font_warning(texts)
         if message:
             warn(f"{path.name}: {message}")
-        write_atomically(path, vl_convert.svg_to_png(svg, scale=SCALE))
+        write_atomically(path, vl_convert.svg_to_png(drawn, scale=SCALE))
+
+
+def svg(chart: Any) -> str:
+    return _svg(chart)[0]
+
+
+def _svg(chart: Any) -> tuple[str, str]:
+    """A chart, and all texts in it."""
+    spec = themed(chart.to_dict(), LIGHT_CONFIG | {"background": "white"})
+    texts = "".join(_strings(spec))
+    spec["config"]["font"] = fonts_for(texts)
+    return vl_convert.vegalite_to_svg(spec, vl_version=vega_lite_version()), texts
 
 
 def font_warning(texts: str) -> str | None:

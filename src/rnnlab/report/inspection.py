@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
-import jinja2
 
+from rnnlab.analysis.chapters import Look, TokenWeight
 from rnnlab.analysis.gates import LayerGates
 from rnnlab.analysis.gradients import StateGradients
 from rnnlab.analysis.inspection import Inspection
-from rnnlab.report import charts, figures
-from rnnlab.report.inspection_wording import Language, Wording
+from rnnlab.report import charts, shell
+from rnnlab.report.inspection_wording import Wording
+from rnnlab.report.page_parts import LANGUAGES, Both, Figure, Language, same
+from rnnlab.report.page_table import Cell, Column, Row
 
 MOST_TOKENS = 120  # pictures by token show so many
 PAGE_WORDS = {
@@ -21,7 +23,7 @@ PAGE_WORDS = {
         "gates": "Gates",
         "tokens": "What the answer rests on",
         "strip": "Red speaks for the answer, blue against it (integrated gradients). Dotted: unknown to the model.",
-        "made": "Made by rnnlab inspect. This page needs no network.",
+        "filters": "The filters that counted most",
         "through time": "{layer}: the norm of ∂h_T/∂h_t, exactly, and what bounds it. Down the axis gradients vanish.",
         "lag": "steps back, T − t",
         "norm": "norm",
@@ -74,7 +76,7 @@ PAGE_WORDS = {
         "gates": "门",
         "tokens": "回答的依据",
         "strip": "红色支持该回答，蓝色反对（积分梯度）。虚线：模型不认识的词元。",
-        "made": "由 rnnlab inspect 生成。本页无需联网。",
+        "filters": "最起作用的卷积核",
         "through time": "{layer}：∂h_T/∂h_t 的精确范数及其上界。越往下，梯度越接近消失。",
         "lag": "往回的步数 T − t",
         "norm": "范数",
@@ -121,70 +123,109 @@ PAGE_WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class Figure:
-    id: str
-    caption: str
-    chart: alt.Chart
+SECTIONS = ("tokens", "gradients", "gates")
 
-    @property
-    def spec(self) -> str:
-        """JSON that can stand inside a script element, whatever the user's text holds."""
-        return figures.embedded(self.chart)
+
+@dataclass(frozen=True)
+class Section:
+    name: str  # its id
+    title: Both
+    said: list[Both]
+    figures: list[Figure]
 
 
 def page(found: Inspection, language: Language = "en") -> str:
-    """The whole page."""
-    words, wording = PAGE_WORDS[language], Wording(found, language)
+    """The whole page, in both languages; ``language`` is the one it opens in."""
+    by_language = [_sections(found, one) for one in LANGUAGES]
     sections = [
-        ("tokens", wording.tokens(), list(_token_charts(found, words))),
-        ("gradients", wording.gradients(), list(_gradient_charts(found, words, wording))),
-        ("gates", wording.gates(), list(_gate_charts(found, words, wording))),
+        Section(
+            name,
+            word(name),
+            [Both(*texts) for texts in zip(*(said for said, _ in parts), strict=True)],
+            [
+                _figure(f"{name}-{at}", drawn)
+                for at, drawn in enumerate(zip(*(drawn for _, drawn in parts), strict=True))
+            ],
+        )
+        for name, *parts in zip(SECTIONS, *by_language, strict=True)
     ]
-    shown = [
-        {
-            "title": words[name],
-            "said": said,
-            "figures": [Figure(f"{name}-{number}", *figure) for number, figure in enumerate(figures)],
-            "filters": [{"window": wording.window(one), **one.to_dict()} for one in found.filters]
-            if name == "tokens"
-            else [],
-        }
-        for name, said, figures in sections
-        if said or figures
-    ]
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("rnnlab.report"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    return environment.get_template("inspection.html").render(
+    shown = [section for section in sections if section.said or section.figures]
+    wordings = [Wording(found, one) for one in LANGUAGES]
+    return shell.page(
+        "inspection.html",
+        title=word("title", name=found.subject.name),
         language=language,
-        title=words["title"].format(name=found.subject.name),
-        words=words,
-        about=wording.about(),
-        strip=_strip(found),
-        sections=shown,
-        vega=figures.vega_script(),
+        maker="rnnlab inspect",
+        sections=[(section.name, section.title) for section in shown],
+        figures=[figure for section in shown for figure in section.figures],
+        about=[Both(*texts) for texts in zip(*(wording.about() for wording in wordings), strict=True)],
+        parts=shown,
+        look=_look(found),
+        strip=word("strip"),
+        filters=_filters(found, wordings[0]),
+        filters_title=word("filters"),
     )
 
 
-def _strip(found: Inspection) -> list[dict[str, Any]]:
-    """The text with its tokens coloured: red for the answer, blue against it."""
-    if found.saliency is None or found.subject.tokens is None:
-        return []
-    values = found.saliency.integrated
-    largest = max(map(abs, values)) or 1.0
+def word(key: str, **gaps: Any) -> Both:
+    return Both(*(PAGE_WORDS[language][key] for language in LANGUAGES)).format(**gaps)
+
+
+Drawn = tuple[str, alt.Chart]  # a caption and its chart
+
+
+def _sections(found: Inspection, language: Language) -> list[tuple[list[str], list[Drawn]]]:
+    """Sentences and charts, in the order of `SECTIONS`."""
+    words, wording = PAGE_WORDS[language], Wording(found, language)
     return [
-        {
-            "text": token,
-            "value": value,
-            "unknown": position in found.subject.unknown,
-            "colour": f"rgba({'214, 39, 40' if value > 0 else '31, 119, 180'}, {0.75 * abs(value) / largest:.3f})",
-        }
-        for position, (token, value) in enumerate(zip(found.subject.tokens, values, strict=True))
+        (wording.tokens(), list(_token_charts(found, words))),
+        (wording.gradients(), list(_gradient_charts(found, words, wording))),
+        (wording.gates(), list(_gate_charts(found, words, wording))),
     ]
 
 
-def _token_charts(found: Inspection, words: dict[str, str]) -> Iterator[tuple[str, alt.Chart]]:
+def _figure(name: str, drawn: tuple[Drawn, ...]) -> Figure:
+    captions, by_language = zip(*drawn, strict=True)
+    chart = dict(zip(LANGUAGES, by_language, strict=True))
+    return Figure(name, same(""), Both(*captions), lambda language, for_page: chart[language])
+
+
+def _look(found: Inspection) -> Look | None:
+    """The text with its tokens weighed; nothing without a text."""
+    if found.saliency is None or found.subject.tokens is None:
+        return None
+    weights = tuple(
+        TokenWeight(token, weight, at not in found.subject.unknown)
+        for at, (token, weight) in enumerate(zip(found.subject.tokens, found.saliency.integrated, strict=True))
+    )
+    answer = found.answer
+    share = answer.probability if answer is not None and answer.probability is not None else 1.0
+    return Look(found.label(found.saliency.target), share, weights, cut=0)
+
+
+def _filters(found: Inspection, wording: Wording) -> tuple[list[Column], list[Row]] | None:
+    """The filters of a convolution that counted most; nothing without any."""
+    if not found.filters:
+        return None
+    columns = [
+        Column(word("window"), number=False),
+        *(Column(word(key)) for key in ("width", "activation", "contribution")),
+    ]
+    rows = [
+        Row(
+            [
+                Cell(wording.window(one)),
+                Cell(str(one.width), one.width),
+                Cell(f"{one.activation:.3f}", one.activation),
+                Cell(f"{one.contribution:+.3f}", one.contribution),
+            ]
+        )
+        for one in found.filters
+    ]
+    return columns, rows
+
+
+def _token_charts(found: Inspection, words: dict[str, str]) -> Iterator[Drawn]:
     if found.saliency is None or found.subject.tokens is None:
         return
     tokens = found.subject.tokens[:MOST_TOKENS]
@@ -207,7 +248,7 @@ def _token_charts(found: Inspection, words: dict[str, str]) -> Iterator[tuple[st
             yield words["map"].format(number=number, head=head) + cut, chart
 
 
-def _gradient_charts(found: Inspection, words: dict[str, str], wording: Wording) -> Iterator[tuple[str, alt.Chart]]:
+def _gradient_charts(found: Inspection, words: dict[str, str], wording: Wording) -> Iterator[Drawn]:
     now = words["trained" if found.subject.trained else "untrained"]
     first = {layer.name: layer for layer in found.through_time_at_first}
     for layer in found.through_time:
@@ -241,7 +282,7 @@ def _points(curve: str, norms: Sequence[float], when: str) -> list[dict[str, Any
     return [{"curve": curve, "lag": lag, "norm": norm, "when": when} for lag, norm in enumerate(norms) if norm < 1e300]
 
 
-def _gate_charts(found: Inspection, words: dict[str, str], wording: Wording) -> Iterator[tuple[str, alt.Chart]]:
+def _gate_charts(found: Inspection, words: dict[str, str], wording: Wording) -> Iterator[Drawn]:
     for layer in found.gates:
         name = wording.layer(layer.name)
         rows = [
@@ -261,7 +302,7 @@ def _gate_charts(found: Inspection, words: dict[str, str], wording: Wording) -> 
 
 def _token_unit_charts(
     found: Inspection, layer: LayerGates, words: dict[str, str], wording: Wording
-) -> Iterator[tuple[str, alt.Chart]]:
+) -> Iterator[Drawn]:
     if found.subject.tokens is None:
         return
     tokens, name = found.subject.tokens[:MOST_TOKENS], wording.layer(layer.name)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rnnlab.config import Config
 from rnnlab.errors import ConfigError, did_you_mean
 from rnnlab.report.terminal import Screen
+from rnnlab.report.toml import toml_value
 
 Schema = dict[str, Any]
 
@@ -26,7 +27,7 @@ class Kind:
 
     def purpose(self) -> str:
         if self.preset:
-            settings = ", ".join(f"{name} = {_toml(value)}" for name, value in self.preset.items())
+            settings = ", ".join(f"{name} = {toml_value(value)}" for name, value in self.preset.items())
             return f"Short for {self.cls.kind} with {settings}."
         about = (self.cls.__doc__ or "").split("\n\n")[0].replace("``", "'")
         return " ".join([*about.split(), self.remark]).rstrip()
@@ -101,7 +102,7 @@ def options(schema: Schema) -> Iterator[tuple[str, str, str, str]]:
 
 def _row(name: str, option: Schema) -> tuple[str, str, str, str]:
     default = option.get("default")
-    shown = "not set" if default is None else "as below" if isinstance(default, dict) else _toml(default)
+    shown = "not set" if default is None else "as below" if isinstance(default, dict) else toml_value(default)
     return name, readable_type(option), shown, option.get("description", "")
 
 
@@ -155,7 +156,3 @@ def _range(option: Schema) -> str:
 
 def _number(bound: float) -> str:
     return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
-
-
-def _toml(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

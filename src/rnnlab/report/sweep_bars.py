@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 
 from rnnlab.analysis.studies import Point, Repeat, Study
-from rnnlab.report.chart_text import AnyChart, title
+from rnnlab.report.chart_text import AnyChart, description, title
 from rnnlab.report.sweep_curves import CROSS
 from rnnlab.report.sweep_heatmap import DIVERGED
 from rnnlab.report.sweep_summary import median_text, ranked, summarise
@@ -48,20 +48,20 @@ def bars(study: Study, language: Language = "en") -> AnyChart:
     more = [alt.Tooltip("seed:Q", title=words["seed"]), alt.Tooltip("how:N", title=words["status"])]
     layers = [
         bar.mark_bar(height=LANES).encode(x=x, fill=_fill(study, rows, words), tooltip=tooltip),
-        bar.mark_rule(stroke="#444").encode(x=alt.X("least:Q", title=what, axis=axis), x2="most:Q"),
-        run.mark_point(size=26, filled=False, strokeWidth=1.5, opacity=1, yOffset=alt.ExprRef("datum.lane")).encode(
+        bar.mark_rule(opacity=0.8).encode(x=alt.X("least:Q", title=what, axis=axis), x2="most:Q"),
+        run.mark_point(size=26, fill="white", strokeWidth=1.5, opacity=1, yOffset=alt.ExprRef("datum.lane")).encode(
             x=x, tooltip=[*tooltip, *more], **_shapes(study, marks, words)
         ),
-        bar.mark_text(align="left", dx=9, fontSize=11, color="#333").encode(
-            x=alt.X("right:Q", title=what, axis=axis), text="note:N"
-        ),
+        bar.mark_text(align="left", dx=9, fontSize=11).encode(x=alt.X("right:Q", title=what, axis=axis), text="note:N"),
     ]
+    head = title(f"{study.name} · {what}", words["stop"].join(about), WIDTH + 320)
     return alt.layer(
         *layers,
         data=alt.Data(values=[*rows, *marks]),
         width=WIDTH,
         height=alt.Step(ROW_HEIGHT),
-        title=title(f"{study.name} · {what}", words["stop"].join(about), WIDTH + 320),
+        title=head,
+        description=description(head),
     ).resolve_scale(fill="independent", shape="shared", stroke="shared")
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import altair as alt
 
 from rnnlab.analysis.studies import Repeat, Study
-from rnnlab.report.chart_text import AnyChart, log_ticks, title
+from rnnlab.report.chart_text import AnyChart, description, log_ticks, title
+from rnnlab.report.palette import BASELINE, PALETTE
 from rnnlab.report.sweep_summary import ranked, repeats_at, value_labels
 from rnnlab.report.sweep_wording import WORDS, Language, is_share, quantity_name
 
 MOST_COLOURS = 10  # that can be told apart
 MOST_STEPS = 120  # of a curve: more can't be seen
-COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#72b7b2", "#9d755d", "#e45756", "#eeca3b", "#ff9da6", "#79706e")
-GREY = "#c9c9c9"
+GREY = BASELINE  # of lines that stay in the background
 WIDTH, HEIGHT = 560, 300
 PANEL_WIDTH, PANEL_HEIGHT, PANELS_ABREAST = 230, 170, 3
 CROSS = "M-1,-1L1,1M1,-1L-1,1"
@@ -53,12 +53,12 @@ def curves(study: Study, quantity: str, language: Language = "en") -> AnyChart:
         WIDTH + 200 if len(panels) == 1 else PANELS_ABREAST * (PANEL_WIDTH + 50) + 80,
     )
     if len(panels) == 1:
-        return alt.layer(*layers, data=data, width=width, height=height, title=head)
+        return alt.layer(*layers, data=data, width=width, height=height, title=head, description=description(head))
     header = alt.Header(labelFontSize=12, labelLimit=width)
     panel = alt.Facet("panel:N", title=None, sort=panels, header=header)
     return (
         alt.layer(*layers, width=width, height=height)
-        .facet(facet=panel, columns=PANELS_ABREAST, data=data, title=head)
+        .facet(facet=panel, columns=PANELS_ABREAST, data=data, title=head, description=description(head))
         .resolve_axis(x="independent", y="independent")
     )
 
@@ -182,7 +182,7 @@ def _line_layers(series: Sequence[Series], vertical: dict[str, Any], words: dict
         mean.transform_filter("!datum.grey").mark_line(strokeWidth=2).encode(color=colour),
     ]
     if any(one.grey for one in series):
-        layers.insert(0, mean.transform_filter("datum.grey").mark_line(color=GREY, strokeWidth=1))
+        layers.insert(0, mean.transform_filter("datum.grey").mark_line(color=GREY, strokeWidth=1, opacity=0.45))
     return layers
 
 
@@ -213,4 +213,4 @@ def _base(words: dict[str, str]) -> alt.Chart:
 def _colour(series: Sequence[Series]) -> alt.Color:
     names = list(dict.fromkeys(one.name for one in series if not one.grey))
     legend = alt.Legend(title=None, labelLimit=320, symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1)
-    return alt.Color("name:N", scale=alt.Scale(domain=names, range=COLOURS[: len(names)]), legend=legend)
+    return alt.Color("name:N", scale=alt.Scale(domain=names, range=PALETTE[: len(names)]), legend=legend)

@@ -9,12 +9,13 @@ import altair as alt
 from rich.cells import cell_len
 
 from rnnlab.analysis.studies import Repeat, Study
-from rnnlab.report.chart_text import AnyChart, log_ticks, title
+from rnnlab.report.chart_text import AnyChart, description, log_ticks, title
+from rnnlab.report.palette import luminance, rgb
 from rnnlab.report.sweep_summary import find_axis, median_text, repeats_at, summarise, value_labels
 from rnnlab.report.sweep_wording import WORDS, Language, quantity_name, score_text, target_text
 
 VIRIDIS = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")
-DIVERGED, UNSCORED, EMPTY = "#c8332b", "#d0d0d0", "#f4f4f4"
+DIVERGED, UNSCORED, CROSSED_OUT = "#c8332b", "#d0d0d0", "#9aa0a6"
 CELL_HEIGHT, NARROWEST, WIDEST = 42, 54, 120
 
 
@@ -91,13 +92,15 @@ def heatmap(study: Study, across: str, down: str, language: Language = "en") -> 
     said = _said(study, (across, down), list(cells.values()), runs, words)
     if study.target:
         said.insert(0, target_text(study.target, language))
-    head = words["heatmap"].format(what=what, across=across, down=down)
+    named_chart = words["heatmap"].format(what=what, across=across, down=down)
+    head = title(f"{study.name} · {named_chart}", words["stop"].join(said), max(width, 300) + 260)
     return alt.layer(
         *layers,
         data=alt.Data(values=[_row(x, y, one, scale) for (x, y), one in cells.items()]),
         width=width,
         height=height,
-        title=title(f"{study.name} · {head}", words["stop"].join(said), max(width, 300) + 260),
+        title=head,
+        description=description(head),
     )
 
 
@@ -119,8 +122,7 @@ def _layers(place: dict[str, Any], colour: alt.Color, tooltip: list[alt.Tooltip]
         base.transform_filter("datum.state == 'value'").mark_rect(**edge).encode(color=colour, tooltip=tooltip),
         base.transform_filter("datum.state == 'diverged'").mark_rect(fill=DIVERGED, **edge).encode(tooltip=tooltip),
         base.transform_filter("datum.state == 'unscored'").mark_rect(fill=UNSCORED, **edge).encode(tooltip=tooltip),
-        empty.mark_rect(fill=EMPTY, **edge),
-        empty.mark_rule(stroke="#c4c4c4").encode(
+        empty.mark_rule(stroke=CROSSED_OUT).encode(
             x=place["x"].copy().bandPosition(0.0),
             x2=alt.X2("x", bandPosition=1.0),
             y=place["y"].copy().bandPosition(1.0),
@@ -208,18 +210,6 @@ class Scale:
         before, after = rgb(VIRIDIS[number]), rgb(VIRIDIS[number + 1])
         red, green, blue = (b + (a - b) * (position - number) for b, a in zip(before, after, strict=True))
         return red, green, blue
-
-
-def rgb(colour: str) -> tuple[float, float, float]:
-    """``#ff0000`` → (1.0, 0.0, 0.0)"""
-    red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
-    return red, green, blue
-
-
-def luminance(colour: tuple[float, float, float]) -> float:
-    """Relative luminance as WCAG 2 defines it."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def _row(x: str, y: str, shown: Cell, scale: Scale) -> dict[str, Any]:

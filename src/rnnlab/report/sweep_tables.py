@@ -1,4 +1,4 @@
-"""Sweeps as files: JSON, CSV, charts and a page."""
+"""Sweeps as files: JSON, CSV and charts."""
 
 import csv
 import io
@@ -11,7 +11,6 @@ from rnnlab.analysis.studies import FORMAT, Repeat, Study
 from rnnlab.files import write_atomically
 from rnnlab.report import figures
 from rnnlab.report.sweep_charts import charts
-from rnnlab.report.sweep_page import page
 from rnnlab.report.sweep_summary import best_score
 from rnnlab.report.sweep_wording import Language
 from rnnlab.runs import pretty_json
@@ -74,7 +73,6 @@ def save_all(
     studies: Sequence[Study],
     folder: str | Path,
     language: Language = "en",
-    title: str = "",
     warn: figures.Warn = figures.to_stderr,
 ) -> list[Path]:
     """Write everything there is to see of these sweeps, and say which files. What fonts lack is said once."""
@@ -91,7 +89,6 @@ def save_all(
             paths = [folder / f"{stem}.png", folder / f"{stem}.svg"]
             figures.save(chart, *paths, warn=warnings.append)
             written += paths
-    written.append(_write(folder / "index.html", page(studies, title, language)))
     if warnings:
         more = f" (and {len(warnings) - 1} more files)" if len(warnings) > 1 else ""
         warn(warnings[0] + more)

@@ -74,8 +74,6 @@ WORDS: dict[Language, dict[str, str]] = {
         "digests": "Runs and their digests",
         "status": "status",
         "title": "Sweep",
-        "made": "Made by rnnlab sweep. This page needs no network.",
-        "spread": "± is the standard deviation over the runs; * marks the best setting by validation.",
         "no best": "± is the standard deviation over the runs.",
     },
     "zh": {
@@ -143,8 +141,6 @@ WORDS: dict[Language, dict[str, str]] = {
         "digests": "各次运行及其摘要",
         "status": "状态",
         "title": "参数扫描",
-        "made": "由 rnnlab sweep 生成。本页无需联网。",
-        "spread": "± 是各次运行的标准差；* 标出按验证集最好的设置。",
         "no best": "± 是各次运行的标准差。",
     },
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnlab.analysis.comparison import ArmSummary, Comparison
+from rnnlab.errors import ConfigError
 from rnnlab.files import write_atomically
 from rnnlab.report.numbers import count, percent
 from rnnlab.runs import pretty_json
@@ -19,6 +20,17 @@ def print_json(result: Comparison) -> None:
 def make_room(path: str) -> None:
     """Make the folder of a file that is to be written."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
+
+
+def page_path(output: str | Path) -> Path:
+    """The path of a page that is to be written. Its folder is made: a mistake shows before any work."""
+    path = Path(output)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"{path}: a report is a page, so its name must end in .html")
+    if path.is_dir():
+        raise ConfigError(f"{path}: this is a folder; give the name of a file")
+    make_room(str(path))
+    return path
 
 
 def save(path: str, text: str) -> None:

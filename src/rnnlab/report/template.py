@@ -1,11 +1,9 @@
 """The experiment file that `rnnlab new` prints: filled with the defaults, commented from the schema."""
 
-import json
-from typing import Any
-
 from rnnlab.config import Config
 from rnnlab.experiment import Monitor, Schedule, Training
 from rnnlab.models.base import ARCHITECTURES
+from rnnlab.report.toml import toml_value
 from rnnlab.tasks.classify import Classify
 
 _HEAD = """\
@@ -46,9 +44,5 @@ def _settings(config: Config, skip: tuple[str, ...] = ()) -> str:
             continue
         value = getattr(config, name)
         comment = f"  # {field.description}" if field.description else ""
-        lines.append(f"# {name} = …{comment}" if value is None else f"{name} = {_toml(value)}{comment}")
+        lines.append(f"# {name} = …{comment}" if value is None else f"{name} = {toml_value(value)}{comment}")
     return "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)  # strings, numbers, booleans and lists read the same in both

@@ -58,8 +58,22 @@ class Screen:
                 soft_wrap=True,
             )
 
+    @contextmanager
+    def working(self) -> Iterator[Callable[[str], None]]:
+        """Says what is being done: in place on a terminal, a line each elsewhere."""
+        if not self.progress.is_terminal:
+            yield lambda text: None if self.quiet else self.progress.print(f"… {text}", soft_wrap=True)
+            return
+        with self.progress.status("…") as status:
+            yield status.update
+
+    def report(self, path: str) -> None:
+        if not self.quiet:
+            self.out.print(f"\nReport: {path}", soft_wrap=True)
+
     def written(self, files: Sequence[Path], first: Path) -> None:
-        self.out.print(f"\n{len(files)} files written; open {first}", soft_wrap=True)
+        what = "1 file" if len(files) == 1 else f"{len(files)} files"
+        self.out.print(f"\n{what} written; open {first}", soft_wrap=True)
 
     def verdict(self, result: "Comparison", folder: str) -> None:
         _print_scores(self.out, result)

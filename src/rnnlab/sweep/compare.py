@@ -1,16 +1,18 @@
 """The main job: from labelled data to a measured verdict; and its little sister, one model trained."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rnnlab.analysis.comparison import Comparison, summarise
+from rnnlab.analysis.comparison import HeldOut, summarise
 from rnnlab.config import digest_of
 from rnnlab.data.encoded import EncodedData
 from rnnlab.errors import RunsFailed
 from rnnlab.experiment import Experiment, Match
 from rnnlab.files import write_atomically
 from rnnlab.registry import load_plugin
+from rnnlab.report.notebook import Result, result_of
 from rnnlab.runs import Failed, RunDirectory, pretty_json
 from rnnlab.sweep.executors import executor_for
 from rnnlab.sweep.plan import experiment_tree, plan
@@ -33,7 +35,7 @@ def compare(
     jobs: int | None = None,
     plugins: Sequence[str] = (),
     display: Display | None = None,
-) -> Comparison:
+) -> Result:
     """Train every model over several seeds, beside the baselines, and judge.
 
     ``data`` is a file, a catalogue name, an experiment file (.toml), or None for the embedded reviews. ``task`` and
@@ -74,16 +76,22 @@ def compare_prepared(
     jobs: int | None = None,
     plugins: Sequence[str] = (),
     display: Display | None = None,
-) -> Comparison:
+    command: str | None = None,
+) -> Result:
+    """``command`` is what a person typed to get here; it is kept with the comparison."""
     executor = executor_for(on, jobs, plugins)
     runs = baseline_specs(experiment, data) + experiment.specs()
     records = run_all(runs, Path(out), executor, display or Silent())
-    comparison = summarise(experiment, data, records)
+    comparison = summarise(experiment.task, HeldOut.of(data), records, data.profile, experiment.notes)
     folder = Path(out) / "comparisons" / digest_of([spec.digest for _, spec in runs])
+    comparison = replace(comparison, folder=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
+    asked = [(label, spec.digest) for label, spec in runs]
+    origin = {"format": 1, "name": experiment.name, "command": command, "runs": asked}
+    write_atomically(folder / "origin.json", pretty_json(origin))
     write_atomically(folder / "comparison.json", pretty_json(comparison.to_dict()))
     write_atomically(folder / "profile.json", pretty_json(data.profile))
-    return comparison
+    return result_of(comparison)
 
 
 def train(

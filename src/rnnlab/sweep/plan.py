@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rnnlab.config import assign, canonical_json, parse_setting, read_toml
-from rnnlab.data import vectors
+from rnnlab.data import catalogue, vectors
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.vocabulary import SPECIAL
@@ -27,6 +27,7 @@ SHORT_NAMES: dict[str, tuple[str, dict[str, Any]]] = {  # a kind, and what is se
     "bilstm": ("lstm", {"bidirectional": True}),
     "bigru": ("gru", {"bidirectional": True}),
 }
+KNOWN_DATA = (*catalogue.names(), "reviews")  # names, not paths, whatever lies beside a file
 KIND = "model.kind: "  # begins a problem of `Architecture.check` that no other setting would solve
 
 
@@ -86,7 +87,9 @@ def seen_from(folder: Path, task: dict[str, Any]) -> dict[str, Any]:
     found = {}
     for key in ("data", "valid", "test"):
         named = task.get(key)
-        if isinstance(named, str) and not Path(named).exists() and (folder / named).exists():
+        if not isinstance(named, str) or named in KNOWN_DATA or Path(named).is_file():
+            continue
+        if (folder / named).is_file():
             found[key] = str(folder / named)
     return task | found
 

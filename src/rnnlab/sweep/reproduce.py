@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import rnnlab
 from rnnlab.analysis.judgement import decide
 from rnnlab.analysis.studies import Study
 from rnnlab.errors import ConfigError, did_you_mean
@@ -24,7 +23,7 @@ class Reproduced:
 
 def experiments_folder() -> Path:
     """Beside the code in an installed package, at the root of a checkout."""
-    package = Path(rnnlab.__file__).parent
+    package = Path(__file__).parent.parent
     installed = package / "experiments"
     return installed if installed.is_dir() else package.parents[1] / "experiments"
 

@@ -10,6 +10,7 @@ from rnnlab.analysis.studies import Point, Repeat, Study, Target, first_step
 from rnnlab.experiment import RunSpec, seed_numbers
 from rnnlab.models.baselines import Baseline
 from rnnlab.registry import load_plugin
+from rnnlab.report.notebook import Studies
 from rnnlab.runs import Diverged, Failed, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.sweep.draws import require_optuna
 from rnnlab.sweep.executors import Executor, Limits, executor_for
@@ -31,13 +32,13 @@ def run_sweep(
     limits: Limits = Limits(),
     plugins: Sequence[str] = (),
     display: Display | None = None,
-) -> list[Study]:
+) -> Studies:
     """Every study of a sweep file (or ``only`` some). Finished runs are found again; the others are computed."""
     for plugin in plugins:
         load_plugin(plugin)
     asked = read_sweep(file, quick=quick, settings=settings, only=only)
     planned = plan_studies(asked, str(file))
-    return run_planned(planned, Path(out), executor_for(on, jobs, plugins, limits), display or Silent())
+    return Studies(run_planned(planned, Path(out), executor_for(on, jobs, plugins, limits), display or Silent()))
 
 
 def run_planned(planned: Sequence[PlannedStudy], out: Path, executor: Executor, display: Display) -> list[Study]:

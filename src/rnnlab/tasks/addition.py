@@ -178,6 +178,12 @@ class Addition(LabelPerStep):
             profile={"lines": lines, "without_learning": scores},
         )
 
+    def texts(self, rows: Sequence[int]) -> list[str] | None:
+        """``"123+989"``, as `encode` reads it."""
+        test = self.load().test
+        pairs = (_pairs_of(test.values[None, test.offsets[row] : test.offsets[row + 1]])[0] for row in rows)
+        return [f"{addition.written(one)}+{addition.written(two)}" for one, two in pairs]
+
     def _kind_of_numbers(self) -> str:
         kind = "uniform" if self.numbers == "uniform" else "any number of digits alike"
         far = ", in half of the pairs a carry that travels far" if self.carries == "long" else ""

@@ -65,6 +65,11 @@ class Task(Config):
             raise DataError(f"{name}: the data changed since the run was planned; start the command again")
         return data
 
+    def texts(self, rows: Sequence[int]) -> list[str] | None:
+        """These test rows as a person would read them, texts as they stand in the data; None where there is no text,
+        or none that anybody would read."""
+        return None
+
     def draw(self, seed: int, step: int, rows: int) -> Sequences:
         """Fresh training rows for one update of the run with this seed; of a task that is ``streamed``."""
         raise NotImplementedError

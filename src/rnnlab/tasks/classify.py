@@ -1,15 +1,19 @@
 """One label a sequence: text from a file, a public data set or the embedded generator; numeric sequences too."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from rnnlab.config import digest_of
 from rnnlab.data import catalogue, lexicon_en, lexicon_zh, reviews, store
-from rnnlab.data.encoded import EncodedData, encode
+from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples, drawn
+from rnnlab.data.interface import Interface
 from rnnlab.data.reading import check_classes, read_examples
+from rnnlab.data.sequences import gather_rows
 from rnnlab.errors import DataError, did_you_mean
 from rnnlab.runs import sha256_of
 from rnnlab.tasks.answers import OneLabel
@@ -89,19 +93,42 @@ class Classify(OneLabel):
         return [f"{role} {path.suffix.lower()} {sha256_of(path)}" for role, path in files.items()]
 
     def _encode(self) -> EncodedData:
-        parts = self.read()
-        if self.sample is not None:
-            parts = {name: drawn(part, self.sample, self.split_seed) for name, part in parts.items()}
         return encode(
-            parts,
+            self._sampled(),
             tokenizer=self.tokenizer,
             min_count=self.min_count,
             max_size=self.max_size,
             max_length=self.max_length,
-            valid_fraction=self.valid_fraction,
-            test_fraction=self.test_fraction,
-            split_seed=self.split_seed,
+            **self._splitting(),
         )
+
+    def _sampled(self) -> dict[str, Examples]:
+        parts = self.read()
+        if self.sample is None:
+            return parts
+        return {name: drawn(part, self.sample, self.split_seed) for name, part in parts.items()}
+
+    def _splitting(self) -> dict[str, Any]:
+        return {
+            "valid_fraction": self.valid_fraction,
+            "test_fraction": self.test_fraction,
+            "split_seed": self.split_seed,
+        }
+
+    def texts(self, rows: Sequence[int]) -> list[str] | None:
+        """Read from the source again: encoded data hold no texts. That these are the rows is checked by encoding them:
+        a source that changed since is an error, unless it changed elsewhere."""
+        data = self.load()
+        if data.vocabulary is None:
+            return None
+        divided = divide(self._sampled(), **self._splitting())
+        test = divided.rows["test"]
+        if np.array_equal(divided.targets[test], data.test.targets):
+            every = divided.texts("test") or []
+            texts = [every[row] for row in rows]
+            if _encode_alike(texts, data, np.array(rows, np.int64)):
+                return texts
+        raise DataError(f"{self.data}: not the rows that were trained and tested on; the source changed since")
 
     def read(self) -> dict[str, Examples]:
         """The labelled rows, by split where the splits are given; all under "train" where they aren't."""
@@ -125,6 +152,15 @@ class Classify(OneLabel):
         }
         check_classes(parts["train"].labels, self.data)
         return parts
+
+
+def _encode_alike(texts: Sequence[str], data: EncodedData, rows: np.ndarray) -> bool:
+    """Whether these texts are what the test rows were made of."""
+    if not texts:
+        return True
+    values, offsets = gather_rows(np.asarray(data.test.values), np.asarray(data.test.offsets), rows)
+    again, _ = Interface.of(data).encode(texts)
+    return np.array_equal(again.offsets, offsets) and np.array_equal(again.values, values)
 
 
 def _existing(path: str) -> Path:

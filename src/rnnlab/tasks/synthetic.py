@@ -1,5 +1,6 @@
 """Tasks that isolate memory: what has to be remembered, and for how long, is known, and lengths can be set."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from rnnlab.tasks.answers import LabelPerStep, OneLabel, OneNumber
 from rnnlab.tasks.base import Task, task
 
 VERSION = 1  # raised when the same settings would generate other sequences
+READABLE = 200  # symbols of a sequence that is shown; nobody counts the ones among more
 
 
 class Generated(Task):
@@ -36,6 +38,15 @@ class Generated(Task):
 
     def generate(self) -> EncodedData:
         raise NotImplementedError
+
+    def texts(self, rows: Sequence[int]) -> list[str] | None:
+        """The symbols with spaces between them."""
+        data = self.load()
+        if data.vocabulary is None or any(data.test.lengths[row] > READABLE for row in rows):
+            return None
+        words, test = data.vocabulary.words, data.test
+        found = (test.values[test.offsets[row] : test.offsets[row + 1]].tolist() for row in rows)
+        return [" ".join(words[number] for number in numbers) for numbers in found]
 
 
 class OfLength(Generated):

@@ -24,6 +24,7 @@ from rnnlab.training.divergence import EXPLODED, diagnose, overflowed_on_validat
 from rnnlab.training.evaluate import evaluate
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
+from rnnlab.training.processor import processor_name
 from rnnlab.training.schedule import learning_rate
 from rnnlab.training.source import Source
 
@@ -176,7 +177,7 @@ def _close_epoch(progress: Progress, scores: dict[str, float], improved: bool) -
 
 
 def environment(threads: int) -> dict[str, Any]:
-    """What bits depend on besides the spec."""
+    """What bits and speed depend on besides the spec."""
     from importlib.metadata import version
 
     return {
@@ -184,6 +185,7 @@ def environment(threads: int) -> dict[str, Any]:
         "torch": torch.__version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
+        "cpu": processor_name(),
         "system": platform.system(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "threads": threads,

@@ -2,6 +2,7 @@
 
 import json
 import statistics
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,7 +62,9 @@ def _train(
         return Diverged(run.seal(result | {"divergence": trained.divergence}))
     device = torch.device(resolve_device(spec.training.device))
     valid_tally, valid_logits = evaluate(trained.network, spec.task, data.valid, device)
+    started = time.perf_counter()
     test_tally, test_logits = evaluate(trained.network, spec.task, data.test, device)
+    result["row_seconds"] = (time.perf_counter() - started) / len(data.test)
     write_atomically(run / "model.json", Interface.of(data).to_json())
     weights = safetensors.torch.save(contiguous(trained.network.state_dict()))
     write_atomically(run / "weights.safetensors", weights)
@@ -74,7 +77,9 @@ def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -
     train_rows = data.train
     learnt = baseline.fit(train_rows.values, train_rows.offsets, train_rows.targets, len(data.labels))
     valid_logits = baseline.logits(learnt, data.valid.values, data.valid.offsets)
+    started = time.perf_counter()
     test_logits = baseline.logits(learnt, data.test.values, data.test.offsets)
+    row_seconds = (time.perf_counter() - started) / len(data.test)
     write_atomically(run / "model.json", Interface.of(data).to_json())
     write_atomically(run / "weights.safetensors", safetensors.numpy.save(learnt))
     _write_predictions(run, task, data, valid_logits, test_logits)
@@ -82,6 +87,7 @@ def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -
         {
             "status": "finished",
             "parameters": {"total": int(learnt["coef"].size + learnt["intercept"].size) if "coef" in learnt else 0},
+            "row_seconds": row_seconds,
             "valid": _count(valid_logits, data.valid, len(data.labels)).score(),
             "test": _scores(_count(test_logits, data.test, len(data.labels))),
             "environment": environment(1),

@@ -1,0 +1,45 @@
+"""rnnlab report"""
+
+from typing import Annotated
+
+import typer
+
+from rnnlab.cli import options
+
+
+def report(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUNS",
+            help="Folders of runs (runs), or one comparison or sweep in them, or single run directories.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE.html", help="The page (report.html).")
+    ] = None,
+    figures: Annotated[
+        str | None,
+        typer.Option("--figures", metavar="FOLDER", help="Write the charts as PNG and SVG; the page only with -o."),
+    ] = None,
+    language: options.PageLanguage = "en",
+    plugin: options.Plugins = None,
+) -> None:
+    """Show what runs found on one page: the answer, charts, where models differ and why.
+
+    Example: rnnlab report runs -o report.html
+
+    One file that needs no network; it switches between English and Chinese, light and dark, and prints on A4.
+    """
+    from rnnlab.report.terminal import Screen
+    from rnnlab.reporting.writing import write_report
+
+    if output is None and figures is None:
+        output = "report.html"
+    screen = Screen()
+    with screen.working() as watch:
+        written = write_report(
+            runs or ["runs"], output, figures_in=figures, language=language, plugins=plugin or [], watch=watch
+        )
+    screen.written(written, written[0])

@@ -1,0 +1,193 @@
+"""The experiment file that repeats a comparison, run for run, made from what its runs recorded."""
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rnnlab.config import parse
+from rnnlab.errors import ConfigError
+from rnnlab.experiment import Arm, Experiment, RunSpec, Schedule, parse_experiment
+from rnnlab.models.base import ARCHITECTURES, Architecture
+from rnnlab.models.embedding import Embedding
+from rnnlab.report.toml import toml_key, toml_value
+from rnnlab.tasks.base import TASKS, Task
+
+_HEAD = """\
+# 'rnnlab compare FILE' repeats the comparison, run for run; runs that are there already are found again.
+# Settings that aren't here have their defaults. Baselines run by themselves.
+"""
+
+Values = dict[str, Any]
+ELSEWHERE = ("kind", "embedding", "fingerprint", "vectors_digest")  # settings that have a way of their own into a file
+
+
+class _Unsayable(Exception):
+    """A file can't say it."""
+
+
+def experiment_file(name: str, specs: Sequence[tuple[str, Values]]) -> str | None:
+    """TOML text from (label, spec.json) of every run of a comparison; only settings that differ from the defaults.
+
+    None where no file asks for these runs: a model or a task that isn't rnnlab's own (a file names no plugin), no run
+    but baselines, arms on different data, an arm whose runs differ in more than the seed, a setting that was made in
+    Python and that TOML has no word for."""
+    try:
+        runs = [(label, RunSpec.from_dict(spec)) for label, spec in specs if spec["training"] is not None]
+        arms = _arms(runs)
+        seeds = {label: {spec.seed for own, spec in runs if own == label} for label in arms}
+        task = runs[0][1].task
+        text = _written(name, task, arms, seeds)
+        text.encode()  # a path may hold bytes that are no text, and then the file couldn't be written
+        return text if _asks_for(text, arms) else None
+    except (_Unsayable, ConfigError, UnicodeEncodeError):
+        return None
+
+
+def _arms(runs: Sequence[tuple[str, RunSpec]]) -> dict[str, Arm]:
+    arms: dict[str, Arm] = {}
+    for label, spec in runs:
+        own = all(type(part).__module__.split(".")[0] == "rnnlab" for part in (spec.task, spec.model))
+        if not own or not isinstance(spec.model, Architecture) or spec.training is None:
+            raise _Unsayable
+        arm = arms.setdefault(label, Arm(spec.model, spec.training))
+        if not _same(arm, Arm(spec.model, spec.training)) or spec.task.identity() != runs[0][1].task.identity():
+            raise _Unsayable
+    if not arms:
+        raise _Unsayable
+    return arms
+
+
+def _same(one: Arm, other: Arm) -> bool:
+    return (one.model.to_dict(), one.training.to_dict()) == (other.model.to_dict(), other.training.to_dict())
+
+
+def _written(name: str, task: Task, arms: Mapping[str, Arm], seeds: Mapping[str, set[int]]) -> str:
+    of_task, models = _task_settings(task), {label: _model_settings(arm.model) for label, arm in arms.items()}
+    match, training = None, _training_settings(of_task, models, arms, match=None)
+    if training is None:
+        match, training = "seconds", _training_settings(of_task, models, arms, match="seconds")
+    if training is None:
+        raise _Unsayable
+    shared = _shared(of_task, list(training.values()))
+    every = sorted(set.union(*seeds.values()))
+    lines = [_HEAD]
+    lines += [f"name = {toml_value(name)}"] if name else []
+    if any(own != set(every) for own in seeds.values()):
+        lines.append("# Not every arm was run with all of these seeds: the runs that are missing will be made.")
+    lines.append(f"seeds = {len(every) if every == list(range(len(every))) else every}")
+    lines += [f"match = {toml_value(match)}"] if match else []
+    lines += ["", *_table("task", settings=of_task)]
+    lines += ["", *_table("training", settings=shared)] if shared else []
+    for label in arms:
+        own = {key: value for key, value in training[label].items() if key not in shared}
+        lines += ["", *_table("arms", label, "model", settings=models[label])]
+        lines += ["", *_table("arms", label, "training", settings=own)] if own else []
+    return "\n".join(lines) + "\n"
+
+
+def _table(*path: str, settings: Values) -> list[str]:
+    header = ".".join(toml_key(part) for part in path)
+    return [f"[{header}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in settings.items())]
+
+
+def _task_settings(task: Task) -> Values:
+    """The fingerprint is left out: it is found anew, and shows in the digests of the runs whether the data changed."""
+    values = {key: value for key, value in task.to_dict().items() if key not in ("kind", "fingerprint")}
+    kept = _needed(values, lambda said: TASKS.parse({"kind": task.kind, **said}).to_dict())
+    named = {"data": values["data"]} if "data" in values else {}  # default or not: it is what everything is about
+    return {"kind": task.kind, **named, **kept}
+
+
+def _model_settings(model: Architecture) -> Values:
+    values = {key: value for key, value in model.to_dict().items() if key not in ("kind", "embedding")}
+    kept = _needed(values, lambda said: ARCHITECTURES.parse({"kind": model.kind, **said}).to_dict())
+    embedding = _embedding_settings(model)
+    return {"kind": model.kind, **kept, **({"embedding": embedding} if embedding else {})}
+
+
+def _embedding_settings(model: Architecture) -> Values:
+    """Empty for the usual one, which is filled in for text. What planning would choose is said, as it was chosen."""
+    if model.embedding is None:
+        return {}
+    values = {key: value for key, value in model.embedding.to_dict().items() if key != "vectors_digest"}
+    if model.embedding.vectors is not None:
+        values = {key: value for key, value in values.items() if value != Embedding.model_fields[key].default}
+        return {"width": model.embedding.width, **values}
+    kept = _needed(values, lambda said: parse(Embedding, said).to_dict())
+    return {**kept, "channels": "random"} if model.needs_vectors else kept
+
+
+def _training_settings(
+    task: Values, models: Mapping[str, Values], arms: Mapping[str, Arm], match: str | None
+) -> dict[str, Values] | None:
+    """By label; None when they can't be said with this ``match``, which may set limits on its own."""
+    found = {}
+    for label, arm in arms.items():
+        values = arm.training.to_dict()
+        schedule = _needed(values["schedule"], lambda said: parse(Schedule, said).to_dict())
+        rest = {"task": task, "match": match, "arms": {label: {"model": models[label]}}}
+
+        def trained(said: Values, rest: Values = rest, label: str = label) -> Values:
+            return parse_experiment({**rest, "training": said}).arms[label].training.to_dict()
+
+        try:
+            kept = _needed(values, trained)
+        except _Unsayable:
+            return None
+        found[label] = {**kept, **({"schedule": schedule} if "schedule" in kept else {})}
+    return found
+
+
+def _shared(task: Values, training: Sequence[Values]) -> Values:
+    """What all arms say alike, if it makes sense by itself: a momentum does not, where each arm has its optimiser."""
+    alike = {key: value for key, value in training[0].items() if all(own.get(key) == value for own in training[1:])}
+    arm = {"arms": {"any": {"model": {"kind": "rnn"}}}}
+    try:
+        parse_experiment({**arm, "task": task, "training": alike})
+    except ConfigError:
+        return {}
+    return alike
+
+
+def _needed(values: Values, means: Callable[[Values], Values]) -> Values:
+    """The fewest of ``values`` that mean all of them; ``means`` fills in the rest. A None that isn't the default is
+    written "none"."""
+
+    def meaning(said: Values) -> Values:
+        try:
+            return means(said)
+        except ConfigError:
+            return {}
+
+    def enough(said: Values) -> bool:
+        got = meaning(said)
+        return all(got.get(key, ...) == value for key, value in values.items()) and got.keys() <= {*values, *ELSEWHERE}
+
+    usual = meaning({})
+    said = {key: value for key, value in values.items() if value is not None and value != usual.get(key)}
+    if not enough(said):
+        said |= {key: "none" for key, value in values.items() if value is None and usual.get(key) is not None}
+    if not enough(said):
+        raise _Unsayable
+    for key in list(said):
+        fewer = {other: value for other, value in said.items() if other != key}
+        if enough(fewer):
+            said = fewer
+    return said
+
+
+def _asks_for(text: str, arms: Mapping[str, Arm]) -> bool:
+    """Whether the file says what was recorded, as far as it can be told without the data."""
+    planned: Experiment = parse_experiment(tomllib.loads(text))
+    return planned.arms.keys() == arms.keys() and all(
+        _same(_completed(planned.arms[label], arm), arm) for label, arm in arms.items()
+    )
+
+
+def _completed(arm: Arm, recorded: Arm) -> Arm:
+    """With what planning fills in: an embedding for text, and the identity of its vectors."""
+    if recorded.model.embedding is None:
+        return arm
+    embedding = arm.model.embedding or Embedding()
+    embedding = embedding.replace(vectors_digest=recorded.model.embedding.vectors_digest)
+    return Arm(arm.model.replace(embedding=embedding), arm.training)

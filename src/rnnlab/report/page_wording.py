@@ -1,0 +1,265 @@
+"""The words of the report page, in both languages."""
+
+from rnnlab.report.page_parts import Both
+
+TITLE = Both("rnnlab report: {names}", "rnnlab 报告：{names}")
+SECTIONS = {
+    "answer": Both("The answer", "结论"),
+    "cost": Both("Accuracy against cost", "准确率与开销"),
+    "table": Both("The table", "结果表"),
+    "learning": Both("Learning curves", "学习曲线"),
+    "differences": Both("Where they differ", "差异在哪里"),
+    "why": Both("Why", "原因何在"),
+    "sweeps": Both("Sweeps", "参数扫描"),
+    "data": Both("The data", "数据"),
+    "terms": Both("Fairness and provenance", "公平性与来源"),
+}
+STANDING = {
+    "settled": Both("Settled", "已有定论"),
+    "for now": Both("For now", "暂时"),
+    "cannot tell": Both("Cannot tell yet", "目前无法判断"),
+    "baseline": Both("Use the baseline", "用基线即可"),
+    "alone": Both("One model alone", "仅一个模型"),
+    "nothing": Both("Nothing finished", "无完成的运行"),
+}
+STANDING_MEANS = {
+    "settled": Both(
+        "No other model may still turn out better by more than {margin} points.",
+        "不会再有其他模型好出 {margin} 个百分点以上。",
+    ),
+    "for now": Both(
+        "Some other model may still turn out better by more than {margin} points: more runs would tell.",
+        "其他模型仍有可能好出 {margin} 个百分点以上：增加运行次数可见分晓。",
+    ),
+    "cannot tell": Both(
+        "One run of a model doesn't show how much is chance.", "每个模型只运行一次，看不出偶然性有多大。"
+    ),
+    "baseline": Both(
+        "No trained model is measurably better than a baseline that costs next to nothing.",
+        "没有任何训练的模型可测地优于几乎不花开销的基线。",
+    ),
+    "alone": Both("There is nothing to compare it with.", "没有可比较的对象。"),
+    "nothing": Both("No run of a model finished.", "没有任何模型完成运行。"),
+}
+RECOMMENDED = Both("Recommended: {label}", "推荐：{label}")
+BEST = Both("First so far: {label}", "暂列第一：{label}")
+USE = Both("Use it", "使用")
+COSTS = Both("What it costs", "开销")
+FACTS = {
+    "epoch": Both("{value} s an epoch", "每轮 {value} 秒"),
+    "update": Both("{value} ms an update", "每次更新 {value} 毫秒"),
+    "row": Both("{value} ms a row when predicting", "预测每条 {value} 毫秒"),
+    "parameters": Both("{value} parameters", "{value} 个参数"),
+    "training": Both("{value} of training a run", "每次运行训练 {value}"),
+    "memory": Both("{value} MB at most", "内存峰值 {value} MB"),
+}
+# name, and what a hover over the column's head explains
+COLUMNS = {
+    "model": (
+        Both("model", "模型"),
+        Both(
+            "* can't be told apart from the best. Grey: a baseline, which any model should beat.",
+            "* 与最好的模型分不出高下。灰色：基线，任何模型都应胜过它。",
+        ),
+    ),
+    "accuracy": (
+        Both("{metric}, %", "{metric}，%"),
+        Both(
+            "The share of test rows answered rightly, the mean of all finished runs.",
+            "答对的测试样本所占比例，取所有完成运行的平均。",
+        ),
+    ),
+    "interval": (
+        Both("{level} % interval", "{level}% 区间"),
+        Both(
+            "Where the accuracy lies for seeds and test rows in general: of intervals made like this, {level} in 100 "
+            "hold it.",
+            "就一般的随机种子和测试样本而言，准确率所在的范围：如此得到的区间，100 个中有 {level} 个包含它。",
+        ),
+    ),
+    "macro_f1": (
+        Both("macro-F1, %", "macro-F1，%"),
+        Both(
+            "F1 of each class, then their mean: rare classes count as much as common ones.",
+            "先算每个类别的 F1，再取平均：少数类与多数类同等重要。",
+        ),
+    ),
+    "loss": (
+        Both("loss", "损失"),
+        Both("Of the test rows, the mean of all finished runs.", "测试集损失，各次运行的平均。"),
+    ),
+    "epoch_seconds": (
+        Both("s/epoch", "秒/轮"),
+        Both(
+            "Seconds of training an epoch, the median; evaluation isn't counted.",
+            "每轮训练的秒数（中位数），不含评估。",
+        ),
+    ),
+    "step_seconds": (
+        Both("ms/update", "毫秒/更新"),
+        Both("Milliseconds of training an update, the median.", "每次参数更新的毫秒数（中位数）。"),
+    ),
+    "row_seconds": (
+        Both("ms/row", "毫秒/条"),
+        Both(
+            "Milliseconds to answer a test row, in batches, on one thread.",
+            "预测一条测试样本的毫秒数（成批，单线程）。",
+        ),
+    ),
+    "tokens_per_second": (
+        Both("tokens/s", "词元/秒"),
+        Both("Tokens trained on a second; padding doesn't count.", "训练时每秒处理的词元数，不计填充。"),
+    ),
+    "best_epoch": (
+        Both("best epoch", "最佳轮次"),
+        Both("At which the validation rows were answered best, the median.", "验证集表现最好的轮次（中位数）。"),
+    ),
+    "best_evaluation": (
+        Both("best evaluation", "最佳评估"),
+        Both("At which the validation rows were answered best, the median.", "验证集表现最好的评估序号（中位数）。"),
+    ),
+    "parameters": (
+        Both("parameters", "参数量"),
+        Both("All that is learnt, the embedding included.", "全部可学习的参数，含词嵌入。"),
+    ),
+    "memory": (
+        Both("MB", "MB"),
+        Both("The most memory that a run's process held.", "单次运行进程的内存峰值。"),
+    ),
+    "runs": (
+        Both("runs", "运行"),
+        Both("Finished runs of those that were asked for.", "完成的运行数 / 要求的运行数。"),
+    ),
+}
+TABLE_NOTE = Both(
+    "{seeds} seeds a model; test accuracy; * can't be told apart from the best. Click a column's head to sort by it.",
+    "每个模型 {seeds} 个随机种子；测试集准确率；* 与最好的模型分不出高下。点击表头可排序。",
+)
+ONE_SEED_NOTE = Both(
+    "One seed a model; * can't be told apart from the best. Click a column's head to sort by it.",
+    "每个模型 1 个随机种子；* 与最好的模型分不出高下。点击表头可排序。",
+)
+UNFINISHED = Both("Runs without a score", "没有得分的运行")
+SEED = Both("seed", "随机种子")
+STATUS = {
+    "finished": Both("finished", "完成"),
+    "diverged": Both("diverged", "发散"),
+    "failed": Both("failed", "失败"),
+    "stopped": Both("stopped", "中止"),
+}
+NOTES = Both("Notes", "说明")
+DISPUTED = Both("The rows they disagree on most", "分歧最大的测试样本")
+DISPUTED_NOTE = Both(
+    "Each model's answer by most of its runs; in brackets, how many runs gave it.",
+    "各模型多数运行给出的答案；括号内为给出该答案的运行数。",
+)
+LOOKED_NOTE = Both(
+    "Coloured tokens: what {arm} looked at for its own answer (integrated gradients of its best run). Red speaks for "
+    "the answer, blue against it; dotted: unknown to the model.",
+    "着色词元：{arm} 作出自己的回答时所依据的内容（其最佳运行的积分梯度）。红色支持该回答，蓝色反对；"
+    "虚线：模型不认识的词元。",
+)
+RIGHT = Both("right answer", "正确答案")
+ROW = Both("test row {row}", "测试样本 {row}")
+SAYS = Both("{arm} says", "{arm} 的回答")
+MORE_TOKENS = Both("… and {count} more tokens", "……另有 {count} 个词元")
+NO_TEXT = Both("(a series of numbers)", "（数值序列）")
+NO_DIFFERENCES = Both(
+    "This task doesn't ask for one label a sequence: there are no classes to compare.",
+    "该任务不是每条序列一个标签，没有类别可比较。",
+)
+NO_INTERNALS = Both("Nothing was recorded or could be looked into.", "没有可供查看的记录。")
+WHY_NOTE = Both(
+    "Looked into: the best run (by validation) of each model, on validation rows. A model whose gradient fades after a "
+    "few steps can't learn what lies further back.",
+    "查看的是每个模型在验证集上最好的一次运行，输入为验证样本。梯度在几步之内就消失的模型学不到更早的内容。",
+)
+FAIRNESS = Both("On which terms each model took part", "各模型的参赛条件")
+TERMS_COLUMNS = {
+    "model": (Both("model", "模型"), Both("The arm of the comparison.", "比较中的一支。")),
+    "parameters": (Both("parameters", "参数量"), Both("All that is learnt.", "全部可学习的参数。")),
+    "embedding": (Both("embedding", "词嵌入"), Both("Of them, in the embedding.", "其中词嵌入的参数。")),
+    "encoder": (Both("encoder", "编码器"), Both("Of them, in the encoder.", "其中编码器的参数。")),
+    "head": (Both("head", "输出层"), Both("Of them, in the last layer.", "其中输出层的参数。")),
+    "flops": (
+        Both("FLOPs a row", "每条 FLOPs"),
+        Both(
+            "Of the matrix products of a forward pass over a row of {length} steps, the median length.",
+            "对长度为 {length} 步（中位数）的一条样本做一次前向计算时，矩阵乘法的浮点运算数。",
+        ),
+    ),
+    "tried": (
+        Both("settings tried", "试过的设置"),
+        Both(
+            "Different settings of this kind of model on this data, among all runs of the folder. More tries, more "
+            "luck.",
+            "该文件夹的全部运行中，同类模型在此数据上试过的不同设置数。试得越多，越可能碰上好运气。",
+        ),
+    ),
+    "stopping": (
+        Both("why its runs ended", "停止原因"),
+        Both("The limit that each run reached first.", "各次运行最先达到的限制。"),
+    ),
+    "epochs": (Both("epochs trained", "训练轮数"), Both("Fewest to most.", "最少至最多。")),
+    "evaluations": (Both("evaluations", "评估次数"), Both("Fewest to most.", "最少至最多。")),
+    "time": (Both("training time", "训练时间"), Both("All runs of the model together.", "该模型所有运行合计。")),
+}
+STOPPING = {
+    "epochs": Both("all epochs done", "轮数已满"),
+    "steps": Both("all updates done", "更新次数已满"),
+    "minutes": Both("time was up", "时间到"),
+    "until": Both("reached the score asked for", "达到要求的分数"),
+    "patience": Both("no more progress (patience)", "不再进步（耐心耗尽）"),
+    "diverged": Both("diverged", "发散"),
+    "failed": Both("failed", "失败"),
+}
+REPEAT = Both("Repeat it", "如何重复")
+REPEAT_TYPED = Both("The command, as it was typed:", "当时输入的命令：")
+REPEAT_FILE = Both("The same, with every setting in a file:", "同样的比较，全部设置写在一个文件里：")
+DOWNLOAD_EXPERIMENT = Both("Download {name}", "下载 {name}")
+RUNS = Both("Runs and their specs", "运行及其设置")
+RUNS_NOTE = Both(
+    "A run is identified by the digest of its spec: click one to save the spec. Same spec, same bits.",
+    "运行由其设置的摘要标识：点击即可保存设置。设置相同，结果逐位相同。",
+)
+MADE_WITH = Both("Made with", "运行环境")
+ENVIRONMENT = {
+    "rnnlab": Both("rnnlab", "rnnlab"),
+    "torch": Both("torch", "torch"),
+    "python": Both("Python", "Python"),
+    "system": Both("system", "操作系统"),
+    "machine": Both("machine", "架构"),
+    "cpu": Both("CPU", "CPU"),
+    "cpu_capability": Both("CPU capability", "CPU 指令集"),
+    "threads": Both("threads a run", "每次运行的线程数"),
+}
+TRAINING_TIME = Both("training time, all runs", "训练时间（全部运行）")
+FINGERPRINT = Both("fingerprint of the data", "数据指纹")
+SETTINGS_OF = Both("{count} settings, {runs} runs", "{count} 组设置，{runs} 次运行")
+LEFT_OUT = Both("Left out", "未包含的内容")
+COMPARISON = Both("Comparison: {name}", "比较：{name}")
+SWEEP = Both("Sweep: {name}", "扫描：{name}")
+EVIDENCE = Both("Every difference that was looked at", "逐对差异")
+EVIDENCE_COLUMNS = {
+    "better": (Both("model", "模型"), Both("The one with the higher mean.", "平均值较高者。")),
+    "worse": (Both("against", "对比"), Both("The one with the lower mean.", "平均值较低者。")),
+    "gap": (
+        Both("difference, points", "差异（百分点）"),
+        Both("Over the seeds that both have.", "按双方共有的随机种子计算。"),
+    ),
+    "interval": (
+        Both("{level} % interval", "{level}% 区间"),
+        Both("Of this difference alone.", "仅就这一对而言。"),
+    ),
+    "p": (
+        Both("p, corrected", "校正后的 p"),
+        Both(
+            "How often chance alone would show so large a difference, corrected (Holm) for all pairs that could have "
+            "been picked.",
+            "仅凭偶然出现如此大差异的概率，已按所有可能挑选的配对做 Holm 校正。",
+        ),
+    ),
+    "told": (Both("told apart", "能否分出"), Both("p below {alpha}.", "p 小于 {alpha}。")),
+}
+YES, NO = Both("yes", "能"), Both("no", "不能")
+MORE_ROWS = Both("{count} more rows", "另外 {count} 条")

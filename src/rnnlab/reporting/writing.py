@@ -1,0 +1,57 @@
+"""Reports as files: the page, the figures, and everything there is to see of a sweep."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rnnlab.analysis.studies import Study
+from rnnlab.files import write_atomically
+from rnnlab.registry import load_plugin
+from rnnlab.report import figures, sweep_tables
+from rnnlab.report.figure_files import save_figures
+from rnnlab.report.page import page, report_figures
+from rnnlab.report.page_parts import Language
+from rnnlab.report.tables import page_path
+from rnnlab.reporting.gathering import ORIGIN
+from rnnlab.reporting.telling import Watch, tell
+from rnnlab.runs import pretty_json
+
+
+def write_report(
+    runs: str | Path | Sequence[str | Path],
+    output: str | Path | None = "report.html",
+    *,
+    figures_in: str | Path | None = None,
+    language: Language = "en",
+    plugins: Sequence[str] = (),
+    watch: Watch = lambda _: None,
+    warn: figures.Warn = figures.to_stderr,
+) -> list[Path]:
+    """Write the page, the charts as PNG and SVG into ``figures_in``, or both; the files that were written.
+
+    ``runs`` is a folder of runs, a comparison or a sweep in it (``result.folder``), or single runs."""
+    for plugin in plugins:
+        load_plugin(plugin)
+    paths = [runs] if isinstance(runs, str | Path) else list(runs)
+    if output is not None:
+        output = page_path(output)
+    report = tell(paths, watch)
+    written: list[Path] = []
+    if output is not None:
+        watch("drawing the page")
+        write_atomically(output, page(report, language))
+        written.append(output)
+    if figures_in is not None:
+        watch("drawing the figures")
+        written += save_figures(report_figures(report), figures_in, language, warn)
+    return written
+
+
+def save_sweep(
+    studies: Sequence[Study], folder: Path, runs: Path, language: Language, command: str | None = None
+) -> list[Path]:
+    """Tables, charts and the page of a sweep in one folder, from which `write_report` finds the ``runs`` again."""
+    written = sweep_tables.save_all(studies, folder, language)
+    origin = {"format": 1, "command": command, "runs": os.path.relpath(runs, folder)}
+    write_atomically(folder / ORIGIN, pretty_json(origin))
+    return written + write_report(folder, folder / "index.html", language=language)

@@ -1,0 +1,86 @@
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rnnlab.report.notebook import Result
+from rnnlab.reporting.telling import tell
+
+
+def plain(value: object) -> object:
+    """As it is after a way through JSON."""
+    return json.loads(json.dumps(value))
+
+
+def test_the_figures_are_those_of_compare_to_the_digit(compared: Result):
+    assert compared.folder is not None
+    (chapter,) = tell([compared.folder]).chapters
+    assert plain(chapter.comparison.to_dict()) == plain(compared.to_dict())
+
+
+def test_every_part_of_a_chapter_is_filled(compared: Result):
+    assert compared.folder is not None
+    (chapter,) = tell([compared.folder]).chapters
+    assert chapter.remarks == ()
+    assert {curve.arm for curve in chapter.learning.curves} == {"gru", "textcnn"}
+    assert {score.arm for score in chapter.differences.classes} == {"gru", "textcnn", "tfidf"}
+    assert {inside.arm for inside in chapter.internals} == {"gru", "textcnn"}
+    assert [term.arm for term in chapter.terms] == ["majority", "tfidf", "gru", "textcnn"]
+    assert chapter.provenance.experiment is not None
+    assert chapter.differences.rows
+    for row in chapter.differences.rows:
+        assert row.text is not None
+        assert row.text.startswith("the ")
+        assert row.look is not None
+
+
+def test_the_recommended_model_is_the_one_that_is_looked_into(compared: Result):
+    assert compared.folder is not None
+    (chapter,) = tell([compared.folder]).chapters
+    verdict = chapter.comparison.verdict
+    assert chapter.differences.looked in {verdict.recommended, verdict.best}
+    assert chapter.differences.looked in {"gru", "textcnn"}
+
+
+def test_without_the_data_the_figures_stay_and_the_rest_is_said(
+    compared: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    assert compared.folder is not None
+    runs = Path(compared.folder).parent.parent
+    copied = Path(shutil.copytree(runs, tmp_path / "runs"))
+    for spec in copied.glob("*/spec.json"):
+        spec.write_text(spec.read_text().replace(str(runs.parent), str(tmp_path / "gone")))
+    monkeypatch.setitem(os.environ, "RNNLAB_CACHE", str(tmp_path / "cache"))
+    (chapter,) = tell([copied]).chapters
+    assert chapter.comparison.verdict == compared.verdict
+    assert chapter.internals == ()
+    assert len(chapter.remarks) == 1
+    assert "the data can't be read any more" in chapter.remarks[0]
+    assert all(row.text is None and row.look is None for row in chapter.differences.rows)
+
+
+def test_what_is_being_done_is_said(compared: Result):
+    assert compared.folder is not None
+    heard: list[str] = []
+    tell([compared.folder], heard.append)
+    assert heard[0] == "reading the runs"
+    assert any("6 runs" in text for text in heard)
+
+
+def test_a_comparison_whose_runs_all_diverged(compared: Result, tmp_path: Path):
+    """There are no predictions then, and yet there is something to tell."""
+    assert compared.folder is not None
+    copied = Path(shutil.copytree(Path(compared.folder).parent.parent, tmp_path / "runs"))
+    for path in copied.glob("*/result.json"):
+        result = json.loads(path.read_text())
+        if "epochs" in result:
+            divergence = {"step": 3, "reason": "the loss is not a number"}
+            path.write_text(json.dumps({**result, "status": "diverged", "divergence": divergence}))
+    (chapter,) = tell([copied]).chapters
+    assert chapter.comparison.verdict.best is None
+    assert [ending.kind for ending in chapter.learning.endings] == ["diverged"] * 4
+    assert {reason for term in chapter.terms for reason in term.stopping} >= {"diverged"}
+    assert replace(chapter, remarks=()).differences.looked is None
