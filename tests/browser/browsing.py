@@ -46,7 +46,8 @@ OVERFLOWING = """() => {
       const box = text.getBoundingClientRect();
       const hidden = !text.textContent || getComputedStyle(text).opacity === "0" || !box.width;
       const out = box.right > room.right + 1 || box.left < room.left - 1 || box.bottom > room.bottom + 1;
-      if (!hidden && out) found.push(`cut off in ${chart.closest("[data-figure]").dataset.figure}: ${text.textContent}`);
+      const name = chart.closest("[data-figure]").dataset.figure;
+      if (!hidden && out) found.push(`cut off in ${name}: ${text.textContent}`);
     }
   }
   return found;
