@@ -1,5 +1,6 @@
 """Charts as files: whole ones, readable ones, and a word when they can't be."""
 
+import re
 import struct
 
 import altair as alt
@@ -65,3 +66,15 @@ def test_other_kinds_of_file_are_refused_before_anything_is_written(tmp_path):
 def test_a_chart_in_a_page_stays_in_its_place():
     assert "</script" not in figures.embedded(chart("</script><script>alert(1)</script>"))
     assert "</script" not in figures.vega_script()
+
+
+def test_the_same_chart_gives_the_same_bytes_whatever_was_drawn_before():
+    """Vega numbers the gradients of legends through all charts of a process."""
+    rows = alt.Data(values=[{"x": 1, "y": 0.1}, {"x": 2, "y": 0.9}])
+    chart = alt.Chart(rows).mark_point(clip=True).encode(x="x:Q", color=alt.Color("y:Q"))
+    first, second = figures.svg(chart), figures.svg(chart)
+    assert first == second
+    assert 'id="gradient_' in first
+    used = re.findall(r"url\(#([^)]+)\)", first)
+    assert used
+    assert all(f'id="{name}"' in first for name in used)

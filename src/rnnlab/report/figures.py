@@ -1,6 +1,7 @@
 """Charts as files and as parts of a page. Nothing here needs a network: vl-convert brings Vega with it."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -50,7 +51,15 @@ def _svg(chart: Any) -> tuple[str, str]:
     spec = themed(chart.to_dict(), LIGHT_CONFIG | {"background": "white"})
     texts = "".join(_strings(spec))
     spec["config"]["font"] = fonts_for(texts)
-    return vl_convert.vegalite_to_svg(spec, vl_version=vega_lite_version()), texts
+    return _renumbered(vl_convert.vegalite_to_svg(spec, vl_version=vega_lite_version())), texts
+
+
+def _renumbered(drawn: str) -> str:
+    """Vega numbers gradients and clips through all charts of a process; here each chart counts its own, so that the
+    same chart gives the same bytes."""
+    numbers: dict[str, int] = {}
+    found = re.compile(r'(?<=id="|rl\(#)(gradient_|clip)(\d+)')
+    return found.sub(lambda match: f"{match[1]}{numbers.setdefault(match[0], len(numbers))}", drawn)
 
 
 def font_warning(texts: str) -> str | None:
