@@ -33,12 +33,15 @@ lint: .venv/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@ .venv/.runtime
 
+# What Node and the browser need to run exported models is that of the example (no install script of theirs is run).
 # The browser and a font with Chinese come from the system: installed when there is none and this is root.
 .venv/.browser: .venv/.dev
 	@command -v chromium >/dev/null || [ -n "$$RNNLAB_CHROMIUM" ] || { [ "$$(id -u)" = 0 ] \
 	  && apt-get update --quiet && apt-get install --quiet --yes chromium fonts-noto-cjk; } \
 	  || { echo "The tests of pages need a browser: apt install chromium fonts-noto-cjk, or set RNNLAB_CHROMIUM." >&2; exit 1; }
 	[ -f .venv/axe/node_modules/axe-core/axe.min.js ] || npm install --silent --no-audit --no-fund --prefix .venv/axe $(AXE)
+	mkdir -p .venv/onnx-node && cp examples/onnx-node/package.json .venv/onnx-node/
+	npm install --silent --no-audit --no-fund --no-package-lock --ignore-scripts --prefix .venv/onnx-node
 	touch $@
 
 clean:

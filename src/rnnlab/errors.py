@@ -22,6 +22,10 @@ class RunError(RnnlabError):
     """A run directory that is missing, damaged or unfinished."""
 
 
+class BundleError(RnnlabError):
+    """A file that is no bundle, or a damaged one, or of a newer format."""
+
+
 class RunsFailed(RnnlabError):
     """Some runs failed or diverged; the others are kept."""
 

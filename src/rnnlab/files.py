@@ -3,17 +3,23 @@
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 
 def write_atomically(path: str | Path, data: bytes | str) -> None:
     """Write ``data`` (text as UTF-8, line ends untouched) so that a reader sees the old file or the new one."""
+    write_parts(path, [data.encode() if isinstance(data, str) else data])
+
+
+def write_parts(path: str | Path, parts: Iterable[bytes]) -> None:
+    """As `write_atomically`, one part behind the other, so that large ones needn't be joined in memory first."""
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
         with open(temporary, "xb") as file:
-            file.write(data.encode() if isinstance(data, str) else data)
+            for part in parts:
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
         move_into_place(temporary, path)

@@ -20,9 +20,9 @@ from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Network, build_network
-from rnnlab.predict import rebuild  # the network of a run, whatever its task
 from rnnlab.runs import RunDirectory, find_run
 from rnnlab.seeding import stream_seed
+from rnnlab.stored import rebuild
 from rnnlab.sweep.plan import named_model
 from rnnlab.tasks.answers import SummaryHead
 from rnnlab.training.assemble import assemble

@@ -106,6 +106,105 @@ def test_a_plugin_model_can_be_asked(reviews_csv, tmp_path):
     assert plugged.endswith("\ta lovely film")
 
 
+def test_a_bundle_answers_like_its_run(compared, rnnlab):
+    run = compared.run("rnn")
+    assert rnnlab("pack", run, "-o", "model.rnnlab").code == 0
+    for options in ((), ("--json",), ("--top", "2"), ("--explain",)):
+        answers = rnnlab("predict", "model.rnnlab", *TEXTS, *options)
+        assert (answers.code, answers.err) == (0, "")
+        assert answers.out == rnnlab("predict", run, *TEXTS, *options).out
+
+
+# More than a label
+
+
+def test_the_best_labels(compared, rnnlab):
+    run = compared.run("textcnn")
+    (said,) = api.load(run).predict(TEXTS[:1])
+    (first, p), (second, q) = said.top(2)
+    assert (first, p) == (said.label, said.probability)
+    line = f"{first}\t{p:.3f}\t{second}\t{q:.3f}\t{TEXTS[0]}\n"
+    assert rnnlab("predict", run, TEXTS[0], "--top", "2").out == line
+    assert rnnlab("predict", run, TEXTS[0], "--probabilities").out == line
+    assert rnnlab("predict", run, TEXTS[0], "--top", "1").out == f"{first}\t{p:.3f}\t{TEXTS[0]}\n"
+    (record,) = rnnlab("predict", run, TEXTS[0], "--top", "1", "--json").json_lines()
+    assert record["probabilities"] == {first: p}
+    assert rnnlab("predict", run, TEXTS[0], "--top", "0").code == 2
+
+
+@pytest.mark.parametrize("label", ["textcnn", "tfidf"])
+def test_the_tokens_that_mattered(compared, rnnlab, label):
+    run = compared.run(label)
+    done = rnnlab("predict", run, "the lovely film", "the awful film", "--explain")
+    assert (done.code, done.err) == (0, "")
+    good, why_good, bad, why_bad = done.out.splitlines()
+    assert (good.split("\t")[0], bad.split("\t")[0]) == ("good", "bad")
+    assert why_good.startswith("    for: ")
+    assert "lovely +" in why_good
+    assert "awful +" in why_bad
+    (record,) = rnnlab("predict", run, "the lovely film", "--explain", "--json").json_lines()
+    assert record["explains"] == record["label"] == "good"
+    told = {token["text"]: token["weight"] for token in record["tokens"]}
+    assert told["lovely"] > max(0, told["the"])
+    (same,) = rnnlab("predict", run, "the lovely film", "--json").json_lines()
+    assert same["probabilities"] == record["probabilities"]
+
+
+def test_a_baseline_that_reads_nothing_has_no_reasons(compared, rnnlab):
+    done = rnnlab("predict", compared.run("majority"), "a lovely film", "--explain")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "rnnlab: --explain: 'majority' doesn't look at the text; there is nothing to explain\n"
+
+
+# Files
+
+
+def test_a_file_becomes_a_file_with_columns(compared, rnnlab):
+    run = compared.run("textcnn")
+    Path("new.csv").write_text("id,text\n1,a lovely film\n2,an awful film\n", encoding="utf-8")
+    done = rnnlab("predict", run, "--file", "new.csv", "-o", "answers.csv")
+    assert (done.code, done.out, done.err) == (0, "", "answers.csv: 2 rows\n")
+    said = api.load(run).predict(["a lovely film", "an awful film"])
+    rows = [
+        f"{n},{text},{one.label},{one.probability:.6f}"
+        for n, text, one in zip((1, 2), ("a lovely film", "an awful film"), said, strict=True)
+    ]
+    assert Path("answers.csv").read_text(encoding="utf-8").splitlines() == ["id,text,prediction,probability", *rows]
+
+
+def test_bad_rows_of_a_printed_file(compared, rnnlab):
+    run = compared.run("textcnn")
+    Path("new.csv").write_text("id,text\n1,a lovely film\n2\n3,an awful film\n", encoding="utf-8")
+    done = rnnlab("predict", run, "--file", "new.csv")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("rnnlab: new.csv: 1 row can't be used\nnew.csv:3: 1 field instead of 2\n")
+    done = rnnlab("predict", run, "--file", "new.csv", "--skip-bad")
+    assert [line.split("\t")[0] for line in done.out.splitlines()] == ["good", "", "bad"]
+    records = rnnlab("predict", run, "--file", "new.csv", "--skip-bad", "--json").json_lines()
+    assert [record["label"] for record in records] == ["good", None, "bad"]
+    assert records[1]["problem"] == "1 field instead of 2"
+
+
+def test_a_text_file_has_no_header(compared, rnnlab):
+    Path("new.txt").write_text("a lovely film\nan awful film\n", encoding="utf-8")
+    done = rnnlab("predict", compared.run("textcnn"), "--file", "new.txt")
+    assert [line.split("\t")[0] for line in done.out.splitlines()] == ["good", "bad"]
+
+
+def test_a_model_is_asked_without_what_it_does_not_need(compared):
+    """Start-up is nearly all torch's own: no charts, no scikit-learn, no web server."""
+    script = (
+        "import sys\n"
+        "from rnnlab.cli.main import app\n"
+        "app(['predict', sys.argv[1], 'a lovely film'], standalone_mode=False)\n"
+        "heavy = ('altair', 'sklearn', 'pandas', 'pyarrow', 'jinja2', 'onnx', 'starlette', 'torch._dynamo')\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+    )
+    command = [sys.executable, "-c", script, compared.run("rnn")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 # Sums
 
 
@@ -176,6 +275,11 @@ def test_inspecting_a_model_that_adds(adder, rnnlab):
         (("--file", "nowhere.csv"), "nowhere.csv: no such file"),
         (("--file", "new.ts"), "new.ts: this model reads texts, and a .ts file holds numbers"),
         (("--file", "new.jsonl"), "new.jsonl: this model reads texts, and the column 'values' holds arrays of numbers"),
+        (("a text", "-o", "out.csv"), "-o writes the rows of --file, which isn't given; redirect the output instead"),
+        (("--file", "new.csv", "-o", "out.csv", "--json"), "-o writes the format of --file, and --json would be"),
+        (("--file", "new.csv", "-o", "out.csv", "--explain"), "--explain is for reading, and has no columns in -o"),
+        (("--file", "new.csv", "-o", "out.tsv"), "out.tsv: new.csv can be written as .csv; give -o such a name"),
+        (("a text", "--skip-bad"), "--skip-bad is about rows of --file, which isn't given"),
         (("--file", "damaged.csv"), "damaged.csv: 21 rows can't be used\ndamaged.csv:3: 3 fields instead of 2"),
     ],
 )

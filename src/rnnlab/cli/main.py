@@ -10,13 +10,16 @@ from rnnlab.cli import (
     check,
     compare,
     data,
+    export,
     inspect,
     listing,
     new,
+    pack,
     predict,
     report,
     reproduce,
     runs,
+    serve,
     sweep,
     train,
 )
@@ -36,6 +39,9 @@ app.command("train")(train.train)
 app.command("sweep")(sweep.sweep)
 app.command("reproduce")(reproduce.reproduce)
 app.command("predict")(predict.predict)
+app.command("pack")(pack.pack)
+app.command("export")(export.export)
+app.command("serve")(serve.serve)
 app.command("inspect")(inspect.inspect)
 app.command("report")(report.report)
 app.command("runs")(runs.runs)

@@ -1,5 +1,6 @@
 """rnnlab predict"""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -8,27 +9,64 @@ from rnnlab.cli import options
 
 
 def predict(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, for example runs/1f0c….")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A run directory, for example runs/1f0c…, or a bundle (.rnnlab).")
+    ],
     texts: Annotated[
         list[str] | None, typer.Argument(metavar="TEXT", help="Texts; without any, one a line from stdin.")
     ] = None,
     file: Annotated[
-        str | None, typer.Option("--file", metavar="FILE", help="A table with a text column, or a .ts file.")
+        str | None,
+        typer.Option(
+            "--file", metavar="FILE", help="Rows to predict: .csv .tsv .jsonl .parquet, .txt (a text a line) or .ts."
+        ),
     ] = None,
-    text: Annotated[str | None, typer.Option("--text", metavar="COLUMN", help="Its text column.")] = None,
+    out: Annotated[
+        str | None, typer.Option("-o", "--out", metavar="FILE", help="Write the rows of --file with columns added.")
+    ] = None,
+    text: Annotated[str | None, typer.Option("--text", metavar="COLUMN", help="The text column of --file.")] = None,
+    top: Annotated[int | None, typer.Option("--top", metavar="K", min=1, help="The K most probable labels.")] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="The probabilities of all labels; with -o, a column each.")
+    ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="The tokens that speak for the label and against.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with all probabilities.")] = False,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave the prediction of bad rows of --file empty, and count them.")
+    ] = False,
     plugin: options.Plugins = None,
 ) -> None:
     """Ask a trained model.
 
     Example: rnnlab predict runs/1f0c "not good at all" "一部好电影"
+
+    Example: rnnlab predict model.rnnlab --file reviews.csv -o answers.csv
     """
-    from rnnlab.predict import load, read_inputs
+    from rnnlab.predict import asking, load
     from rnnlab.registry import load_plugin
     from rnnlab.report import terminal
 
+    asking.check_options(texts, file, out, explain, as_json)
     for path in plugin or []:
         load_plugin(path)
-    model = load(run)
-    for names, inputs in read_inputs(model, texts or [], file, text):
-        terminal.predictions(names, model.stream(inputs), as_json)
+    opened = load(model)
+    if file is not None and out is not None:
+        with terminal.prediction_progress() as progress:
+            done = asking.predict_file(
+                opened,
+                file,
+                out,
+                column=text,
+                top=top or 1,
+                probabilities=probabilities,
+                skip_bad=skip_bad,
+                progress=progress,
+            )
+        print(done.sentence, file=sys.stderr)
+        return
+    shown = len(opened.labels) if probabilities else top
+    portions = asking.ask(opened, texts or [], file=file, column=text, skip_bad=skip_bad, explain=explain)
+    for names, answers in portions:
+        terminal.predictions(names, answers, as_json, shown)

@@ -35,7 +35,7 @@ def read(
     """The rows, and notes of what was decided. A comma may turn out to be a semicolon or a tab."""
     notes: tuple[str, ...] = ()
     if delimiter == ",":
-        delimiter = _delimiter_of(next((line for line in open_lines(data, encoding) if line.strip()), ""))
+        delimiter = delimiter_of(next((line for line in open_lines(data, encoding) if line.strip()), ""))
         notes += {";": ("separated by semicolons",), "\t": ("separated by tabs",)}.get(delimiter, ())
 
     def split_lines() -> Iterator[Record]:
@@ -55,7 +55,7 @@ def read(
     return rows, notes
 
 
-def _delimiter_of(first_line: str) -> str:
+def delimiter_of(first_line: str) -> str:
     """A comma, unless the first line has none and does have semicolons or tabs."""
     bare = re.sub(r'"[^"]*"', "", first_line)
     return next((mark for mark in ",;\t" if mark in bare), ",")

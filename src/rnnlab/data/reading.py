@@ -50,10 +50,10 @@ def read_examples(
     _require_rows(table, skip_bad)
     given = {name for name in (label, group, tag) if name is not None}
     for role, name in (("label", label), ("group", group), ("tag", tag)):
-        _require_column(table, role, name)
+        require_column(table, role, name)
     if numbers is None:
-        _require_column(table, "text", text)
-        text_column = text if text is not None else _guess_text(table, given)
+        require_column(table, "text", text)
+        text_column = text if text is not None else guess_text(table, given)
     else:
         text_column = numbers.column
         if not table.columns:
@@ -99,8 +99,8 @@ def read_texts(path: str | Path, text: str | None = None) -> tuple[Table, str]:
     """An unlabelled file for prediction, and its text column. What to do about ``table.bad`` is up to the caller."""
     table = tables.read(path)
     _require_rows(table, skip_bad=False)
-    _require_column(table, "text", text)
-    return table, text if text is not None else _guess_text(table, set())
+    require_column(table, "text", text)
+    return table, text if text is not None else guess_text(table, set())
 
 
 def check_classes(labels: Sequence[str], source: str) -> None:
@@ -147,13 +147,13 @@ def _holds_series(path: str | Path, suffix: str, text: str | None) -> bool:
 # Columns
 
 
-def _require_column(table: Table, role: str, name: str | None) -> None:
+def require_column(table: Table, role: str, name: str | None) -> None:
     if name is not None and name not in table.columns:
         hint = did_you_mean(name, table.columns)
         raise DataError(f"{table.path}: no column {name!r} for the {role}{hint}\ncolumns: {_listed(table.columns)}")
 
 
-def _guess_text(table: Table, taken: set[str]) -> str:
+def guess_text(table: Table, taken: set[str]) -> str:
     """A well-known name, else the only column that reads like prose, else the only one that is left."""
     open_to = [name for name in table.columns if name not in taken]
     known = _with_names(open_to, TEXT_NAMES)

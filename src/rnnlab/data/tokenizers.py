@@ -18,40 +18,40 @@ TOKENIZERS = ("words", "chars", "whitespace", "jieba")
 
 # --- words: the conventions of the Penn Treebank, which the movie-review data already follows ---------------------
 
-_CJK = "\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+CJK = "\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 # Accents and vowel signs that Python's \w leaves out, though they stand inside words (Hebrew, Arabic, Indic, Thai …).
-_MARKS = (
+MARKS = (
     "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff"
     "\u0e31-\u0e4e\u0eb1-\u0ece\u0f71-\u0fbc\u102b-\u103e\u17b4-\u17d3\u200c"
 )
-_LETTER = rf"(?:[^\W_{_CJK}]|[{_MARKS}])"
+_LETTER = rf"(?:[^\W_{CJK}]|[{MARKS}])"
 _END = rf"(?!(?!n't){_LETTER})"
 _NOT = rf"n't{_END}"
 _CLITIC = rf"(?:s|re|ve|ll|d|m){_END}"
 _STEM = rf"(?:(?!{_NOT}){_LETTER})+"
-_TONE = "\ufe0f\u20e3\U0001f3fb-\U0001f3ff"  # variation selectors and skin tones belong to the emoji before them
+TONE = "\ufe0f\u20e3\U0001f3fb-\U0001f3ff"  # variation selectors and skin tones belong to the emoji before them
 
 _WORDS = re.compile(
     rf"""
       {_NOT}                                                # is n't, do n't, ca n't
     | '{_CLITIC}                                            # it 's, we 're
     | \d+(?:[.,:/]\d+)+                                     # 1.8  10,000  8/10  7:30
-    | [^\W\d_{_CJK}](?:\.[^\W\d_{_CJK}](?!{_LETTER}))+\.?   # u.s.  e.t.
+    | [^\W\d_{CJK}](?:\.[^\W\d_{CJK}](?!{_LETTER}))+\.?   # u.s.  e.t.
     | {_STEM}(?:[-'](?!{_CLITIC}){_STEM})*                  # word  90  well-made  o'fallon
-    | [{_CJK}]                                              # each of these is a word, or nearly
+    | [{CJK}]                                              # each of these is a word, or nearly
     | \.\.\. | --
     | [\U0001f1e6-\U0001f1ff]{{2}}                          # flags
-    | (?:[^\w\s]|_)[{_TONE}]*(?:\u200d[^\w\s][{_TONE}]*)*   # any other sign alone; an emoji with all its parts
+    | (?:[^\w\s]|_)[{TONE}]*(?:\u200d[^\w\s][{TONE}]*)*   # any other sign alone; an emoji with all its parts
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _RUNS = re.compile(r"\.{2,}|-{2,}")
-_ONE_SPELLING = str.maketrans(
+ONE_SPELLING = str.maketrans(
     {"’": "'", "‘": "'", "ʼ": "'", "`": "'", "´": "'", "“": '"', "”": '"', "…": "...", "—": "--"}
     | dict.fromkeys("\u200b\ufeff\u00ad")  # invisible: zero-width space, byte order mark, soft hyphen
 )
-_TREEBANK = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}"}
+TREEBANK = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}"}
 
 
 def _cut_words(piece: str) -> list[str]:
@@ -59,9 +59,9 @@ def _cut_words(piece: str) -> list[str]:
     so that a model of Treebank text understands what a person types."""
     if piece.isascii() and piece.isalnum():
         return [piece]
-    if piece.lower() in _TREEBANK:
-        return [_TREEBANK[piece.lower()]]
-    plain = piece.translate(_ONE_SPELLING).replace("''", '"').replace("\\/", "/").replace("\\*", "*")
+    if piece.lower() in TREEBANK:
+        return [TREEBANK[piece.lower()]]
+    plain = piece.translate(ONE_SPELLING).replace("''", '"').replace("\\/", "/").replace("\\*", "*")
     return _WORDS.findall(_RUNS.sub(lambda run: "..." if run[0][0] == "." else "--", plain))
 
 

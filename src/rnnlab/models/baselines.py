@@ -5,14 +5,16 @@ directory can hold it and `predict` can use it.
 """
 
 import warnings
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
-from scipy import sparse
 
 from rnnlab.config import Config
 from rnnlab.registry import Registry
+
+if TYPE_CHECKING:  # a network's answer need not wait for scipy
+    from scipy import sparse
 
 Learnt = dict[str, np.ndarray]
 
@@ -102,8 +104,10 @@ def _grams(values: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.concatenate([ids, pairs]), np.concatenate([row, row[:-1][inside]])
 
 
-def _count(keys: np.ndarray, rows: np.ndarray, known: np.ndarray, height: int) -> sparse.csr_array:
+def _count(keys: np.ndarray, rows: np.ndarray, known: np.ndarray, height: int) -> "sparse.csr_array":
     """(height, len(known)) counts; grams that aren't known don't count."""
+    from scipy import sparse
+
     at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
     hit = known[at] == keys
     ones = np.ones(hit.sum(), dtype=np.float32)
@@ -112,7 +116,7 @@ def _count(keys: np.ndarray, rows: np.ndarray, known: np.ndarray, height: int) -
     return counts
 
 
-def _weigh(counts: sparse.csr_array, idf: np.ndarray) -> sparse.csr_array:
+def _weigh(counts: "sparse.csr_array", idf: np.ndarray) -> "sparse.csr_array":
     """(1 + log count) × idf, every row to length 1."""
     weighed = counts.copy()
     weighed.data = (1 + np.log(weighed.data)) * idf[weighed.indices].astype(np.float32)
@@ -123,7 +127,7 @@ def _weigh(counts: sparse.csr_array, idf: np.ndarray) -> sparse.csr_array:
 
 
 def _logistic_regression(
-    features: np.ndarray | sparse.csr_array, targets: np.ndarray, classes: int, strength: float
+    features: "np.ndarray | sparse.csr_array", targets: np.ndarray, classes: int, strength: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """(classes, features) weights and (classes,) biases, for every class even if the training rows lack it."""
     from sklearn.linear_model import LogisticRegression

@@ -42,10 +42,10 @@ class OneLabel(Task):
     def answers(
         self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
     ) -> list[Prediction]:
-        labels = interface.labels
+        labels, shares = interface.labels, probabilities(outputs)
         return [
-            Prediction(labels[row.argmax()], float(row.max()), dict(zip(labels, row.tolist(), strict=True)), share)
-            for row, share in zip(probabilities(outputs), known.tolist(), strict=True)
+            Prediction(labels[best], row[best], dict(zip(labels, row, strict=True)), share)
+            for best, row, share in zip(shares.argmax(1).tolist(), shares.tolist(), known.tolist(), strict=True)
         ]
 
 

@@ -1,0 +1,30 @@
+"""rnnlab pack"""
+
+from typing import Annotated
+
+import typer
+
+
+def pack(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, for example runs/1f0c….")],
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE.rnnlab", help="The file (KIND-DIGEST.rnnlab).")
+    ] = None,
+) -> None:
+    """Pack a trained model into one file, to use it elsewhere.
+
+    Example: rnnlab pack runs/1f0c -o model.rnnlab
+
+    It holds weights, vocabulary, labels and a model card, each with its checksum. predict, export and serve take it
+    in the place of a run. It is a zip archive: unzip -p model.rnnlab card.md shows the card.
+    """
+    from rnnlab.report.card import packed_lines
+    from rnnlab.report.terminal import Screen
+    from rnnlab.stored import open_model
+    from rnnlab.stored import pack as pack_run
+
+    written = pack_run(run, output)
+    model = open_model(written)
+    out = Screen().out
+    for line in packed_lines(written, model.card, model.spec.task.question):
+        out.print(line, soft_wrap=True)

@@ -1,0 +1,73 @@
+"""rnnlab serve"""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rnnlab.cli import options
+
+if TYPE_CHECKING:
+    from rnnlab.serving.models import Models
+
+
+def serve(
+    models: Annotated[
+        list[str], typer.Argument(metavar="MODEL", help="Bundles or run directories; NAME=MODEL gives one a name.")
+    ],
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: any free one, which is printed.")
+    ] = 8000,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Beyond this machine, RNNLAB_TOKEN must be set.")
+    ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="A name under which it is asked, for example by a proxy."),
+    ] = None,
+    batch: Annotated[
+        int, typer.Option("--batch", metavar="N", min=1, max=65536, help="Texts computed together.")
+    ] = 1024,
+    wait_ms: Annotated[
+        float, typer.Option("--wait-ms", metavar="MS", min=0, max=1000, help="That a text waits for others.")
+    ] = 3.0,
+    queue: Annotated[
+        int, typer.Option("--queue", metavar="N", min=1, help="Texts that may wait; more get status 429.")
+    ] = 4096,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="S", min=0.1, help="To wait for an answer; then status 503.")
+    ] = 30.0,
+    plugin: options.Plugins = None,
+) -> None:
+    """Answer over HTTP: JSON for programs, a page for people.
+
+    Example: rnnlab serve reviews.rnnlab --port 8000
+
+    SIGHUP reads the models again; SIGTERM and Ctrl-C finish what was asked, then end.
+    """
+    from rnnlab.errors import ConfigError
+    from rnnlab.registry import load_plugin
+
+    try:
+        from rnnlab.serving.run import serve as run_server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "h11", "anyio"):
+            raise
+        raise ConfigError(f"serve needs {error.name}: pip install 'rnnlab[serve]'") from None
+    from rnnlab.serving.limits import Limits
+
+    for path in plugin or []:
+        load_plugin(path)
+    limits = Limits(batch=batch, wait_ms=wait_ms, queue=queue, answer_seconds=timeout)
+    run_server(models, host=host, port=port, names=allow_host or (), limits=limits, ready=tell)
+
+
+def tell(address: str, models: "Models") -> None:
+    """Once it listens."""
+    import os
+
+    for model in models:
+        print(f"{model.name}: {model.kind}, {len(model.predictor.labels)} labels")
+    token = ' -H "Authorization: Bearer $RNNLAB_TOKEN"' if os.environ.get("RNNLAB_TOKEN") else ""
+    print(f"Listening on {address} (a page for people). Ctrl-C ends it. Try:")
+    body = """-H 'Content-Type: application/json' -d '{"text": "not good at all"}'"""
+    print(f"  curl {address}/v1/predict{token} {body}", flush=True)

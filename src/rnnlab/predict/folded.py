@@ -1,0 +1,258 @@
+"""Recurrences for answers alone: the same numbers as the network, to float tolerance, in less time.
+
+Rows are sorted by length, the longest first, and laid out step by step: step t holds token t of the rows that have
+one, and those are the first `rows[t]` rows. So padding is never computed, rows that have ended drop out at the end of
+every buffer, and a backward reading just runs the steps in reverse: a row comes in, from its starting state, at its
+last token.
+
+- What a token brings to the gates of the first layer, ``W_xh x + b``, depends on the token alone. As soon as as many
+  tokens were read as the vocabulary has words, it is computed for every word, and the product becomes a look-up.
+- tanh(z) = 2 σ(2 z) - 1: the LSTM's candidate gets doubled weights, and one call of σ does for all four gates.
+- Every step works in the same few buffers, `ROWS` rows at a time, which the processor's cache can hold.
+
+Taken are `rnn`, `lstm` and `gru` with any number of layers, both directions, residual layers, any pooling and any
+start; `fold` says no to layer norm, to a GRU that resets before the product, and to every other encoder."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rnnlab.data.sequences import Sequences
+from rnnlab.models.base import Encoded
+from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell
+from rnnlab.models.network import Network
+from rnnlab.models.recurrent import RecurrentEncoder
+from rnnlab.tasks.answers import SummaryHead
+
+ROWS = 512  # in a batch: 384 to 512 were fastest of 64 to 1,024 with 128 units
+TOKENS = 1 << 16  # in a batch: its states, where they are kept, take tokens × hidden numbers
+LARGEST_TABLE = 1 << 26  # numbers in a table of all words: 256 MB
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Some rows, step by step: step t is ``[starts[t]:starts[t + 1]]`` of a flat array of tokens."""
+
+    rows: list[int]  # (T,) how many rows have a step t; never grows
+    starts: list[int]  # (T + 1,)
+    row: Tensor  # (N,) of each token
+    step: Tensor  # (N,) of each token
+    lengths: Tensor  # (B,) falling
+
+    @classmethod
+    def of(cls, lengths: np.ndarray) -> "Steps":
+        """``lengths`` (B,) falling, each >= 1."""
+        rows = np.searchsorted(-lengths, -np.arange(lengths[0]))  # how many are longer than t
+        starts = np.concatenate([[0], np.cumsum(rows)])
+        step = np.repeat(np.arange(len(rows)), rows)
+        row = np.arange(starts[-1]) - starts[step]
+        return cls(
+            rows.tolist(),
+            starts.tolist(),
+            torch.from_numpy(row),
+            torch.from_numpy(step),
+            torch.from_numpy(np.ascontiguousarray(lengths)),
+        )
+
+    def padded(self, values: Tensor) -> Tensor:
+        """(N, H) → (B, T, H), zero at padding."""
+        out = values.new_zeros(len(self.lengths), len(self.rows), values.shape[1])
+        out[self.row, self.step] = values
+        return out
+
+
+class Source(Protocol):
+    """Writes what the inputs bring to the gates of a layer, biases included: the tokens from ``start`` to ``end``."""
+
+    def __call__(self, start: int, end: int, out: Tensor) -> object: ...
+
+
+class Direction:
+    """One layer in one direction, its weights as the steps want them."""
+
+    def __init__(self, cell: Cell, begin: tuple[Tensor, ...]):
+        hidden = self.hidden = cell.options.hidden
+        self.cell = cell
+        self.begin = begin  # (H,) each; empty: zeros
+        scale = torch.ones(cell.gates * hidden)
+        bias = cell.bias_ih_l0 + cell.bias_hh_l0
+        if isinstance(cell, LSTMCell):
+            scale[2 * hidden : 3 * hidden] = 2
+        if isinstance(cell, GRUCell):  # the candidate's second bias is inside the reset gate
+            bias = bias.clone()
+            bias[2 * hidden :] = cell.bias_ih_l0[2 * hidden :]
+            self.candidate_bias = cell.bias_hh_l0[2 * hidden :].clone()
+        self.from_input = (cell.weight_ih_l0 * scale[:, None]).t().contiguous()  # (D, G · H)
+        self.from_state = (cell.weight_hh_l0 * scale[:, None]).t().contiguous()  # (H, G · H)
+        self.bias = bias * scale
+
+    def run(self, steps: Steps, source: Source, backward: bool, states: Tensor | None) -> Tensor:
+        """The last state of every row, (B, H). All of them go to ``states`` (N, H), if it is given."""
+        batch = steps.rows[0]
+        h, *rest = (self._first(part, batch) for part in range(self.cell.parts))
+        gates = torch.empty(batch, len(self.bias))
+        spare = torch.empty(batch, self.hidden)
+        order = range(len(steps.rows))
+        begun = 0  # rows that have a state; the others are at zero, and need no product
+        for t in reversed(order) if backward else order:
+            n, start, end = steps.rows[t], steps.starts[t], steps.starts[t + 1]
+            source(start, end, gates[:n])
+            self._step(n if self.begin else min(begun, n), gates[:n], h[:n], *(part[:n] for part in rest), spare[:n])
+            begun = n
+            if states is not None:
+                states[start:end] = h[:n]
+        return h
+
+    def _first(self, part: int, batch: int) -> Tensor:
+        return self.begin[part].repeat(batch, 1) if self.begin else torch.zeros(batch, self.hidden)
+
+    def _step(self, begun: int, gates: Tensor, h: Tensor, *rest: Tensor) -> None:
+        """``gates`` (n, G · H) holds what the input brings; the state is overwritten, and so are the others."""
+        if isinstance(self.cell, LSTMCell):
+            c, _ = rest
+            gates[:begun].addmm_(h[:begun], self.from_state)
+            i, f, g, o = gates.sigmoid_().split(self.hidden, dim=1)
+            c.mul_(f).addcmul_(i, g, value=2).sub_(i)  # f c + i (2 σ(2 z) - 1)
+            torch.tanh(c, out=h).mul_(o)
+        elif isinstance(self.cell, GRUCell):
+            (u_n,) = rest
+            both = 2 * self.hidden
+            gates[:begun, :both].addmm_(h[:begun], self.from_state[:, :both])
+            r, z = gates[:, :both].sigmoid_().split(self.hidden, dim=1)
+            torch.addmm(self.candidate_bias, h, self.from_state[:, both:], out=u_n)
+            torch.addcmul(gates[:, both:], r, u_n, out=u_n).tanh_()
+            h.sub_(u_n).mul_(z).add_(u_n)  # (1 - z) n + z h
+        else:
+            gates[:begun].addmm_(h[:begun], self.from_state)
+            torch.clamp(gates, min=0, out=h) if self.relu else torch.tanh(gates, out=h)
+
+    @property
+    def relu(self) -> bool:
+        return isinstance(self.cell, RNNCell) and self.cell.activation == "relu"
+
+
+class FirstInputs:
+    """What tokens, or numbers, bring to the first layer in one direction."""
+
+    def __init__(self, network: Network, direction: Direction):
+        self.network = network
+        self.direction = direction
+        self.words = 0 if network.embedding is None else len(_any_channel(network))
+        self.read = 0  # tokens
+        self.table: Tensor | None = None  # (V, G · H)
+
+    def of(self, values: Tensor) -> Source:
+        """``values`` (N,) token ids, or (N, D) numbers, step by step."""
+        weights, bias = self.direction.from_input, self.direction.bias
+        if self.network.embedding is None:
+            return lambda start, end, out: torch.addmm(bias, values[start:end], weights, out=out)
+        self.read += len(values)
+        small = values.ndim == 1 and self.words * len(bias) <= LARGEST_TABLE
+        if self.table is None and small and self.read > self.words:
+            self.table = torch.addmm(bias, self._vectors(torch.arange(self.words)), weights)
+        if self.table is None:
+            return lambda start, end, out: torch.addmm(bias, self._vectors(values[start:end]), weights, out=out)
+        table = self.table
+        return lambda start, end, out: torch.index_select(table, 0, values[start:end], out=out)
+
+    def _vectors(self, ids: Tensor) -> Tensor:
+        assert self.network.embedding is not None
+        return self.network.embedding(ids[None])[0]
+
+
+class Folded:
+    """The outputs of a network that `fold` takes."""
+
+    def __init__(self, network: Network):
+        encoder = network.encoder
+        assert isinstance(encoder, RecurrentEncoder)
+        self.network, self.encoder = network, encoder
+        self.residual = encoder.settings.residual
+        self.layers = [
+            [Direction(cell, _begin(encoder, number, layer)) for number, cell in enumerate(cells)]
+            for layer, cells in enumerate(zip(*filter(len, (encoder.ahead, encoder.back)), strict=True))
+        ]
+        self.first = [FirstInputs(network, direction) for direction in self.layers[0]]
+
+    def outputs(self, data: Sequences) -> np.ndarray:
+        """(rows, C)."""
+        order = np.argsort(-data.lengths, kind="stable")
+        with torch.inference_mode():
+            found = [self._batch(data, rows)[1:] for rows in _batches(order, data.lengths[order])]
+        outputs = np.empty((len(data), found[0].shape[1]), np.float32)
+        outputs[order] = torch.cat(found).numpy()
+        return outputs
+
+    def _batch(self, data: Sequences, rows: np.ndarray) -> Tensor:
+        """(B, C) for rows of falling length. The longest is there twice: MKL multiplies a single row in another order,
+        so without its double it would get other last digits alone than beside others."""
+        rows = np.concatenate([rows[:1], rows])
+        begins = data.offsets[rows]
+        steps = Steps.of(data.offsets[rows + 1] - begins)
+        values = torch.from_numpy(data.values[begins[steps.row.numpy()] + steps.step.numpy()])
+        sources = [first.of(values) for first in self.first]
+        x = torch.empty(0)
+        for number, directions in enumerate(self.layers):
+            last = number == len(self.layers) - 1
+            kept = not last or self.residual or self.encoder.settings.pooling != "last"
+            states = torch.empty(len(values), self.encoder.state_width) if kept else None
+            ends = [
+                direction.run(steps, source, backward > 0, _columns(states, direction.hidden, backward))
+                for backward, (direction, source) in enumerate(zip(directions, sources, strict=True))
+            ]
+            if states is None:  # the ends are all that is asked for
+                return self._head(torch.cat(ends, dim=1))
+            x = x + states if self.residual and number > 0 else states
+            sources = [] if last else [_product(x, direction) for direction in self.layers[number + 1]]
+        summary, _ = self.encoder.pool(steps.padded(x), steps.lengths)
+        return self._head(summary)
+
+    def _head(self, summary: Tensor) -> Tensor:
+        return self.network.head(Encoded(summary[:, None], summary))
+
+
+def fold(network: Network) -> Folded | None:
+    """None where the network itself has to be asked. It is in evaluation mode, and its weights stay as they are."""
+    encoder = network.encoder
+    if type(encoder) is not RecurrentEncoder or type(network.head) is not SummaryHead or network.per_step:
+        return None
+    for cell in (*encoder.ahead, *encoder.back):
+        if type(cell) not in (RNNCell, LSTMCell, GRUCell) or not cell.plain:
+            return None
+    with torch.inference_mode():
+        return Folded(network)
+
+
+def _begin(encoder: RecurrentEncoder, direction: int, layer: int) -> tuple[Tensor, ...]:
+    if encoder.settings.initial_state == "learned":
+        return tuple(encoder.start[direction, layer])
+    return tuple(encoder.resting[layer]) if encoder.settings.state == "carried" else ()
+
+
+def _any_channel(network: Network) -> Tensor:
+    assert network.embedding is not None
+    table = network.embedding.table
+    found = table if table is not None else network.embedding.frozen
+    assert found is not None
+    return found
+
+
+def _product(x: Tensor, direction: Direction) -> Source:
+    return lambda start, end, out: torch.addmm(direction.bias, x[start:end], direction.from_input, out=out)
+
+
+def _columns(states: Tensor | None, hidden: int, backward: int) -> Tensor | None:
+    return None if states is None else states[:, backward * hidden : (backward + 1) * hidden]
+
+
+def _batches(order: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
+    """``order`` in pieces of at most `ROWS` rows and, unless a row is longer, `TOKENS` tokens."""
+    found, start = [], 0
+    while start < len(order):
+        rows = max(1, min(ROWS, TOKENS // int(lengths[start])))
+        found.append(order[start : start + rows])
+        start += rows
+    return found

@@ -1,0 +1,277 @@
+"use strict";
+// The page of `rnnlab serve`: asks the server while one types, and shows what it says.
+(() => {
+  const PAUSE = 300; // ms without a key before the server is asked
+  const SHOWN = 8; // labels, before somebody asks for the rest
+  const LONGEST_WAIT = 30; // s
+
+  const at = (id) => document.getElementById(id);
+  const element = (tag, attributes = {}, ...children) => {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  };
+  // Texts in both languages, of which the page shows one. What comes from the server is only ever set as text.
+  const say = (en, zh) => [element("span", { lang: "en" }, en), element("span", { lang: "zh" }, zh)];
+  const english = (text) => element("span", { lang: "en-GB" }, text); // said by the server, in one language
+  const percent = (share) => {
+    if (share === 0 || share === 1) return `${100 * share}\u00a0%`;
+    if (share < 0.0005) return "<\u00a00.1\u00a0%"; // nothing that a model says is quite certain
+    return share >= 0.9995 ? ">\u00a099.9\u00a0%" : `${(100 * share).toFixed(1)}\u00a0%`;
+  };
+  const number = (value) => value.toLocaleString("en-GB");
+
+  // ── The server ─────────────────────────────────────────────────────────────────────────────────────────────────
+  let token = null; // never stored
+  let models = [];
+  const request = (path, options = {}) =>
+    fetch(path, {
+      ...options,
+      cache: "no-store",
+      credentials: "omit",
+      headers: { "Content-Type": "application/json", ...(token ? { Authorization: `Bearer ${token}` } : {}) },
+    });
+  const failure = async (response) => {
+    const reason = await response.json().then((body) => body.error.reason, () => "");
+    const wait = Math.min(Number(response.headers.get("Retry-After")) || 1, LONGEST_WAIT);
+    return { status: response.status, reason: String(reason ?? ""), wait };
+  };
+
+  const TROUBLES = {
+    401: ["This needs the server’s token.", "需要服务端的令牌。"],
+    404: ["The server no longer has this model. Reload the page.", "服务端已没有这个模型，请刷新页面。"],
+    413: ["This text is too long for the server.", "文本太长，服务端不接受。"],
+    422: ["The server doesn’t take this text.", "服务端不接受这段文本。"],
+    429: ["The server is busy. Asking again …", "服务端繁忙，稍后自动重试……"],
+    500: ["Something went wrong in the server; its log says what.", "服务端出错，详见其日志。"],
+    503: ["The server didn’t manage in time. Asking again …", "服务端未能及时完成，稍后自动重试……"],
+    unreachable: ["The server doesn’t answer. Is it still running?", "服务端没有响应，它还在运行吗？"],
+    other: ["The server refused.", "服务端拒绝了请求。"],
+  };
+  const showTrouble = (kind, reason = "") => {
+    const words = TROUBLES[kind] ?? TROUBLES.other;
+    at("trouble").replaceChildren(element("strong", {}, ...say(...words)));
+    if (reason) at("trouble").append(" ", english(reason));
+    at("trouble").hidden = false;
+    at("result").hidden = at("nothing").hidden = true; // that of an older text
+    if (kind === 401) {
+      at("token-form").hidden = false;
+      at("token").focus();
+    }
+  };
+  const noTrouble = () => (at("trouble").hidden = true);
+
+  // ── Asking ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  let pause = 0;
+  let asked = null; // the request that is under way
+  let composing = false; // letters of an input method aren't the text yet
+  const text = () => at("text").value.toWellFormed?.() ?? at("text").value;
+  const model = () => models.find((one) => one.name === at("model").value) ?? models[0];
+
+  const ask = async () => {
+    clearTimeout(pause);
+    asked?.abort();
+    showRequest();
+    if (!text().trim() || !model()) return showNothing();
+    const mine = (asked = new AbortController());
+    at("answer").setAttribute("aria-busy", "true");
+    try {
+      const explain = [...text()].length <= Number(at("ask").dataset.explained);
+      const body = JSON.stringify({ model: model().name, text: text(), explain });
+      const response = await request("/v1/predict", { method: "POST", body, signal: mine.signal });
+      const said = response.ok ? await response.json() : await failure(response);
+      if (mine !== asked) return;
+      if (response.ok) showAnswer(said.predictions[0]);
+      else {
+        showTrouble(said.status, said.reason);
+        if (said.status === 429 || said.status === 503) pause = setTimeout(ask, 1000 * said.wait);
+      }
+    } catch {
+      if (mine === asked) showTrouble("unreachable");
+    }
+    if (mine === asked) at("answer").setAttribute("aria-busy", "false");
+  };
+  const soon = () => {
+    clearTimeout(pause);
+    if (!composing) pause = setTimeout(ask, PAUSE);
+  };
+  at("text").addEventListener("compositionstart", () => (composing = true));
+  at("text").addEventListener("compositionend", () => {
+    composing = false;
+    soon();
+  });
+  at("text").addEventListener("input", soon);
+  at("text").addEventListener("keydown", (event) => {
+    // 229: Safari sends the Enter that ends a composition after it
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || composing || event.keyCode === 229) return;
+    event.preventDefault();
+    ask();
+  });
+  at("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    ask();
+  });
+  at("model").addEventListener("change", () => {
+    showCard();
+    ask();
+  });
+  at("token-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    token = at("token").value.trim();
+    at("token").value = "";
+    at("token-form").hidden = true;
+    noTrouble();
+    at("nothing").hidden = false;
+    models.length ? ask() : meet();
+    at("text").focus();
+  });
+
+  // ── The answer ─────────────────────────────────────────────────────────────────────────────────────────────────
+  let everyLabel = false;
+  let last = null;
+  const showNothing = () => {
+    asked = last = null;
+    at("answer").setAttribute("aria-busy", "false");
+    noTrouble();
+    at("result").hidden = true;
+    at("nothing").hidden = false;
+  };
+  const showAnswer = (answer) => {
+    last = answer;
+    noTrouble();
+    at("nothing").hidden = true;
+    at("result").hidden = false;
+    at("label").textContent = answer.label;
+    at("sure").replaceChildren(percent(answer.probability));
+    showBars();
+    showTokens(answer.tokens ?? []);
+    showKnown(answer.known);
+    at("said").replaceChildren(answer.label, " ", percent(answer.probability)); // for those who listen
+  };
+  const showBars = () => {
+    const all = Object.entries(last.probabilities);
+    const many = all.length > SHOWN; // few keep their places, so that one sees them move
+    const shown = many ? all.sort((one, other) => other[1] - one[1]).slice(0, everyLabel ? all.length : SHOWN) : all;
+    at("bars").replaceChildren(
+      ...shown.map(([label, probability]) => {
+        const bar = element("span", { class: "bar" });
+        bar.style.setProperty("--share", probability);
+        return element(
+          "li",
+          label === last.label ? { class: "first" } : {},
+          element("span", { class: "name" }, label),
+          element("span", { class: "track", "aria-hidden": "true" }, bar),
+          element("span", { class: "percent" }, percent(probability)),
+        );
+      }),
+    );
+    at("more").hidden = !many;
+    const words = everyLabel ? ["Fewer labels", "收起"] : [`All ${all.length} labels`, `全部 ${all.length} 个标签`];
+    at("more").replaceChildren(...say(...words));
+  };
+  at("more").addEventListener("click", () => {
+    everyLabel = !everyLabel;
+    showBars();
+  });
+  const showTokens = (tokens) => {
+    at("reasons").hidden = !tokens.length;
+    const largest = Math.max(...tokens.map((token) => Math.abs(token.weight))) || 1;
+    at("tokens").replaceChildren(
+      ...tokens.map((token, place) => {
+        const sign = token.weight > 0 ? "for" : "against";
+        const made = element("span", { class: `token ${sign}`, tabindex: place ? -1 : 0 }, token.text);
+        made.classList.toggle("unknown", token.known === false);
+        made.style.setProperty("--share", (Math.abs(token.weight) / largest).toFixed(3));
+        made.token = token;
+        return made;
+      }),
+    );
+    at("weight").replaceChildren(...hint.map((node) => node.cloneNode(true)));
+  };
+  const showKnown = (known) => {
+    at("known").classList.toggle("few", known < 0.5);
+    const share = element("strong", {}, percent(known));
+    const doubt = known < 0.5 ? [" Little to judge by: don’t rely on the answer.", "依据太少，不宜采信。"] : ["", ""];
+    at("known").replaceChildren(
+      element("span", { lang: "en" }, share, " of the words are known to the model.", doubt[0]),
+      element("span", { lang: "zh" }, "模型认识其中 ", share.cloneNode(true), " 的词。", doubt[1]),
+    );
+  };
+
+  // The line below the strip tells of a token; arrows go from one to the next, as in every strip of the shell.
+  const hint = [...at("weight").childNodes];
+  const tell = (event) => {
+    const { token } = event.target.closest(".token") ?? {};
+    if (!token) return;
+    const weight = `${token.weight > 0 ? "+" : token.weight < 0 ? "−" : ""}${Math.abs(token.weight).toFixed(3)}`;
+    const unknown = token.known === false ? say(" · unknown to the model", " · 模型不认识") : [];
+    at("weight").replaceChildren(element("strong", {}, token.text), ` ${weight}`, ...unknown);
+  };
+  for (const kind of ["pointerover", "focusin", "click"]) at("tokens").addEventListener(kind, tell);
+  at("tokens").addEventListener("focusin", (event) => event.target.setAttribute("aria-describedby", "weight"));
+
+  // ── The request as a command ───────────────────────────────────────────────────────────────────────────────────
+  const quoted = (words) => `'${words.replaceAll("'", "'\\''")}'`;
+  const showRequest = () => {
+    const body = { text: text() || "…", ...(models.length > 1 ? { model: model().name } : {}) };
+    const secret = token ? ' -H "Authorization: Bearer $RNNLAB_TOKEN"' : "";
+    const command = `curl ${location.origin}/v1/predict -H 'Content-Type: application/json'${secret} -d ${quoted(JSON.stringify(body))}`;
+    document.querySelector("#request pre code").textContent = command;
+    at("document").hidden = token !== null; // a link can't send it
+  };
+
+  // ── The models and their cards ─────────────────────────────────────────────────────────────────────────────────
+  const fact = (name, ...told) => element("div", {}, element("dt", {}, ...say(...name)), element("dd", {}, ...told));
+  const showCard = () => {
+    const { card = {}, kind, labels } = model();
+    const { accuracy, calibration, data = {} } = card;
+    const facts = [fact(["Model", "模型"], kind)];
+    if (card.model?.parameters) facts.push(fact(["Parameters", "参数"], number(card.model.parameters)));
+    facts.push(fact(["Labels", "标签"], `${labels.length}`));
+    if (accuracy) {
+      const seeds = accuracy.seeds > 1 ? say(`, ${accuracy.seeds} seeds`, `，${accuracy.seeds} 个种子`) : [];
+      const interval = `${percent(accuracy.mean)} (${percent(accuracy.low)} – ${percent(accuracy.high)}`;
+      facts.push(fact(["Accuracy on test rows, 95 % interval", "测试集准确率（95 % 区间）"], interval, ...seeds, ")"));
+    }
+    if (calibration) {
+      const gap = (value) => (100 * value).toFixed(1);
+      facts.push(
+        fact(
+          ["How far probabilities are off, on average", "概率的平均偏差"],
+          ...say(
+            `${gap(calibration.ece_after)} points (before calibration: ${gap(calibration.ece_before)})`,
+            `${gap(calibration.ece_after)} 个百分点（校准前 ${gap(calibration.ece_before)}）`,
+          ),
+        ),
+      );
+    }
+    if (data.name) facts.push(fact(["Data", "数据"], data.name));
+    if (data.rows?.train) facts.push(fact(["Training rows", "训练样本"], number(data.rows.train)));
+    if (data.rows?.test) facts.push(fact(["Test rows", "测试样本"], number(data.rows.test)));
+    at("facts").replaceChildren(...facts);
+    at("use").replaceChildren(english(card.intended_use ?? ""));
+    at("use").hidden = !card.intended_use;
+    document.querySelector("#limits ul").replaceChildren(...(card.limits ?? []).map((limit) => element("li", {}, english(limit))));
+    at("limits").hidden = !card.limits?.length;
+    at("card").hidden = false;
+  };
+  const meet = async () => {
+    try {
+      const response = await request("/v1/models");
+      if (!response.ok) {
+        const { status, reason } = await failure(response);
+        return showTrouble(status, status === 401 ? "" : reason);
+      }
+      models = (await response.json()).models;
+    } catch {
+      return showTrouble("unreachable");
+    }
+    at("model").replaceChildren(...models.map(({ name }) => element("option", { value: name }, name)));
+    at("choice").hidden = models.length < 2;
+    showCard();
+    ask();
+  };
+  showRequest();
+  meet();
+})();

@@ -1,0 +1,1 @@
+"""Models behind an address: HTTP, JSON, and a page for people."""

@@ -1,0 +1,237 @@
+"""The application: what is answered at which address, and what every answer has in common."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import Message, Receive, Scope, Send
+
+from rnnlab.serving.batching import Answers, Batcher, described
+from rnnlab.serving.limits import Limits
+from rnnlab.serving.metrics import Metrics
+from rnnlab.serving.models import Models
+from rnnlab.serving.openapi import document
+from rnnlab.serving.page import page_html
+from rnnlab.serving.refusals import Refusal
+from rnnlab.serving.requests import read_question
+from rnnlab.serving.security import HEADERS, NO_CONTENT, Access
+
+log = logging.getLogger(__name__)
+access_log = logging.getLogger("rnnlab.serving.access")
+
+CLOSE = {"Connection": "close"}
+
+
+class Application:
+    """An ASGI application. `note` takes one line a request, without its texts."""
+
+    def __init__(
+        self,
+        models: Models,
+        access: Access,
+        limits: Limits,
+        metrics: Metrics,
+        note: Callable[[str], None] = access_log.info,
+    ):
+        self.models, self.access, self.limits, self.metrics, self.note = models, access, limits, metrics, note
+        self.predicting, self.explaining = Batcher(limits, metrics), Batcher(limits, metrics, explain=True)
+        self._routes = Router(
+            [
+                Route("/v1/predict", self.predict, methods=["POST"]),
+                Route("/v1/models", self.list_models),
+                Route("/healthz", self.health),
+                Route("/metrics", self.measurements),
+                Route("/openapi.json", self.openapi),
+                Route("/", self.page),
+            ],
+            redirect_slashes=False,
+            lifespan=self.lifespan,
+        )
+
+    @asynccontextmanager
+    async def lifespan(self, _: Any = None) -> AsyncIterator[None]:
+        page_html(self.limits.explained_characters)  # made once, before anybody waits for it
+        self.predicting.start()
+        self.explaining.start()
+        yield
+        await self.predicting.stop()
+        await self.explaining.stop()
+
+    # What is answered
+
+    async def predict(self, request: Request) -> Response:
+        _check_type(request.headers)
+        question = read_question(await _body(request, self.limits.body), self.limits)
+        model = self.models.find(question.model)
+        if question.explain:
+            answers = await _unless_gone(request, self.explaining.ask(model, question.texts))
+        else:
+            answers = await self.predicting.ask(model, question.texts)
+        if question.top is not None:
+            answers = _best(answers, question.top)
+        return _json({"model": model.name, "predictions": answers})
+
+    async def list_models(self, _: Request) -> Response:
+        return _json({"models": [model.info for model in self.models]})
+
+    async def health(self, _: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def measurements(self, _: Request) -> Response:
+        text = self.metrics.text({"model": model.name, "kind": model.kind} for model in self.models)
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+    async def openapi(self, _: Request) -> Response:
+        return _json(document(self.limits, [model.name for model in self.models], self.access.token is not None))
+
+    async def page(self, _: Request) -> Response:
+        html, policy = page_html(self.limits.explained_characters)
+        return Response(html, media_type="text/html", headers={"Content-Security-Policy": policy})
+
+    # What every answer has in common
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._routes(scope, receive, send)
+            return
+        began, status, more = time.perf_counter(), 0, True
+
+        async def receive_noting() -> Message:
+            nonlocal more
+            message = await receive()
+            more = message.get("more_body", False)
+            return message
+
+        async def send_completed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], *_common(message["headers"])]
+            await send(message)
+
+        try:
+            refusal = await self._answer(scope, receive_noting, send_completed)
+            if refusal is not None and not status:
+                headers = refusal.headers | (CLOSE if more and _has_body(scope) else {})  # the rest isn't read
+                answer = Response(refusal.body, refusal.status, headers, "application/json")
+                await answer(scope, receive, send_completed)
+        except ClientDisconnect:
+            status = 499  # as others log a client that has gone
+        seconds = time.perf_counter() - began
+        self.metrics.answered(scope["route"].path if "route" in scope else "(unknown)", status, seconds)
+        client = scope["client"][0] if scope.get("client") else "-"
+        self.note(f"{client} {scope['method']} {_shown_path(scope)} {status} {1000 * seconds:.1f} ms")
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Refusal | None:
+        """Answers, or says why not."""
+        scope["app"] = self  # so that the router raises what it finds wrong
+        try:
+            headers = Headers(scope=scope)
+            _check_framing(headers)
+            self.access.check(scope["path"], headers)
+            await self._routes(scope, receive, send)
+            return None
+        except Refusal as refusal:
+            return refusal
+        except HTTPException as error:
+            return _of_router(error)
+        except ClientDisconnect:
+            raise
+        except asyncio.CancelledError:  # the time to drain is over
+            return Refusal(503, "stopping", "the server is stopping")
+        except Exception as error:
+            log.error("%s failed with %s", _shown_path(scope), described(error))
+            return Refusal(500, "server_failed", "something went wrong in the server; its log has more")
+
+
+def _check_framing(headers: Headers) -> None:
+    """Two lengths: a proxy before this server might believe the other one, and see two requests where we see one."""
+    if "transfer-encoding" in headers and "content-length" in headers:
+        raise Refusal(400, "bad_request", "Transfer-Encoding and Content-Length exclude each other")
+
+
+def _check_type(headers: Headers) -> None:
+    kind, _, parameter = headers.get("content-type", "").lower().partition(";")
+    name, _, charset = parameter.partition("=")
+    utf8 = not parameter.strip() or (name.strip() == "charset" and charset.strip(' "') in ("utf-8", "utf8"))
+    if kind.strip() != "application/json" or not utf8 or headers.get("content-encoding", "identity") != "identity":
+        raise Refusal(415, "wrong_content_type", "the body must be JSON: Content-Type: application/json")
+
+
+async def _body(request: Request, limit: int) -> bytes:
+    """All of it, unless it is too large: then it isn't read to the end."""
+    too_large = Refusal(413, "too_large", f"a request has at most {limit:,} bytes")
+    if int(request.headers.get("content-length", 0)) > limit:  # h11 has seen that it is a number
+        raise too_large
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > limit:
+            raise too_large
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def _unless_gone(request: Request, asking: Coroutine[Any, Any, Answers]) -> Answers:
+    """Given up when the client goes: a page asks again with every few letters, and an explanation takes long."""
+    answering, going = asyncio.ensure_future(asking), asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait((answering, going), return_when=asyncio.FIRST_COMPLETED)
+        if not answering.done():
+            raise ClientDisconnect
+        return answering.result()
+    finally:
+        answering.cancel()
+        going.cancel()
+
+
+def _best(answers: Answers, top: int) -> Answers:
+    """The most probable labels, in this order."""
+    best = []
+    for answer in answers:
+        ordered = sorted(answer["probabilities"].items(), key=lambda item: -item[1])
+        best.append(answer | {"probabilities": dict(ordered[:top])})
+    return best
+
+
+def _of_router(error: HTTPException) -> Refusal:
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        return Refusal(405, "wrong_method", f"this address takes {allowed}", error.headers)
+    return Refusal(error.status_code, "unknown_address", "there is nothing at this address; see /openapi.json")
+
+
+def _json(values: Any) -> Response:
+    text = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(text, media_type="application/json")
+
+
+COMMON = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+POLICY = b"content-security-policy"
+
+
+def _common(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of every answer; a page has its own policy."""
+    if any(name == POLICY for name, _ in headers):
+        return COMMON
+    return [*COMMON, (POLICY, NO_CONTENT.encode())]
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = Headers(scope=scope)
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+def _shown_path(scope: Scope) -> str:
+    """For the log: as it was sent, in ASCII and without the query, which may hold a text."""
+    return scope.get("raw_path", b"-").decode("ascii", "replace")[:100]

@@ -1,0 +1,27 @@
+"""How much one client may ask for, and how long it may take."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    body: int = 1_000_000  # bytes of a request
+    texts: int = 256  # in a request
+    characters: int = 20_000  # of a text
+    explained: int = 8  # texts in a request that asks for explanations, which cost a hundred times more
+    explained_characters: int = 1_000  # of such a text
+    explained_queue: int = 64  # such texts that wait
+    depth: int = 20  # of nested JSON
+    connections: int = 512  # at a time
+    queue: int = 4_096  # texts that wait for the model
+    queue_characters: int = 8_000_000  # of these texts together
+    batch: int = 1_024  # texts computed together
+    wait_ms: float = 3.0  # that a text waits for others to be computed with
+    answer_seconds: float = 30.0  # to wait for the model
+    header_seconds: float = 10.0  # from the first byte of a request to the end of its headers
+    body_seconds: float = 20.0  # for the rest of it
+    body_rate: int = 1_000  # bytes a second of a body, on average, once it has had `grace_seconds`
+    grace_seconds: float = 5.0
+    write_seconds: float = 20.0  # for a client to take an answer
+    idle_seconds: int = 15  # between two requests of a connection
+    drain_seconds: int = 10  # to finish what was asked before a stop

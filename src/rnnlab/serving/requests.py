@@ -1,0 +1,151 @@
+"""The body of a request, checked: from bytes that anybody may have sent to texts that a model can be asked."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from rnnlab.serving.limits import Limits
+from rnnlab.serving.refusals import Refusal
+
+KEYS = ("text", "texts", "model", "top", "explain")
+SHOWN = 40  # characters of what was sent, in a reason
+
+# A string, which may lack its end. Possessive: there is one way to read it, so that no body takes long to look through.
+STRING = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
+NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+INNERMOST = re.compile(rb"\[\]|\{\}")
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Question:
+    texts: tuple[str, ...]
+    model: str | None  # None: the first
+    top: int | None  # None: all labels
+    explain: bool
+
+
+def read_question(body: bytes, limits: Limits) -> Question:
+    values = read_json(body, limits.depth)
+    if not isinstance(values, dict):
+        raise _unfit(f'a JSON object is needed, like {{"text": "…"}} (got {_kind(values)})')
+    for key in values:
+        if key not in KEYS:
+            raise _unfit(f"unknown key {_shown(key)}; the keys are {', '.join(KEYS)}")
+    texts = _texts(values, limits)
+    explain = _explain(values, texts, limits)
+    return Question(texts, _model(values), _top(values), explain)
+
+
+def read_json(body: bytes, depth: int) -> Any:
+    """Strict JSON: UTF-8, no NaN, no key twice, not nested deeper than so."""
+    if _deeper(body, depth):
+        raise Refusal(400, "bad_json", f"the body is JSON nested deeper than {depth}, or its brackets don't match")
+    try:
+        return json.loads(
+            body.decode("utf-8"), parse_constant=_no_constant, parse_int=_integer, object_pairs_hook=_once
+        )
+    except UnicodeDecodeError as error:
+        raise Refusal(400, "bad_encoding", f"the body isn't UTF-8 (byte {error.start})") from None
+    except json.JSONDecodeError as error:
+        raise Refusal(400, "bad_json", f"the body isn't JSON: {error.msg} (character {error.pos})") from None
+
+
+def _deeper(body: bytes, depth: int) -> bool:
+    """Whether JSON is nested deeper than `depth`, without reading it: a parser would recurse. Also true of brackets
+    that don't match."""
+    if body.count(b"[") + body.count(b"{") <= depth:
+        return False
+    brackets = STRING.sub(b"", body).translate(None, NOT_BRACKETS)
+    for _ in range(depth):
+        if not brackets:
+            return False
+        brackets = INNERMOST.sub(b"", brackets)
+    return bool(brackets)
+
+
+def _no_constant(name: str) -> Any:
+    raise Refusal(400, "bad_json", f"{name} is no JSON")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 100:
+        raise Refusal(400, "bad_json", f"a number of {len(digits):,} digits")
+    return int(digits)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        seen = set[str]()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise Refusal(400, "bad_json", f"the key {_shown(twice)} is there twice")
+    return values
+
+
+def _texts(values: dict[str, Any], limits: Limits) -> tuple[str, ...]:
+    if ("text" in values) == ("texts" in values):
+        raise _unfit("give either 'text' or 'texts'")
+    texts = [values["text"]] if "text" in values else values["texts"]
+    if not isinstance(texts, list):
+        raise _unfit(f"texts: a list of strings is needed (got {_kind(texts)})")
+    if not texts:
+        raise _unfit("texts: the list is empty")
+    if len(texts) > limits.texts:
+        raise _unfit(f"texts: at most {limits.texts:,} in a request (got {len(texts):,})")
+    for number, text in enumerate(texts):
+        place = "text" if "text" in values else f"texts[{number}]"
+        if not isinstance(text, str):
+            raise _unfit(f"{place}: a string is needed (got {_kind(text)})")
+        if len(text) > limits.characters:
+            raise _unfit(f"{place}: at most {limits.characters:,} characters (got {len(text):,})")
+        if not text.isascii() and SURROGATE.search(text):
+            raise _unfit(f"{place}: half of a surrogate pair is no character")
+    return tuple(texts)
+
+
+def _model(values: dict[str, Any]) -> str | None:
+    name = values.get("model")
+    if "model" in values and not isinstance(name, str):
+        raise _unfit(f"model: a name is needed (got {_kind(name)})")
+    return name
+
+
+def _top(values: dict[str, Any]) -> int | None:
+    if "top" not in values:
+        return None
+    top = values["top"]
+    whole = (isinstance(top, int) and not isinstance(top, bool)) or (isinstance(top, float) and top.is_integer())
+    if not whole or top < 1:
+        raise _unfit(f"top: a whole number from 1 on is needed (got {_kind(top)})")
+    return int(top)
+
+
+def _explain(values: dict[str, Any], texts: tuple[str, ...], limits: Limits) -> bool:
+    explain = values.get("explain", False)
+    if not isinstance(explain, bool):
+        raise _unfit(f"explain: true or false is needed (got {_kind(explain)})")
+    if explain and len(texts) > limits.explained:
+        raise _unfit(f"explain: at most {limits.explained} texts in a request (got {len(texts):,})")
+    if explain and max(map(len, texts)) > limits.explained_characters:
+        raise _unfit(f"explain: at most {limits.explained_characters:,} characters a text")
+    return explain
+
+
+def _unfit(reason: str) -> Refusal:
+    return Refusal(422, "invalid", reason)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= SHOWN else text[:SHOWN] + "…")
+
+
+def _kind(value: Any) -> str:
+    """In JSON's words; the value itself may be long, or private."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"the number {value}"
+    kinds = {dict: "an object", list: "a list", str: "a string", type(None): "null"}
+    return kinds[type(value)]

@@ -1,0 +1,215 @@
+"""A trained model as it lies on disk, a run directory or a bundle: all that predict, export and serve need of it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from rnnlab.analysis.card import Card, card_of
+from rnnlab.analysis.cost import encoder_parameters, has_formula
+from rnnlab.bundle import SUFFIX, is_bundle, read_bundle, write_bundle
+from rnnlab.data import catalogue, store
+from rnnlab.data.interface import Interface
+from rnnlab.errors import BundleError, RnnlabError, RunError
+from rnnlab.experiment import RunSpec
+from rnnlab.models.base import ARCHITECTURES, Architecture
+from rnnlab.models.baselines import BASELINES, Baseline
+from rnnlab.models.network import Network
+from rnnlab.report.card import card_markdown
+from rnnlab.runs import RunDirectory, find_run, pretty_json
+from rnnlab.tasks.answers import OneLabel
+from rnnlab.tasks.base import TASKS, Task
+from rnnlab.training.assemble import assemble
+
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what parsing foreign JSON may end in
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    name: str  # the digest of its run
+    spec: RunSpec
+    interface: Interface
+    weights: bytes  # safetensors
+    card: Card
+
+    @property
+    def is_baseline(self) -> bool:
+        return isinstance(self.spec.model, Baseline)
+
+    @cached_property
+    def network(self) -> Network:
+        """In evaluation mode; of a model that isn't a baseline."""
+        return rebuild(self.spec, self.interface, self.weights)
+
+    @cached_property
+    def learnt(self) -> dict[str, np.ndarray]:
+        """What a baseline learnt."""
+        try:
+            return safetensors.numpy.load(self.weights)
+        except SafetensorError as error:
+            raise RunError(f"the weights can't be read: {error}") from None
+
+
+def open_model(path: str | Path) -> StoredModel:
+    """A run directory (or the beginning of its name), or a bundle. Every byte is checked."""
+    return _of_bundle(path) if is_bundle(path) else _of_run(find_run(path))
+
+
+def pack(run: str | Path, output: str | Path | None = None) -> Path:
+    """Write the model of a finished run as a bundle, by default ``<kind>-<digest>.rnnlab``; and return where it is.
+
+    Refused is a model whose architecture or task comes from a plugin: a bundle promises to work wherever rnnlab is
+    installed, and a plugin is a program, which doesn't travel in a file of data."""
+    if is_bundle(run):
+        raise BundleError(f"{run}: is a file; what is packed is a run directory ('rnnlab runs' lists them)")
+    found = find_run(run)
+    _refuse_plugins(found)
+    stored = _of_run(found)
+    card = card_of(found, stored.spec, stored.interface, _profile(stored.spec))
+    spec = replace(stored.spec, task=_without_folders(stored.spec.task))
+    members = {
+        "spec.json": pretty_json(spec.to_dict()).encode(),
+        "model.json": stored.interface.to_json().encode(),
+        "card.json": card.to_json().encode(),
+        "card.md": card_markdown(card, stored.name).encode(),
+        "weights.safetensors": stored.weights,
+    }
+    packed = _of_members(members)
+    _ = packed.learnt if packed.is_baseline else packed.network  # what can't be opened is not written
+    path = Path(output) if output is not None else Path(f"{spec.model.kind}-{spec.digest[:8]}{SUFFIX}")
+    if path.is_dir():
+        raise BundleError(f"{path}: is a folder; say which file to write, for example {path / 'model'}{SUFFIX}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bundle(path, members)
+    return path
+
+
+def rebuild(spec: RunSpec, interface: Interface, weights: bytes) -> Network:
+    try:
+        tensors = safetensors.torch.load(weights)
+    except SafetensorError as error:
+        raise RunError(f"the weights can't be read: {error}") from None
+    _check_size(spec, interface, tensors)
+    embedding = getattr(spec.model, "embedding", None)
+    placeholder = None
+    if embedding is not None and embedding.vectors is not None:  # the weights hold the vectors; no file is needed
+        name = "embedding.table" if embedding.channels == "tuned" else "embedding.frozen"
+        vectors = tensors.get(name)
+        if vectors is None or vectors.ndim != 2 or vectors.dtype != torch.float32:
+            raise RunError(f"the weights are not of this network: they have no {name} with vectors")
+        placeholder = vectors.numpy()[: len(interface.vocabulary or ())]  # fasttext has more behind those of its words
+    network = assemble(spec, interface, placeholder)
+    try:
+        network.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise RunError(f"the weights are not of this network: {error}") from None
+    return network.eval()
+
+
+def _of_bundle(path: str | Path) -> StoredModel:
+    members = read_bundle(path)
+    try:
+        return _of_members(members)
+    except RnnlabError as error:
+        raise BundleError(f"{path}: {error}") from None
+
+
+def _of_members(members: Mapping[str, bytes]) -> StoredModel:
+    part = "spec.json"
+    try:
+        spec = RunSpec.from_dict(json.loads(members[part]))
+        part = "model.json"
+        interface = Interface.from_json(members[part].decode())
+        _check_interface(interface, spec.task)
+        part = "card.json"
+        card = Card.from_json(members[part].decode())
+    except _MALFORMED as error:
+        raise BundleError(f"its {part} is not as rnnlab writes it: {type(error).__name__}: {error}") from None
+    return StoredModel(spec.digest, spec, interface, members["weights.safetensors"], card)
+
+
+def _check_interface(found: Interface, task: Task) -> None:
+    """A run directory's is our own; a bundle's may be anybody's."""
+    given = [part is not None for part in (found.tokenizer, found.vocabulary, found.scaler, found.features)]
+    possible = [[True, True, False, False], [False, False, True, True]]  # texts, series
+    if not isinstance(task, OneLabel):
+        possible.append([False, True, False, False])  # symbols that the task itself makes of what it is asked
+    if given not in possible:
+        raise ValueError("a model reads either texts or numbers")
+    words = found.vocabulary.words if found.vocabulary is not None else ()
+    if not all(isinstance(text, str) for text in (*found.labels, *words)):
+        raise ValueError("labels and words must be texts")
+    numbers = (found.tokens, 1 if found.features is None else found.features, found.max_length or 1)
+    if not all(type(number) is int and number >= 1 for number in numbers):
+        raise ValueError("max_length, features and tokens must be whole numbers from 1")
+
+
+def _of_run(run: RunDirectory) -> StoredModel:
+    result = run.result()
+    if result is not None and result["status"] == "diverged":
+        where = result["divergence"]
+        raise RunError(f"{run.path}: this run diverged at step {where['step']}; it left no model")
+    interface = Interface.from_json(run.verified("model.json").read_text(encoding="utf-8"))
+    spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
+    weights = run.verified("weights.safetensors").read_bytes()
+    return StoredModel(run.path.resolve().name, spec, interface, weights, card_of(run, spec, interface))
+
+
+def _check_size(spec: RunSpec, interface: Interface, tensors: Mapping[str, Tensor]) -> None:
+    """Before memory is taken for the network: a spec from elsewhere may ask for any size, while the weights are there
+    already. So the network must not have more numbers than they have; that the shapes are the same is seen later."""
+    model, embedding = spec.model, spec.model.embedding if isinstance(spec.model, Architecture) else None
+    if not isinstance(model, Architecture) or not has_formula(model):
+        return
+    there = sum(tensor.numel() for tensor in tensors.values())
+    asked = max((value for value in model.to_dict().values() if isinstance(value, int)), default=0)
+    if asked <= there:  # else its formula might take for ever, too
+        channels = [t for name, t in tensors.items() if name in ("embedding.table", "embedding.frozen") and t.ndim == 2]
+        width = interface.features or interface.tokens * sum(channel.shape[1] for channel in channels)
+        asked = encoder_parameters(model, width)
+        if embedding is not None and interface.vocabulary is not None and embedding.channels in ("random", "two"):
+            asked += (len(interface.vocabulary) + getattr(model, "buckets", 0)) * embedding.width
+    if asked > there:
+        raise RunError(
+            f"the weights are not of this network: they have {there:,} numbers, and it has {asked:,} or more"
+        )
+
+
+def _refuse_plugins(run: RunDirectory) -> None:
+    spec = run.spec()
+    for what, registries in (("model", (ARCHITECTURES, BASELINES)), ("task", (TASKS,))):
+        kind = spec[what]["kind"]
+        ours = [name for registry in registries for name in registry.names() if _is_ours(registry[name])]
+        if kind not in ours:
+            raise BundleError(
+                f"{run.path}: the {what} '{kind}' comes from a plugin, which a bundle can't hold, so that nobody else "
+                "could open it; copy the run directory and the plugin instead"
+            )
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.startswith("rnnlab.")
+
+
+def _without_folders(task: Task) -> Task:
+    """File names alone: where the rows lay is nobody's business elsewhere. The digest stays, for it depends on their
+    fingerprint."""
+    given = {field: getattr(task, field, None) for field in ("data", "valid", "test")}
+    names = {field: Path(path).name for field, path in given.items() if path and Path(path).name != path}
+    known = (*catalogue.names(), "reviews")  # a file of such a name must not be taken for the data set
+    return task.replace(**{field: f"./{name}" if name in known else name for field, name in names.items()})
+
+
+def _profile(spec: RunSpec) -> dict[str, Any] | None:
+    """Of the data, if they are still in the cache."""
+    data = store.find(spec.task.fingerprint) if spec.task.fingerprint else None
+    return data.profile if data is not None else None

@@ -1,0 +1,10 @@
+"""Small trained models, made once."""
+
+import pytest
+from serving_process import small_models
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Paths of runs: rnn, textcnn, tfidf, majority, chinese."""
+    return small_models(tmp_path_factory.mktemp("models"))

@@ -1,0 +1,124 @@
+"""A real server in a process of its own, and small models for it to serve."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+import rnnlab
+
+WORDS = {"good": ["great", "fine", "lovely"], "bad": ["awful", "dull", "poor"]}
+LIMITED = """\
+import json, sys
+from rnnlab.cli.serve import tell
+from rnnlab.serving.limits import Limits
+from rnnlab.serving.run import serve
+serve(sys.argv[2:], port=0, limits=Limits(**json.loads(sys.argv[1])), ready=tell)
+"""
+CHINESE = {"好": ["好看", "精彩"], "差": ["难看", "无聊"]}
+
+
+@dataclass
+class Serving:
+    process: subprocess.Popen[bytes]
+    port: int
+    log: Path  # standard error, all of it
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def client(self, **options) -> httpx.Client:
+        return httpx.Client(base_url=self.address, timeout=30, trust_env=False, **options)
+
+    def predict(self, **body) -> httpx.Response:
+        """``predict(text="…")``: one request on a connection of its own."""
+        return httpx.post(f"{self.address}/v1/predict", json=body, timeout=30, trust_env=False)
+
+    def memory(self) -> int:
+        """Resident bytes of the server."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024  # type: ignore[index] # Linux always has it
+
+    def stop(self, number: int = signal.SIGTERM, seconds: float = 20) -> int:
+        """The exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(seconds)
+
+
+@contextmanager
+def serving(
+    *models: str | Path,
+    options: Sequence[str] = (),
+    limits: Mapping[str, float] | None = None,
+    environment: Mapping[str, str] | None = None,
+    folder: Path,
+) -> Iterator[Serving]:
+    """``rnnlab serve MODELS --port 0 OPTIONS``, ready to answer; ended on the way out. Its log goes to the folder.
+    With `limits`, those of `rnnlab.serving.limits` instead of options."""
+    log = folder / "serve.log"
+    command = [sys.executable, "-m", "rnnlab", "serve", *map(str, models), "--port", "0", *options]
+    if limits is not None:
+        command = [sys.executable, "-c", LIMITED, json.dumps(limits), *map(str, models)]
+    with open(log, "ab") as errors:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=os.environ | (environment or {}),
+        )
+    try:
+        yield Serving(process, _port(process, log), log)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _port(process: subprocess.Popen[bytes], log: Path) -> int:
+    """The server prints its address once it listens."""
+    assert process.stdout is not None
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and (line := process.stdout.readline()):
+        if found := re.search(rb"http://\S+?:(\d+)", line):
+            return int(found[1])
+    raise AssertionError(f"the server didn't start: {log.read_text(encoding='utf-8')}")
+
+
+def small_models(folder: Path) -> dict[str, str]:
+    """Paths of trained runs: rnn, textcnn, tfidf (a baseline), chinese."""
+    rows = [
+        {"text": f"the {WORDS[label][n % 3]} film number {n % 9}", "label": label} for n in range(40) for label in WORDS
+    ]
+    english = _compared(folder / "english", rows, ("rnn", "textcnn"))
+    rows = [
+        {"text": f"第{n % 9}部电影很{CHINESE[label][n % 2]}", "label": label} for n in range(40) for label in CHINESE
+    ]
+    return {**english, "chinese": _compared(folder / "chinese", rows, ("textcnn",))["textcnn"]}
+
+
+def _compared(folder: Path, rows: Sequence[Mapping[str, str]], models: Sequence[str]) -> dict[str, str]:
+    folder.mkdir()
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    result = rnnlab.compare(
+        folder / "rows.jsonl",
+        models=models,
+        seeds=1,
+        training={"epochs": 40, "lr": 0.01, "patience": 40},
+        settings=["model.embedding.width=8"],
+        out=folder / "runs",
+        jobs=0,
+    )
+    return {arm.label: arm.runs[0].path for arm in (*result.arms, *result.baselines)}
