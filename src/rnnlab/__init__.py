@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from rnnlab.auditing.report import Audit
     from rnnlab.errors import RnnlabError
     from rnnlab.experiment import Experiment, RunSpec, Training
+    from rnnlab.export.writing import export_model
     from rnnlab.models.base import Architecture, architecture
     from rnnlab.predict import Prediction, Predictor, load
     from rnnlab.reporting.writing import write_report
     from rnnlab.runs import RunDirectory, find_runs
+    from rnnlab.stored import pack
     from rnnlab.sweep.compare import compare, train
     from rnnlab.sweep.sweep import run_sweep
     from rnnlab.tasks.base import Task, task
@@ -30,6 +32,8 @@ _HOMES = {
     "run_sweep": "rnnlab.sweep.sweep",
     "write_report": "rnnlab.reporting.writing",
     "load": "rnnlab.predict",
+    "pack": "rnnlab.stored",
+    "export_model": "rnnlab.export.writing",
     "Predictor": "rnnlab.predict",
     "Prediction": "rnnlab.predict",
     "Comparison": "rnnlab.analysis.comparison",
@@ -61,8 +65,10 @@ __all__ = [
     "architecture",
     "audit",
     "compare",
+    "export_model",
     "find_runs",
     "load",
+    "pack",
     "run_sweep",
     "task",
     "train",
