@@ -11,7 +11,8 @@ import pytest
 
 import rnnlab
 from rnnlab.errors import DataError, RunError
-from rnnlab.predict import Predictor, asking, files
+from rnnlab.predict import Predictor, asking
+from rnnlab.predict import rows as row_files
 from rnnlab.predict.asking import predict_file
 
 TEXTS = [
@@ -64,7 +65,7 @@ def expected(model: Predictor, texts: list[str]) -> list[list[str]]:
 @pytest.mark.parametrize(("suffix", "delimiter"), [(".csv", ","), (".csv", ";"), (".csv", "\t"), (".tsv", "\t")])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
 def test_a_delimited_file(model, tmp_path, monkeypatch, suffix, delimiter, encoding):
-    monkeypatch.setattr(files, "PORTION", 3)
+    monkeypatch.setattr(row_files, "PORTION", 3)
     given, out = tmp_path / f"in{suffix}", tmp_path / f"out{suffix}"
     write_csv(given, delimiter, encoding, "\r\n")
     done = predict_file(model, given, out)
@@ -137,7 +138,7 @@ def test_json_lines_stay_as_they_are(model, tmp_path):
 def test_parquet(model, tmp_path, monkeypatch):
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(files, "PORTION", 2)
+    monkeypatch.setattr(row_files, "PORTION", 2)
     columns = {"text": ["a lovely film", None, "an awful film it was"], "n": [1, 2, None], "tags": [["a"], [], None]}
     before = arrow.table(columns).replace_schema_metadata({"made": "by hand"})
     parquet.write_table(before, tmp_path / "in.parquet")
@@ -272,7 +273,7 @@ def test_other_mistakes(model, tmp_path):
 
 
 def test_an_interrupted_file_leaves_nothing(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "PORTION", 2)
+    monkeypatch.setattr(row_files, "PORTION", 2)
     write_csv(tmp_path / "in.csv")
     (tmp_path / "out.csv").write_text("of before")
 
@@ -289,7 +290,7 @@ def test_an_interrupted_file_leaves_nothing(model, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("encoding", ["utf-8", "gb18030"])
 def test_a_large_file_is_judged_by_a_piece(model, tmp_path, monkeypatch, encoding):
-    monkeypatch.setattr(files, "WHOLE", 200)
+    monkeypatch.setattr(row_files, "WHOLE", 200)
     rows = [f"{n},这部电影真的很好看 lovely" for n in range(50)]
     text = "\n".join(["id,text", *(f"{n},plain" for n in range(50)), *rows]) + "\n"
     (tmp_path / "in.csv").write_bytes(text.encode(encoding))

@@ -11,8 +11,9 @@ from rnnlab.data.examples import BadRow
 from rnnlab.data.reading import SHOWN
 from rnnlab.errors import DataError, RunError
 from rnnlab.files import write_parts
-from rnnlab.predict.files import Answered, Cell, Portion, RowFile, open_rows
+from rnnlab.predict.files import open_rows
 from rnnlab.predict.predictor import Predictor
+from rnnlab.predict.rows import Answered, Cell, Portion, RowFile
 from rnnlab.tasks.prediction import Explanation, Prediction
 
 Answer = Prediction | Explanation | BadRow
