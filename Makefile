@@ -15,7 +15,7 @@ demo: .venv/.runtime
 	$(BIN)/rnnlab compare
 
 test: lint .venv/.browser
-	RNNLAB_BROWSER=required $(BIN)/python -m pytest -n 2
+	RNNLAB_BROWSER=required $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

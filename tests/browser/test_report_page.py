@@ -37,8 +37,11 @@ def page_of(result: Result, **options: Any) -> str:
     return path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("viewport", [PHONE, MEDIUM, WIDE], ids=["390", "1024", "1920"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("viewport", "theme"),
+    [(PHONE, "light"), (MEDIUM, "light"), (WIDE, "light"), (MEDIUM, "dark")],
+    ids=["390", "1024", "1920", "dark"],
+)
 def test_it_fits_and_can_be_read_by_everybody(open_page, text, viewport, theme):
     """Without a word on the console, and without a request: the fixture sees to that."""
     page = open_page(text, viewport=viewport, color_scheme=theme)
