@@ -16,8 +16,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """Ended with its module: while playwright is there, its event loop counts as running, and no other test could have
+    one."""
     reason = missing()
     if reason:
         pytest.fail(reason)
