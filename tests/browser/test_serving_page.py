@@ -290,6 +290,7 @@ def test_the_token_is_asked_for_and_kept_nowhere(visit, models, tmp_path):
         assert TOKEN not in kept + page.content()
         page.reload()
         page.wait_for_selector("#token-form:not([hidden])")
+        page.context.close()  # before its server ends
 
 
 def test_the_policy(visit, server):
