@@ -12,12 +12,13 @@ from rich.console import Console
 
 from rnnlab.analysis.chapters import Report, SweepChapter
 from rnnlab.analysis.studies import Study
+from rnnlab.report.chart_files import safe_name
 from rnnlab.report.columns import portions
 from rnnlab.report.figures import can_draw
 from rnnlab.report.page import page
 from rnnlab.report.sweep_page import study_parts
 from rnnlab.report.sweep_summary import best_score
-from rnnlab.report.sweep_tables import csv_text, safe_name, save_all
+from rnnlab.report.sweep_tables import csv_text, save_all
 from rnnlab.report.sweep_terminal import MOST_ROWS, show
 from rnnlab.report.sweep_wording import WORDS, Language, quantity_name, score_text, step_text, target_text
 

@@ -13,6 +13,7 @@ from rnnlab.analysis.comparison import ArmSummary, Comparison
 from rnnlab.analysis.studies import Study
 from rnnlab.analysis.wording import CHINESE, ENGLISH, facts_of, say
 from rnnlab.report import page_wording as words
+from rnnlab.report.chart_files import safe_name
 from rnnlab.report.data_wording import facts, findings
 from rnnlab.report.numbers import count, duration
 from rnnlab.report.page_charts import chapter_figures
@@ -22,7 +23,6 @@ from rnnlab.report.report_tables import PageTable, evidence_table, score_table, 
 from rnnlab.report.shell import page as shell_page
 from rnnlab.report.sweep_charts import charts
 from rnnlab.report.sweep_page import study_parts
-from rnnlab.report.sweep_tables import safe_name
 
 MOST_CHIPS = 40  # arms that get a switch in the legend
 DRAWN = ("cost", "learning", "differences", "why")  # sections with charts

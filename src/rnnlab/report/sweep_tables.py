@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,11 @@ from typing import Any
 from rnnlab.analysis.studies import FORMAT, Repeat, Study
 from rnnlab.files import write_atomically
 from rnnlab.report import figures
+from rnnlab.report.chart_files import free_name, safe_name, save_charts
 from rnnlab.report.sweep_charts import charts
 from rnnlab.report.sweep_summary import best_score
 from rnnlab.report.sweep_wording import Language
 from rnnlab.runs import pretty_json
-
-LONGEST_NAME = 96  # bytes of a study's or a chart's name in a file name, which has 255 at most
 
 
 def csv_text(study: Study) -> str:
@@ -78,38 +76,18 @@ def save_all(
     """Write everything there is to see of these sweeps, and say which files. What fonts lack is said once."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    taken = {"sweep", "index"}
+    names = [free_name(safe_name(study.name), taken) for study in studies]
     written = [_write(folder / "sweep.json", json_text(studies))]
-    warnings: list[str] = []
-    taken: set[str] = set()
-    for study in studies:
-        name = _free(safe_name(study.name), taken)
-        written.append(_write(folder / f"{name}.csv", csv_text(study)))
-        for kind, chart in charts(study, language):
-            stem = _free(f"{name}-{safe_name(kind)}", taken)
-            paths = [folder / f"{stem}.png", folder / f"{stem}.svg"]
-            figures.save(chart, *paths, warn=warnings.append)
-            written += paths
-    if warnings:
-        more = f" (and {len(warnings) - 1} more files)" if len(warnings) > 1 else ""
-        warn(warnings[0] + more)
-    return written
+    written += [_write(folder / f"{name}.csv", csv_text(s)) for name, s in zip(names, studies, strict=True)]
+    drawn = (
+        (f"{name}-{safe_name(kind)}", chart)
+        for name, study in zip(names, studies, strict=True)
+        for kind, chart in charts(study, language)
+    )
+    return written + save_charts(drawn, folder, warn, taken)
 
 
 def _write(path: Path, text: str) -> Path:
     write_atomically(path, text)
     return path
-
-
-def safe_name(name: str) -> str:
-    """A name that every file system takes: letters of all languages stay, what is special becomes a dash."""
-    kept = re.sub(r"[^\w.+-]+", "-", name).encode()[:LONGEST_NAME].decode(errors="ignore")
-    return kept.strip(".-_") or "sweep"
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """The name, or with a number when it is taken; capital letters make no difference to some file systems."""
-    free, number = name, 2
-    while free.casefold() in taken or free.casefold() in ("sweep", "index"):
-        free, number = f"{name}-{number}", number + 1
-    taken.add(free.casefold())
-    return free

@@ -8,7 +8,7 @@ from rnnlab.analysis.studies import Study
 from rnnlab.files import write_atomically
 from rnnlab.registry import load_plugin
 from rnnlab.report import figures, sweep_tables
-from rnnlab.report.figure_files import save_figures
+from rnnlab.report.chart_files import save_figures
 from rnnlab.report.page import page, report_figures
 from rnnlab.report.page_parts import Language
 from rnnlab.report.tables import page_path

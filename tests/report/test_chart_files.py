@@ -5,7 +5,7 @@ from dataclasses import replace
 import chapter_examples as examples
 import pytest
 
-from rnnlab.report.figure_files import save_figures
+from rnnlab.report.chart_files import save_figures
 from rnnlab.report.page_charts import chapter_figures
 from rnnlab.report.page_parts import Figure
 
