@@ -1,9 +1,10 @@
 """One training epoch on movie reviews: rnnlab against the loop that every tutorial teaches, measured in turns.
 
-    RNNLAB_DATA=… python benchmarks/epoch.py --plain ../shared/bench/plain_loop.py [--models rnn,gru,lstm,textcnn]
+    RNNLAB_DATA=… python benchmarks/epoch.py [--plain ../shared/bench/plain_loop.py] [--models rnn,gru,lstm,textcnn]
 
 Both train the same model (width 50, hidden 128, batch 64, float32) on the same rows; an epoch is scaled to all rows of
-train.tsv. The two take turns and the median ratio counts, because machines are noisy.
+train.tsv. The two take turns and the median ratio counts, because machines are noisy. Ours is an ordinary run, of which
+the training counts: batches, forward, backward, update, signs of life. Loading and evaluation count on neither side.
 """
 
 import argparse
@@ -12,54 +13,106 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from table import Row, text
+from turns import Effort, ratios, say
+
 from rnnlab.data import catalogue
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.sequences import Sequences
 from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding
-from rnnlab.runs import Finished
+from rnnlab.runs import RunDirectory
 from rnnlab.tasks.classify import Classify
-from rnnlab.training.run import execute
+from rnnlab.training.loop import train
+from rnnlab.training.run import own_process_state
 
 ROWS = 156_060  # of train.tsv
+TARGETS = {"rnn": 10.0, "gru": 10.0, "lstm": 8.0, "textcnn": 6.0}
+OURS = {"lazy-adam": 2, "adam": 2}  # an optimiser, and with how many threads
+WITH_ONE_THREAD = ("lazy-adam", 1)
+WARM_STEPS, QUICK_STEPS = 30, 300
 
 
-def plain_epoch(script: str, tsv: Path, model: str, threads: int, steps: int) -> float:
-    command = [sys.executable, script, str(tsv), "--model", model, "--threads", str(threads), "--steps", str(steps)]
+def plain_script() -> Path:
+    """The yardstick itself where it lies beside the project, else the same loop of this folder."""
+    here = Path(__file__).resolve().parent
+    yardstick = here.parents[1] / "shared" / "bench" / "plain_loop.py"
+    return yardstick if yardstick.exists() else here / "plain_models.py"
+
+
+def plain_epoch(script: Path, tsv: Path, model: str, threads: int, steps: int) -> float:
+    command = [sys.executable, str(script), str(tsv), "--model", model]
+    command += ["--threads", str(threads), "--steps", str(steps)]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads(out)["epoch_s"]
 
 
-def our_epoch(task: Classify, model: str, optimizer: str, threads: int) -> float:
-    """The training seconds of the second of two epochs of an ordinary run, scaled to all rows."""
+def our_epoch(
+    task: Classify, data: EncodedData, model: str, optimizer: str, threads: int, steps: int | None = None
+) -> float:
+    """The training seconds of an epoch of an ordinary run, or of so many steps of it, scaled to all rows."""
     architecture = ARCHITECTURES.parse({"kind": model, "embedding": Embedding()})
-    training = Training.model_validate({"epochs": 2, "optimizer": optimizer, "threads": threads, "device": "cpu"})
-    with tempfile.TemporaryDirectory() as folder:
-        outcome = execute(RunSpec(task, architecture, training, 0), Path(folder), lambda event: None, lambda: False)
-    assert isinstance(outcome, Finished)
-    return outcome.result["epoch_seconds"] * ROWS / len(task.load().train)
+    settings = {"epochs": 1, "steps": steps, "optimizer": optimizer, "threads": threads, "device": "cpu"}
+    spec = RunSpec(task, architecture, Training.model_validate(settings), 0)
+    with tempfile.TemporaryDirectory() as folder, own_process_state(threads):
+        run = RunDirectory(Path(folder) / spec.digest)
+        run.create(spec.to_dict())
+        trained = train(spec, data, run, lambda event: None, lambda: False)
+    assert trained is not None
+    (epoch,) = trained.progress.history
+    return epoch["seconds"] * int(data.train.lengths.sum()) / epoch["tokens"] * ROWS / len(data.train)
+
+
+def few(data: Sequences, rows: int = 200) -> Sequences:
+    """The first rows alone: evaluation isn't what is measured."""
+    return Sequences(
+        data.values[: data.offsets[rows]], data.offsets[: rows + 1], data.targets[:rows], data.groups[:rows]
+    )
+
+
+def measure(effort: Effort, models: tuple[str, ...] = tuple(TARGETS), script: Path | None = None) -> Iterator[Row]:
+    """Plain over ours: the default optimiser and dense Adam with two threads, in full also the default with one."""
+    script = script or plain_script()
+    tsv = catalogue.get("movie-reviews") / "train.tsv"
+    task = Classify(data="movie-reviews", tokenizer="whitespace").resolve()
+    whole = task.load()
+    data = replace(whole, valid=few(whole.valid), test=few(whole.test))
+    ways = list(OURS.items()) if effort.quick else [*OURS.items(), WITH_ONE_THREAD]
+    for model in models:
+        for optimizer, threads in ways:
+            our_epoch(task, data, model, optimizer, threads, WARM_STEPS)
+        plain: list[float] = []
+        ours: dict[tuple[str, int], list[float]] = {way: [] for way in ways}
+        for turn in effort.turns(quick=3, full=3, share=1 / len(models)):
+            say(f"    {model}, turn {turn + 1}")
+            plain.append(plain_epoch(script, tsv, model, 2, 100 if effort.quick else 300))
+            for way in ways:
+                ours[way].append(our_epoch(task, data, model, way[0], way[1], QUICK_STEPS if effort.quick else None))
+        for (optimizer, threads), seconds in ours.items():
+            judged = (optimizer, threads) == ways[0]
+            yield Row(
+                "epoch",
+                f"{model}: epoch with {optimizer}, {threads} thread{'s' if threads > 1 else ''}, vs the plain loop's 2",
+                TARGETS[model] if judged else None,
+                ratios(plain, seconds),
+                note=f"{statistics.median(plain):.0f} s → {statistics.median(seconds):.1f} s",
+                details={"plain_seconds": plain, "our_seconds": seconds, "yardstick": script.name},
+            )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plain", default="../shared/bench/plain_loop.py", help="the tutorial loop")
-    parser.add_argument("--models", default="rnn")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--plain", type=Path, help="the tutorial loop")
+    parser.add_argument("--models", default=",".join(TARGETS))
+    parser.add_argument("--quick", action="store_true", help="some hundred steps of an epoch")
     arguments = parser.parse_args()
-    tsv = catalogue.get("movie-reviews") / "train.tsv"
-    task = Classify(data="movie-reviews", tokenizer="whitespace").resolve()
-    print(f"{'model':10} {'optimizer':10} {'plain s':>9} {'rnnlab s':>9} {'ratio':>7}")
-    for model in arguments.models.split(","):
-        for optimizer in ("lazy-adam", "adam"):
-            plain, ours = [], []
-            for _ in range(arguments.turns):
-                plain.append(plain_epoch(arguments.plain, tsv, model, arguments.threads, 300))
-                ours.append(our_epoch(task, model, optimizer, arguments.threads))
-            ratio = statistics.median(p / o for p, o in zip(plain, ours, strict=True))
-            seconds = f"{statistics.median(plain):9.2f} {statistics.median(ours):9.2f}"
-            print(f"{model:10} {optimizer:10} {seconds} {ratio:6.1f}×", flush=True)
+    effort = Effort(arguments.quick, float("inf"))
+    print(text(list(measure(effort, tuple(arguments.models.split(",")), arguments.plain))))
 
 
 if __name__ == "__main__":

@@ -19,10 +19,8 @@ the turns. What is timed:
 import argparse
 import json
 import statistics
-import tempfile
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -30,6 +28,9 @@ import onnx
 import onnxruntime
 import torch
 from onnx import TensorProto, helper, numpy_helper
+from table import Row
+from trained import trained
+from turns import Effort
 
 import rnnlab
 from rnnlab.data.batches import evaluation_batches
@@ -42,6 +43,8 @@ from rnnlab.predict.predictor import network_outputs
 from rnnlab.tasks.answers import SummaryHead
 from rnnlab.tasks.classify import Classify
 
+BATCHES = (1024, 128, 32)
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -53,15 +56,39 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     model = rnnlab.load(arguments.model or trained())
-    texts, data = test_rows(model, arguments.rows)
+    result = compared(model, arguments.rows, arguments.batch, arguments.turns)
+    print(json.dumps(result, indent=2) if arguments.json else described(result))
+
+
+def measure(effort: Effort) -> Iterator[Row]:
+    """ONNX Runtime over ours, with ever smaller batches."""
+    torch.set_num_threads(1)
+    model = rnnlab.load(trained())
+    for batch in BATCHES:
+        rows, turns = (16_000, 3) if effort.quick else (None, 7)
+        result = compared(model, rows, batch, turns, only=("ours", "onnxruntime"))
+        yield Row(
+            "predict",
+            f"answers of an LSTM, batches of up to {batch:,} rows, vs ONNX Runtime",
+            1.0,
+            tuple(result["onnxruntime_over_ours"]["turns"]),
+            details=result,
+        )
+
+
+def compared(
+    model: Predictor, rows: int | None, batch: int, turns: int, only: tuple[str, ...] | None = None
+) -> dict[str, Any]:
+    """What the jobs take, or ``only`` some of them."""
+    texts, data = test_rows(model, rows)
     session = as_session(model.stored.network)
-    batches = same_batches(data, arguments.batch)
+    batches = same_batches(data, batch)
     parts = [taken(data, rows) for rows, _ in batches]
 
     expected = network_outputs(model.stored.network, data)
     outputs = np.empty_like(expected)
-    for rows, feed in batches:
-        outputs[rows] = session.run(None, feed)[0]
+    for chosen, feed in batches:
+        outputs[chosen] = session.run(None, feed)[0]
     furthest = {
         "ours": float(np.abs(model.logits(data) - expected).max()),
         "onnxruntime": float(np.abs(outputs - expected).max()),
@@ -74,29 +101,20 @@ def main() -> None:
         "tokens": lambda: model.task.encode(texts, model.interface),
         "whole": lambda: model.predict(texts),
     }
-    seconds = take_turns(jobs, arguments.turns)
-    result = {
+    seconds = take_turns({name: job for name, job in jobs.items() if only is None or name in only}, turns)
+    return {
         "rows": len(data),
         "tokens": int(data.offsets[-1]),
-        "batch": arguments.batch,
+        "batch": batch,
         "seconds": {name: statistics.median(taken) for name, taken in seconds.items()},
-        "onnxruntime_over_ours": ratio(seconds["onnxruntime"], seconds["ours"]),
-        "torch_over_ours": ratio(seconds["torch"], seconds["ours"]),
+        **{
+            f"{name}_over_ours": ratio(seconds[name], seconds["ours"])
+            for name in ("onnxruntime", "torch")
+            if name in seconds
+        },
         "furthest_from_network": furthest,
         "versions": {"torch": torch.__version__, "onnxruntime": onnxruntime.__version__},
     }
-    print(json.dumps(result, indent=2) if arguments.json else described(result))
-
-
-def trained() -> Path:
-    run = rnnlab.train(
-        "movie-reviews",
-        model="lstm",
-        training={"steps": 1},
-        settings=["model.hidden=128", "model.embedding.width=50"],
-        out=tempfile.mkdtemp(),
-    )
-    return run.path
 
 
 def test_rows(model: Predictor, rows: int | None) -> tuple[list[str], Sequences]:
@@ -192,9 +210,9 @@ def take_turns(jobs: dict[str, Callable[[], Any]], turns: int) -> dict[str, list
     return seconds
 
 
-def ratio(one: list[float], other: list[float]) -> dict[str, float]:
+def ratio(one: list[float], other: list[float]) -> dict[str, Any]:
     every = [a / b for a, b in zip(one, other, strict=True)]
-    return {"median": statistics.median(every), "least": min(every), "most": max(every)}
+    return {"median": statistics.median(every), "least": min(every), "most": max(every), "turns": every}
 
 
 def described(result: dict[str, Any]) -> str:

@@ -22,7 +22,6 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +29,8 @@ from itertools import cycle
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+from trained import trained
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -67,19 +68,6 @@ def main() -> None:
     result = summary(measured)
     result["connections"] = arguments.connections
     print(json.dumps(result, indent=2) if arguments.json else described(result))
-
-
-def trained() -> Path:
-    import rnnlab
-
-    run = rnnlab.train(
-        "movie-reviews",
-        model="lstm",
-        training={"epochs": None, "steps": 1},
-        settings=["model.hidden=128", "model.embedding.width=50"],
-        out=tempfile.mkdtemp(),
-    )
-    return run.path
 
 
 def predicted(model: Any, texts: Sequence[str]) -> dict[str, float]:

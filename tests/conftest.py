@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from rnnlab.cache import cache_dir
+
 if not os.environ.get("RNNLAB_DATA", "unset"):
     del os.environ["RNNLAB_DATA"]  # make exports an empty one where there are no data sets
+
+# The native kernels are compiled once for all processes of all sessions, wherever the rest of a test's cache is.
+os.environ.setdefault("RNNLAB_NATIVE_CACHE", str(cache_dir() / "native"))
 
 torch.set_num_threads(1)  # as every run has it: the tests share the cores
 

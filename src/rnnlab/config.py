@@ -66,10 +66,10 @@ Elsewhere = Mapping[str, Sequence[str]]
 
 def parse(cls: type[C], values: Mapping[str, Any], path: str = "", elsewhere: Elsewhere | None = None) -> C:
     """Validate ``values`` as ``cls``. All problems are reported together, each with its path."""
-    found = problems(cls, values, path, elsewhere)
-    if found:
-        raise ConfigError("\n".join(found))
-    return cls.model_validate(dict(values))
+    try:
+        return cls.model_validate(dict(values))
+    except ValidationError as error:
+        raise ConfigError("\n".join(_explained(cls, error, path, elsewhere))) from None
 
 
 def problems(
@@ -79,8 +79,12 @@ def problems(
     try:
         cls.model_validate(dict(values))
     except ValidationError as error:
-        return [_explain(cls, item, path, elsewhere or {}) for item in error.errors(include_url=False)]
+        return _explained(cls, error, path, elsewhere)
     return []
+
+
+def _explained(cls: type[Config], error: ValidationError, path: str, elsewhere: Elsewhere | None) -> list[str]:
+    return [_explain(cls, item, path, elsewhere or {}) for item in error.errors(include_url=False)]
 
 
 def _explain(cls: type[Config], item: Any, path: str, elsewhere: Elsewhere) -> str:

@@ -71,7 +71,7 @@ class Monitor(Config):
 class Training(Config):
     """How a run is trained. It ends at the first limit reached: epochs, steps, minutes, until, or patience."""
 
-    added: ClassVar[tuple[str, ...]] = ("until", "eval_every")
+    added: ClassVar[tuple[str, ...]] = ("until", "eval_every", "batch_tokens")
 
     epochs: int | None = Field(default=10, ge=1, description="Passes over the training rows.")
     steps: int | None = Field(default=None, ge=1, description="Updates.")
@@ -81,6 +81,11 @@ class Training(Config):
         default=None, ge=1, description="Updates between two evaluations, where batches are drawn afresh (50)."
     )
     batch_size: int = Field(default=64, ge=1, description="Rows an update.")
+    batch_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        description="About so many tokens an update, instead of batch_size: many short rows or a few long ones.",
+    )
     optimizer: Literal["lazy-adam", "adam", "adamw", "sgd"] = Field(
         default="lazy-adam", description="lazy-adam updates only the embedding rows that a batch used."
     )
@@ -107,6 +112,8 @@ class Training(Config):
             raise ValueError(f"'{self.optimizer}' would ignore 'weight_decay': use adamw or sgd")
         if self.momentum is not None and self.optimizer != "sgd":
             raise ValueError(f"'{self.optimizer}' would ignore 'momentum': use sgd")
+        if self.batch_tokens is not None and self.batch_size != type(self).model_fields["batch_size"].default:
+            raise ValueError(f"'batch_tokens' would ignore 'batch_size' = {self.batch_size}: leave one of them out")
         if self.epochs is None and self.steps is None and self.minutes is None:
             raise ValueError("one of epochs, steps and minutes must end the training")
         if self.schedule.shape in ("cosine", "one-cycle") and self.epochs is None and self.steps is None:
@@ -238,15 +245,26 @@ def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
 
 
 def _rhythm_problems(kind: Any, training: dict[str, Any], path: str) -> list[str]:
-    """Fresh batches have no epochs, and rows that are passed over again and again are evaluated after each pass."""
+    """Fresh batches have no epochs, and rows that are passed over again and again are evaluated after each pass. Either
+    rows or tokens make a batch."""
     if kind not in TASKS.names():
         return []  # which is said elsewhere
     if not TASKS[kind].streamed:
         rule = f"'{kind}' is evaluated after every epoch; only tasks that draw fresh batches ({_streamed()}) have this"
-        return [f"{path}.eval_every: {rule}"] if training.get("eval_every") is not None else []
-    if training.get("epochs") in (None, "none"):
-        return []
-    return [f"{path}.epochs: '{kind}' draws fresh batches, so there are no epochs; say how many updates with steps"]
+        found = [f"{path}.eval_every: {rule}"] if training.get("eval_every") is not None else []
+        if training.get("batch_tokens") is not None and training.get("batch_size") == Training().batch_size:
+            found.append(
+                f"{path}.batch_size: 'batch_tokens' would ignore it; leave one of them out"
+            )  # else: `Training`
+        return found
+    found = []
+    if training.get("epochs") not in (None, "none"):
+        found.append(
+            f"{path}.epochs: '{kind}' draws fresh batches, so there are no epochs; say how many updates with steps"
+        )
+    if training.get("batch_tokens") is not None:
+        found.append(f"{path}.batch_tokens: '{kind}' draws as many rows as batch_size says; set that")
+    return found
 
 
 def _streamed() -> str:

@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -86,8 +87,14 @@ class Registry(Generic[C]):
             self._loaded = True
             for module in self.modules:
                 importlib.import_module(module)
-            for entry in entry_points(group="rnnlab.plugins"):
-                entry.load()
+            _load_installed_plugins()
+
+
+@cache
+def _load_installed_plugins() -> None:
+    """Once for all registries: it looks through all packages that are installed."""
+    for entry in entry_points(group="rnnlab.plugins"):
+        entry.load()
 
 
 def load_plugin(path: str | Path) -> None:

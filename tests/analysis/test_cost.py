@@ -28,6 +28,7 @@ from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Network, build_network, parameter_counts
 from rnnlab.models.parallel import MinGRU
 from rnnlab.models.recurrent import GRU, LSTM, RNN
+from rnnlab.native import switched_off
 from rnnlab.tasks.answers import StateHead, SummaryHead
 
 WORDS, CLASSES = 300, 5
@@ -92,7 +93,7 @@ def test_the_formula_counts_what_is_built(model: Architecture, per_step: bool) -
 def torch_counts(network: Network, backward: bool, b: int, n: int) -> int:
     """FLOPs of matrix products, as far as torch sees them: attention has to be spelled out for that."""
     ids, lengths = torch.randint(2, WORDS, (b, n)), torch.full((b,), n)
-    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH), switched_off():
         out = network(ids, lengths)
         if backward:
             out.sum().backward()

@@ -24,6 +24,7 @@ COMMANDS = (
         "new",
         "check",
         "audit",
+        "doctor",
         "data",
         "data list",
         "data get",

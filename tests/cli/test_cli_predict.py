@@ -192,17 +192,19 @@ def test_a_text_file_has_no_header(compared, rnnlab):
 
 
 def test_a_model_is_asked_without_what_it_does_not_need(compared):
-    """Start-up is nearly all torch's own: no charts, no scikit-learn, no web server."""
+    """Start-up is nearly all torch's own: no charts, no scikit-learn, no web server, no tables in colour."""
     script = (
         "import sys\n"
         "from rnnlab.cli.main import app\n"
         "app(['predict', sys.argv[1], 'a lovely film'], standalone_mode=False)\n"
-        "heavy = ('altair', 'sklearn', 'pandas', 'pyarrow', 'jinja2', 'onnx', 'starlette', 'torch._dynamo')\n"
-        "print([name for name in heavy if name in sys.modules])\n"
+        "heavy = ('altair', 'sklearn', 'scipy', 'pandas', 'pyarrow', 'jinja2', 'onnx', 'starlette', 'torch._dynamo')\n"
+        "heavy += ('rich', 'rnnlab.report.terminal', 'rnnlab.predict.files', 'rnnlab.analysis.saliency')\n"
+        "import gc\n"
+        "print([name for name in heavy if name in sys.modules], gc.isenabled(), gc.get_freeze_count() > 100_000)\n"
     )
     command = [sys.executable, "-c", script, compared.run("rnn")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert done.stdout.splitlines()[-1] == "[] True True"
 
 
 # Sums

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnlab.data.batches import collate, evaluation_batches, training_order
+from rnnlab.data.batches import collate, evaluation_batches, training_order, updates_of_an_epoch
 from rnnlab.data.sequences import Sequences
 
 LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=300)
@@ -37,7 +37,7 @@ def test_an_epoch_holds_every_row_once_and_depends_on_seed_and_epoch_alone(lengt
     order = training_order(np.array(lengths), batch_size, seed, epoch)
     assert sorted(np.concatenate(order).tolist()) == list(range(len(lengths)))
     assert max(map(len, order)) <= batch_size
-    assert len(order) == -(-len(lengths) // batch_size)
+    assert len(order) == -(-len(lengths) // batch_size) == updates_of_an_epoch(np.array(lengths), batch_size)
     again = training_order(np.array(lengths), batch_size, seed, epoch)
     assert all(np.array_equal(one, other) for one, other in zip(order, again, strict=True))
 
@@ -69,3 +69,53 @@ def test_evaluation_sees_every_row_once_within_its_limit(lengths, max_tokens):
         seen += rows.tolist()
         assert batch.inputs.numel() <= max_tokens or len(rows) == 1
     assert sorted(seen) == list(range(len(lengths)))
+
+
+def one_by_one(lengths, max_tokens):
+    """The batches of an evaluation, filled a row at a time."""
+    order, start = np.argsort(lengths, kind="stable"), 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order) and (end + 1 - start) * lengths[order[end]] <= max_tokens and end - start < 1024:
+            end += 1
+        yield order[start:end].tolist()
+        start = end
+
+
+@settings(derandomize=True, deadline=None)
+@given(LENGTHS, st.integers(1, 400))
+def test_evaluation_batches_are_as_full_as_can_be(lengths, max_tokens):
+    found = [rows.tolist() for rows, _ in evaluation_batches(rows_of(lengths), max_tokens)]
+    assert found == list(one_by_one(np.array(lengths), max_tokens))
+
+
+def test_an_evaluation_batch_has_a_thousand_rows_at_most():
+    assert [len(rows) for rows, _ in evaluation_batches(rows_of([1] * 2500), 10**6)] == [1024, 1024, 452]
+
+
+def test_lengths_beyond_sixteen_bits_are_sorted_too():
+    lengths = np.array([70_000, 5, 65_540, 3, 65_536, 4])
+    (rows,) = training_order(lengths, 6, 0, 0)
+    assert lengths[rows].tolist() == sorted(lengths.tolist())
+
+
+@settings(derandomize=True, deadline=None)
+@given(LENGTHS, st.integers(1, 400), st.integers(0, 3), st.integers(0, 3))
+def test_batches_of_tokens_hold_every_row_once_and_are_as_many_in_every_epoch(lengths, tokens, seed, epoch):
+    order = training_order(np.array(lengths), 64, seed, epoch, tokens)
+    assert sorted(np.concatenate(order).tolist()) == list(range(len(lengths)))
+    assert min(map(len, order)) > 0
+    assert len(order) == updates_of_an_epoch(np.array(lengths), 64, tokens)
+    again = training_order(np.array(lengths), 64, seed, epoch, tokens)
+    assert all(np.array_equal(one, other) for one, other in zip(order, again, strict=True))
+
+
+def test_batches_of_tokens_are_of_about_equal_work():
+    lengths = np.random.default_rng(0).geometric(0.12, 20_000).clip(1, 60)
+    order = training_order(lengths, 64, 0, 0, 512)
+    work = np.array([lengths[rows].sum() for rows in order])
+    assert 0.85 * 512 < work.min() <= work.max() < 1.2 * 512
+    assert abs(work.mean() / 512 - 1) < 0.02
+    assert sum(len(rows) * lengths[rows].max() for rows in order) < 1.15 * lengths.sum()
+    rows_a_batch = np.array([len(rows) for rows in order])
+    assert rows_a_batch.min() < 20 < 200 < rows_a_batch.max()

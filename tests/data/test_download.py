@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from rnnlab.cache import cache_dir
 from rnnlab.data import download
-from rnnlab.data.cache import cache_dir
 from rnnlab.data.download import fetch, unpack
 from rnnlab.errors import DataError
 from rnnlab.files import write_atomically

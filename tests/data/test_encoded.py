@@ -1,5 +1,6 @@
 import dataclasses
 import os
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -8,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnlab.data import sequences
+from rnnlab.data import delimited, sequences, splits, text
 from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples
+from rnnlab.data.reading import read_examples
 from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
 from rnnlab.data.store import load, save
 from rnnlab.data.tokenizers import Tokenizer
@@ -54,6 +56,29 @@ def test_gathered_rows_are_the_rows(lengths, data, most):
     expected = [values[offsets[row] : offsets[row + 1]][:most] for row in rows]
     assert found.tolist() == [step.tolist() for row in expected for step in row]
     assert np.diff(own).tolist() == [len(row) for row in expected]
+
+
+def test_memory_is_a_small_multiple_of_the_text(tmp_path, monkeypatch):
+    """No object a row: that alone would be as much again. What is allowed leaves room for the ids and their offsets."""
+    for module, name, size in (
+        (sequences, "BLOCK", 1024),
+        (text, "BLOCK", 1024),
+        (delimited, "CHUNK", 64),
+        (splits, "BLOCK", 64),
+    ):
+        monkeypatch.setattr(module, name, size)  # as small beside this file as they are beside a large one
+    words = [f"{'word' * (n % 3)}{n}" for n in range(500)]
+    path = tmp_path / "reviews.csv"
+    rows = (" ".join(words[(row * 31 + n * n) % 500] for n in range(14)) for row in range(5_000))
+    path.write_text("text,label\n" + "".join(f"{words},{'np'[row % 2]}\n" for row, words in enumerate(rows)))
+    tracemalloc.start()
+    try:
+        data = encode({"train": read_examples(path)})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(data.train) == 3_500
+    assert peak < 5 * path.stat().st_size  # 7 with an object a row
 
 
 # --- texts --------------------------------------------------------------------------------------------------------

@@ -137,6 +137,29 @@ def test_units_are_numbered_through_all_parts():
     assert len({*first.tolist(), *second.tolist()}) == 3
 
 
+@laws
+@given(st.lists(st.lists(st.sampled_from(["a", "A", " a", "a b", "a  b", "好", "\ud800", "c", "d"])), max_size=3))
+def test_contents_are_numbered_as_they_are_first_seen(rows):
+    parts = [Examples("t", ["x"] * len(texts), texts=texts) for texts in rows]
+    seen: dict[str, int] = {}
+    expected = [[seen.setdefault(" ".join(text.lower().split()), len(seen)) for text in texts] for texts in rows]
+    found = contents(parts) if parts else []
+    assert [numbers.tolist() for numbers in found] == expected
+    alone = [number.tolist() for number in units(parts, found)] if parts else []
+    assert alone == [[len(seen) - 1 - number for number in numbers] for numbers in expected]
+
+
+def test_the_same_rows_are_split_the_same_in_every_version():
+    """Else the runs of one version couldn't be compared with those of another."""
+    row = np.arange(2000)
+    found = assign(row * 7 % 13 % 5, row**2 % 911, FRACTIONS, 3)
+    assert {name: (len(rows), rows.sum()) for name, rows in found.items()} == {
+        "train": (1401, 1398009),
+        "test": (399, 402740),
+        "valid": (200, 198251),
+    }
+
+
 def test_equal_series_stay_on_one_side():
     rng = np.random.default_rng(0)
     different = [rng.normal(size=(n, 2)).astype(np.float32) for n in (3, 4, 5, 6) for _ in range(5)]

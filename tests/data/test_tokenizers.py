@@ -1,3 +1,4 @@
+import itertools
 import json
 import re
 from importlib.metadata import version
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnlab.data import text as text_module
 from rnnlab.data.text import tokenize_all
 from rnnlab.data.tokenizers import VERSION, Tokenizer, choose_tokenizer, describe_scripts, scripts
 from rnnlab.errors import ConfigError, RunError
@@ -80,10 +82,27 @@ def test_all_at_once_equals_one_by_one(name, rows, lowercase):
     tokenizer = Tokenizer(name, lowercase)
     done = tokenize_all(rows, tokenizer)
     assert done.values.dtype == np.int32
+    assert done.lengths.tolist() == np.diff(done.offsets).tolist()
     assert done.offsets.dtype == np.int64
     found = [[done.tokens[i] for i in done.values[a:b]] for a, b in zip(done.offsets, done.offsets[1:], strict=False)]
     assert found == [tokenizer.tokenize(text) for text in rows]
     assert all(found)
+
+
+@pytest.mark.parametrize("name", ["words", "chars", "whitespace", "jieba"])
+@laws
+@given(st.lists(texts, max_size=9), st.sampled_from([None, 1, 3]), st.integers(1, 12))
+def test_blocks_and_cuts_leave_the_tokens_as_they_are(name, rows, most, block):
+    tokenizer = Tokenizer(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_module, "BLOCK", block)
+        done = tokenize_all(iter(rows), tokenizer, most)
+        counts = text_module.count_values(done.values, len(done.tokens))
+    found = [[done.tokens[i] for i in done.values[a:b]] for a, b in itertools.pairwise(done.offsets)]
+    expected = [tokenizer.tokenize(text) for text in rows]
+    assert found == [tokens[:most] for tokens in expected]
+    assert done.lengths.tolist() == list(map(len, expected))
+    assert counts.tolist() == [done.values.tolist().count(number) for number in range(len(done.tokens))]
 
 
 @laws

@@ -9,6 +9,7 @@ from rnnlab.config import parse
 from rnnlab.errors import ConfigError
 from rnnlab.models.base import ARCHITECTURES, Encoder
 from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent
+from rnnlab.native import switched_off
 
 LENGTHS = torch.tensor([5, 2, 4, 1])
 KINDS = ["rnn", "lstm", "gru"]
@@ -103,6 +104,7 @@ def test_inside_a_sequence_the_state_is_always_passed_on(kind: str) -> None:
         ({"initial_state": "xavier-he"}, (2 / 400) ** 0.5),
     ],
 )
+@switched_off()  # the single layers are watched, and native code runs past them
 def test_random_starts_have_their_spread_differ_by_row_and_are_off_in_evaluation(
     kind: str, settings: dict, spread: float
 ) -> None:
@@ -252,6 +254,7 @@ def test_settings_that_would_be_ignored_are_errors(cls: type[Recurrent], values:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@switched_off()  # the single layers are watched, and native code runs past them
 def test_recurrent_dropout_is_one_mask_a_sequence(kind: str) -> None:
     encoder = build(kind, recurrent_dropout=0.5, hidden=200, layers=2)
     masks: list[Tensor] = []

@@ -1,7 +1,6 @@
 """What is printed, whatever the width of the screen."""
 
 import io
-import json
 
 import pytest
 from rich.cells import cell_len
@@ -9,7 +8,6 @@ from rich.console import Console
 
 from rnnlab.report import terminal
 from rnnlab.report.columns import Row, portions, print_table
-from rnnlab.tasks.prediction import Prediction
 
 COLUMNS = ["model", *(f"column {number}" for number in range(12))]
 ROWS: list[Row] = [
@@ -37,19 +35,6 @@ def test_one_table_where_there_is_room():
     assert portions([5, 8, 8], 24) == [[0, 1], [0, 2]]
     assert portions([5, 80, 8], 24) == [[0, 1], [0, 2]]  # too wide, yet shown
     assert portions([5], 2) == [[0]]
-
-
-def answer(known: float) -> Prediction:
-    return Prediction("好", 0.75, {"好": 0.75, "坏": 0.25}, known)
-
-
-def test_predictions(capsys):
-    terminal.predictions(["一", "二"], [answer(0.5), answer(0)], as_json=False)
-    assert capsys.readouterr().out == "好\t0.750\t一\n好\t0.750\t二  (no word of it is known to the model)\n"
-    terminal.predictions(["一"], [answer(1)], as_json=True)
-    line = capsys.readouterr().out
-    assert "好" in line
-    assert json.loads(line) == {"input": "一", "label": "好", "probabilities": {"好": 0.75, "坏": 0.25}}
 
 
 def test_a_download_is_silent_without_a_terminal(capsys):

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell, State
 from rnnlab.models.network import Network
 from rnnlab.models.parallel import MinimalLayer
+from rnnlab.native import switched_off
 
 Recurrence = Cell | MinimalLayer
 GATES: dict[type[nn.Module], tuple[str, ...]] = {  # in the order of the rows of the recurrent weights
@@ -57,7 +58,7 @@ def readings(double: Network, inputs: Tensor, lengths: Tensor) -> list[Reading]:
         if isinstance(module, Cell | MinimalLayer)
     ]
     try:
-        with torch.no_grad():
+        with torch.no_grad(), switched_off():  # native code runs past the single layers, which are watched here
             x = inputs.double() if double.embedding is None else double.embedding(inputs)
             double.encoder(x, lengths)
     finally:

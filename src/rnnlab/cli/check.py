@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.cli.loading import loading
 
 
 def check(
@@ -16,12 +17,13 @@ def check(
 
     Example: rnnlab check experiment.toml
     """
-    from rnnlab.config import read_toml
-    from rnnlab.errors import ConfigError
-    from rnnlab.experiment import parse_experiment
-    from rnnlab.registry import load_plugin
-    from rnnlab.sweep.plan import experiment_tree, is_sweep
-    from rnnlab.sweep.studies import read_sweep
+    with loading():
+        from rnnlab.config import read_toml
+        from rnnlab.errors import ConfigError
+        from rnnlab.experiment import parse_experiment
+        from rnnlab.registry import load_plugin
+        from rnnlab.sweep.plan import experiment_tree, is_sweep
+        from rnnlab.sweep.studies import read_sweep
 
     if not file.endswith(".toml"):
         raise ConfigError(f"{file}: an experiment file ends in .toml; 'rnnlab data profile' looks at data")

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.cli.loading import loading
 
 app = typer.Typer(help="What there is to choose from.", no_args_is_help=True, rich_markup_mode=None)
 Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Show the options of this one.", show_default=False)]
@@ -17,11 +18,12 @@ def models(name: Name = None, plugin: options.Plugins = None, as_json: Json = Fa
 
     Example: rnnlab list models lstm
     """
-    from rnnlab.models.base import ARCHITECTURES
-    from rnnlab.models.baselines import BASELINES
-    from rnnlab.registry import load_plugin
-    from rnnlab.report.listing import Kind, show
-    from rnnlab.sweep.plan import SHORT_NAMES
+    with loading():
+        from rnnlab.models.base import ARCHITECTURES
+        from rnnlab.models.baselines import BASELINES
+        from rnnlab.registry import load_plugin
+        from rnnlab.report.listing import Kind, show
+        from rnnlab.sweep.plan import SHORT_NAMES
 
     for path in plugin or []:
         load_plugin(path)
@@ -37,9 +39,10 @@ def tasks(name: Name = None, plugin: options.Plugins = None, as_json: Json = Fal
 
     Example: rnnlab list tasks classify
     """
-    from rnnlab.registry import load_plugin
-    from rnnlab.report.listing import Kind, show
-    from rnnlab.tasks.base import TASKS
+    with loading():
+        from rnnlab.registry import load_plugin
+        from rnnlab.report.listing import Kind, show
+        from rnnlab.tasks.base import TASKS
 
     for path in plugin or []:
         load_plugin(path)

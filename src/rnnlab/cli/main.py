@@ -10,6 +10,7 @@ from rnnlab.cli import (
     check,
     compare,
     data,
+    doctor,
     export,
     inspect,
     listing,
@@ -48,6 +49,7 @@ app.command("runs")(runs.runs)
 app.command("new")(new.new)
 app.command("check")(check.check)
 app.command("audit")(audit.audit)
+app.command("doctor")(doctor.doctor)
 app.add_typer(data.app, name="data")
 app.add_typer(listing.app, name="list")
 
@@ -66,7 +68,10 @@ def main() -> None:
     from rnnlab.errors import RnnlabError
 
     try:
-        app(prog_name="rnnlab")  # however it was started
+        try:
+            app(prog_name="rnnlab")  # however it was started
+        finally:
+            sys.stdout.flush()  # a pipe that was closed is noticed here, not when Python has ended
     except RnnlabError as error:
         print(f"rnnlab: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

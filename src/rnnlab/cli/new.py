@@ -1,11 +1,14 @@
 """rnnlab new"""
 
+from rnnlab.cli.loading import loading
+
 
 def new() -> None:
     """Print a filled, commented experiment file.
 
     Example: rnnlab new > experiment.toml
     """
-    from rnnlab.report.template import experiment_file
+    with loading():
+        from rnnlab.report.template import experiment_file
 
     print(experiment_file(), end="")

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from rnnlab.cli.loading import loading
+
 
 def pack(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, for example runs/1f0c….")],
@@ -18,10 +20,11 @@ def pack(
     It holds weights, vocabulary, labels and a model card, each with its checksum. predict, export and serve take it
     in the place of a run. It is a zip archive: unzip -p model.rnnlab card.md shows the card.
     """
-    from rnnlab.report.card import packed_lines
-    from rnnlab.report.terminal import Screen
-    from rnnlab.stored import open_model
-    from rnnlab.stored import pack as pack_run
+    with loading():
+        from rnnlab.report.card import packed_lines
+        from rnnlab.report.terminal import Screen
+        from rnnlab.stored import open_model
+        from rnnlab.stored import pack as pack_run
 
     written = pack_run(run, output)
     model = open_model(written)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.cli.loading import loading
 
 
 def predict(
@@ -44,16 +45,19 @@ def predict(
 
     Example: rnnlab predict model.rnnlab --file reviews.csv -o answers.csv
     """
-    from rnnlab.predict import asking, load
-    from rnnlab.registry import load_plugin
-    from rnnlab.report import terminal
+    with loading():
+        from rnnlab.predict import asking, load
+        from rnnlab.registry import load_plugin
+        from rnnlab.report.predictions import print_predictions
 
     asking.check_options(texts, file, out, explain, as_json)
     for path in plugin or []:
         load_plugin(path)
     opened = load(model)
     if file is not None and out is not None:
-        with terminal.prediction_progress() as progress:
+        from rnnlab.report.terminal import prediction_progress  # for one text it would take as long as the answer
+
+        with prediction_progress() as progress:
             done = asking.predict_file(
                 opened,
                 file,
@@ -69,4 +73,4 @@ def predict(
     shown = len(opened.labels) if probabilities else top
     portions = asking.ask(opened, texts or [], file=file, column=text, skip_bad=skip_bad, explain=explain)
     for names, answers in portions:
-        terminal.predictions(names, answers, as_json, shown)
+        print_predictions(names, answers, as_json, shown)

@@ -11,6 +11,7 @@ from rnnlab.data.sequences import IGNORE, Sequences
 from rnnlab.seeding import generator
 
 POOL = 50  # batches sorted by length together: enough to leave little padding, few enough to keep them mixed
+MOST_ROWS = 1024  # of a batch that is filled up with tokens
 
 
 @dataclass(frozen=True)
@@ -44,26 +45,66 @@ def collate(data: Sequences, rows: np.ndarray) -> Batch:
     return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(targets))
 
 
-def training_order(lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
-    """Row numbers of every batch of an epoch: shuffled, sorted by length within pools, batches shuffled again.
-    A function of its arguments alone, so a run can be taken up again at any batch."""
+def training_order(
+    lengths: np.ndarray, batch_size: int, seed: int, epoch: int, batch_tokens: int | None = None
+) -> list[np.ndarray]:
+    """Row numbers of every batch of an epoch: shuffled, sorted by length within pools, batches shuffled again. With
+    ``batch_tokens`` a batch is about so many tokens, instead of ``batch_size`` rows. A function of
+    its arguments alone, so a run can be taken up again at any batch."""
     rng = generator(seed, "shuffle", epoch)
     order = rng.permutation(len(lengths))
-    pool = batch_size * POOL
+    pool = _pool_rows(lengths, batch_size, batch_tokens)
     pools = [order[i : i + pool] for i in range(0, len(order), pool)]
-    order = np.concatenate([p[np.argsort(lengths[p], kind="stable")] for p in pools])
-    batches = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+    if lengths.max(initial=0) <= np.iinfo(np.uint16).max:
+        lengths = lengths.astype(np.uint16)  # the same order in less time: short numbers are sorted by their digits
+    pools = [p[np.argsort(lengths[p], kind="stable")] for p in pools]
+    if batch_tokens is None:
+        order = np.concatenate(pools)
+        batches = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+    else:
+        mean = lengths.mean()
+        batches = [rows for p in pools for rows in _cut(p, lengths[p], _batches_of(len(p), mean, batch_tokens))]
     return [batches[i] for i in rng.permutation(len(batches))]
+
+
+def updates_of_an_epoch(lengths: np.ndarray, batch_size: int, batch_tokens: int | None = None) -> int:
+    """How many batches `training_order` makes, in every epoch."""
+    if batch_tokens is None:
+        return -(-len(lengths) // batch_size)
+    pool, mean = _pool_rows(lengths, batch_size, batch_tokens), lengths.mean()
+    return sum(_batches_of(min(pool, len(lengths) - i), mean, batch_tokens) for i in range(0, len(lengths), pool))
+
+
+def _pool_rows(lengths: np.ndarray, batch_size: int, batch_tokens: int | None) -> int:
+    return POOL * (batch_size if batch_tokens is None else max(1, round(batch_tokens / lengths.mean())))
+
+
+def _batches_of(rows: int, mean_length: float, batch_tokens: int) -> int:
+    return min(rows, max(1, round(rows * mean_length / batch_tokens)))
+
+
+def _cut(rows: np.ndarray, lengths: np.ndarray, count: int) -> list[np.ndarray]:
+    """So many batches, none of them empty, of about as many tokens each."""
+    tokens = np.cumsum(lengths, dtype=np.int64)
+    number = np.arange(1, count)
+    ends = np.searchsorted(tokens, tokens[-1] * number / count)
+    ends = np.maximum.accumulate(np.maximum(ends, 1) - number) + number  # each a row further than the one before
+    return np.split(rows, np.minimum(ends, len(rows) - count + number))
 
 
 def evaluation_batches(data: Sequences, max_tokens: int = 16384) -> Iterator[tuple[np.ndarray, Batch]]:
     """Every row once, sorted by length, with the row numbers: as many rows a batch as fit in ``max_tokens``."""
     order = np.argsort(data.lengths, kind="stable")
-    lengths = data.lengths[order]
+    for rows in _fill(order, data.lengths[order], max_tokens):
+        yield rows, collate(data, rows)
+
+
+def _fill(rows: np.ndarray, lengths: np.ndarray, max_tokens: int) -> Iterator[np.ndarray]:
+    """Cuts rows, whose ``lengths`` ascend, into as few batches as hold ``max_tokens`` each, padding included, or one
+    row, or `MOST_ROWS`."""
     start = 0
-    while start < len(order):
-        end = start + 1
-        while end < len(order) and (end + 1 - start) * lengths[end] <= max_tokens and end - start < 1024:
-            end += 1
-        yield order[start:end], collate(data, order[start:end])
+    while start < len(rows):
+        padded = np.arange(1, min(MOST_ROWS, len(rows) - start) + 1) * lengths[start : start + MOST_ROWS]
+        end = start + max(1, int(np.searchsorted(padded, max_tokens, side="right")))
+        yield rows[start:end]
         start = end

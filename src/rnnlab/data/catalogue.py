@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from rnnlab.data.cache import cache_dir
+from rnnlab.cache import cache_dir
 from rnnlab.data.download import Progress, fetch
 from rnnlab.data.examples import Examples
 from rnnlab.data.published import ENTRIES, Download, Entry

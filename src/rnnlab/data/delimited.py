@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rnnlab.data.cells import FIELD_CAP, check_names, field_problem
+from rnnlab.data.columns import Column
 from rnnlab.data.decoding import open_lines
 from rnnlab.data.examples import BadRow
 from rnnlab.errors import DataError
@@ -16,6 +17,7 @@ from rnnlab.errors import DataError
 QUOTES_ARE_TEXT = "quotes are read as text"
 QUOTES_ENCLOSE = "quotes are read as marks around fields"
 
+CHUNK = 4096  # rows held as strings before they go to the columns
 Record = tuple[int, list[str]] | BadRow  # the line where it starts, and its fields
 
 
@@ -24,7 +26,7 @@ class Rows:
     """Columns of equal length; ragged and damaged rows are in ``bad`` instead."""
 
     names: tuple[str, ...]
-    columns: list[list[str]]
+    columns: list[Column]
     lines: array  # the line where each row starts, from 1
     bad: list[BadRow]
 
@@ -168,7 +170,7 @@ def _is_blank(fields: list[str]) -> bool:
 def _collect(path: str | Path, records: Iterable[Record], columns: Sequence[str] | None) -> Rows:
     """Records to columns. The first record is the header unless ``columns`` are given; ragged rows are bad."""
     names = None if columns is None else tuple(columns)
-    gathered: list[list[str]] = [[] for _ in names or ()]
+    gathered = [Column() for _ in names or ()]
     lines, bad = array("q"), []
     chunk: list[list[str]] = []
     for record in records:
@@ -182,11 +184,11 @@ def _collect(path: str | Path, records: Iterable[Record], columns: Sequence[str]
             if not _is_blank(fields):
                 names = tuple(name.strip() for name in fields)
                 check_names(f"{path}:{line}: the header", names)
-                gathered = [[] for _ in names]
+                gathered = [Column() for _ in names]
         elif len(fields) == len(names):
             chunk.append(fields)
             lines.append(line)
-            if len(chunk) == 4096:
+            if len(chunk) == CHUNK:
                 _extend(gathered, chunk)
         elif not _is_blank(fields):
             noun = "field" if len(fields) == 1 else "fields"
@@ -197,7 +199,7 @@ def _collect(path: str | Path, records: Iterable[Record], columns: Sequence[str]
     return Rows(names, gathered, lines, bad)
 
 
-def _extend(columns: list[list[str]], rows: list[list[str]]) -> None:
+def _extend(columns: list[Column], rows: list[list[str]]) -> None:
     """Move rows, all as wide as the table, to the ends of its columns."""
     if rows:
         for column, values in zip(columns, zip(*rows, strict=True), strict=True):

@@ -1,5 +1,6 @@
 """Labelled rows as flat arrays, ready to train on: split, tokenised and numbered."""
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from rnnlab.data import splits
+from rnnlab.data.columns import Selection
 from rnnlab.data.examples import Examples
 from rnnlab.data.profile import profile
 from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
-from rnnlab.data.text import tokenize_all, translate
+from rnnlab.data.text import Tokenized, count_values, tokenize_all, translate
 from rnnlab.data.tokenizers import Tokenizer, choose_tokenizer, describe_scripts, scripts
 from rnnlab.data.vocabulary import UNKNOWN, Vocabulary
 from rnnlab.errors import ConfigError, DataError
@@ -76,14 +78,17 @@ def encode(
         _refuse_for_series(tokenizer=tokenizer != "auto", min_count=min_count != 1, max_size=max_size is not None)
         encoded, about = _encode_series(given, rows, max_length)
     tag_names = tuple(sorted({tag for part in given for tag in part.tags or ()}))
-    tags = _tags_of(given, tag_names)  # -1 in a part that has none
+    tags = _tags_of(given, tag_names) if tag_names else None
+    facts = profile(given, rows, contents=divided.contents, units=units, max_length=max_length, **about)
     sequences = {
         name: Sequences(
-            *encoded.arrays[name], targets[chosen], units[chosen], None if tags[chosen][0] < 0 else tags[chosen]
+            *encoded.arrays[name],
+            targets[chosen],
+            units[chosen],
+            None if tags is None or tags[chosen[0]] < 0 else tags[chosen],
         )
         for name, chosen in rows.items()
     }
-    facts = profile(given, rows, contents=divided.contents, units=units, max_length=max_length, **about)
     return EncodedData(
         **sequences,
         labels=divided.labels,
@@ -112,8 +117,7 @@ class Division:
         """The rows of a split as they stand in the data, in the order in which they are encoded; None for series."""
         if self.given[0].texts is None:
             return None
-        texts = [text for part in self.given for text in part.texts or ()]
-        return [texts[row] for row in self.rows[split].tolist()]
+        return list(_texts_of(self.given, self.rows[split]))
 
 
 def divide(
@@ -123,7 +127,7 @@ def divide(
     given = [parts[name] for name in SPLITS if name in parts]
     labels = _labels_of(parts)
     number = {label: i for i, label in enumerate(labels)}
-    targets = np.array([number[label] for part in given for label in part.labels], np.int64)
+    targets = np.fromiter((number[label] for part in given for label in part.labels), np.int64)
     per_part = splits.contents(given)
     units = np.concatenate(splits.units(given, per_part))
     wanted = {"test": test_fraction, "valid": valid_fraction}
@@ -147,32 +151,48 @@ def _encode_texts(
     max_size: int | None,
     max_length: int | None,
 ) -> tuple[_Inputs, dict[str, Any]]:
-    texts = [text for part in given for text in part.texts or ()]
-    training = [texts[row] for row in rows["train"].tolist()]
+    texts = {name: _texts_of(given, chosen) for name, chosen in rows.items()}
     if tokenizer == "auto":
-        tokenizer, reason = choose_tokenizer(training)
+        tokenizer, reason = choose_tokenizer(texts["train"])
     else:
         tokenizer = Tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
         reason = "as asked for"
-    tokenized = tokenize_all(texts, tokenizer)
-    arrays = {
-        name: gather_rows(tokenized.values, tokenized.offsets, chosen, max_length) for name, chosen in rows.items()
-    }
-    counts = np.bincount(arrays["train"][0], minlength=len(tokenized.tokens)).tolist()
-    vocabulary = Vocabulary.build(tokenized.tokens, counts, min_count=min_count, max_size=max_size)
+    tokenized = tokenize_all(itertools.chain.from_iterable(texts.values()), tokenizer, max_length)
+    arrays = _divided(tokenized, {name: len(chosen) for name, chosen in rows.items()})
+    counts = {name: count_values(values, len(tokenized.tokens)) for name, (values, _) in arrays.items()}
+    vocabulary = Vocabulary.build(tokenized.tokens, counts["train"].tolist(), min_count=min_count, max_size=max_size)
     numbers = tokenized.numbers_in(vocabulary)
-    for values, _ in arrays.values():
-        translate(values, numbers)
+    translate(tokenized.values, numbers)
     about = {
-        "lengths": np.diff(tokenized.offsets),
+        "lengths": tokenized.lengths,
         "unit": "characters" if tokenizer.name == "chars" else "tokens",
-        "script": describe_scripts(scripts(training)),
+        "script": describe_scripts(scripts(texts["train"])),
         "tokenizer": tokenizer.name,
         "tokenizer_reason": reason,
         "vocabulary": len(vocabulary),
-        "unknown": {name: float(np.mean(values == UNKNOWN)) for name, (values, _) in arrays.items()},
+        "unknown": {name: float(found[numbers == UNKNOWN].sum() / found.sum()) for name, found in counts.items()},
     }
     return _Inputs(arrays, tokenizer=tokenizer, vocabulary=vocabulary), about
+
+
+def _texts_of(given: Sequence[Examples], rows: np.ndarray) -> Selection:
+    """The texts of a split. All its rows stand in one part."""
+    start = 0
+    for part in given:
+        if rows[-1] < start + len(part):
+            return Selection(part.texts or (), rows - start if start else rows)
+        start += len(part)
+    raise IndexError(f"row {rows[-1]} of {start}")
+
+
+def _divided(tokenized: Tokenized, rows: Mapping[str, int]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Values and offsets of each split, which follow each other in ``tokenized``: no token is copied."""
+    arrays, start = {}, 0
+    for name, count in rows.items():
+        offsets = tokenized.offsets[start : start + count + 1]
+        arrays[name] = tokenized.values[offsets[0] : offsets[-1]], offsets - offsets[0]
+        start += count
+    return arrays
 
 
 def _encode_series(
@@ -255,8 +275,12 @@ def natural_order(labels: set[str]) -> Callable[[str], Any]:
 def _tags_of(given: Sequence[Examples], names: tuple[str, ...]) -> np.ndarray:
     """(rows,) numbers of the tags through all parts; -1 in a part that has none."""
     number = {name: i for i, name in enumerate(names)}
-    of_part = [[number[tag] for tag in part.tags] if part.tags is not None else [-1] * len(part) for part in given]
-    return np.array([tag for tags in of_part for tag in tags], np.int64)
+    return np.concatenate(
+        [
+            np.full(len(part), -1) if part.tags is None else np.array([number[tag] for tag in part.tags], np.int64)
+            for part in given
+        ]
+    )
 
 
 def _where(part: Examples, row: int) -> str:

@@ -24,11 +24,11 @@ class Examples:
     """Columns of equal length. Exactly one of ``texts`` and ``series`` is given."""
 
     source: str  # the file or catalogue name, as the user wrote it
-    labels: list[str]
-    texts: list[str] | None = None
-    series: list[np.ndarray] | None = None  # each (T, D) float32, T >= 1
-    groups: list[str] | None = None  # rows of one group never straddle a split
-    tags: list[str] | None = None  # for the table by phenomenon
+    labels: Sequence[str]
+    texts: Sequence[str] | None = None
+    series: Sequence[np.ndarray] | None = None  # each (T, D) float32, T >= 1
+    groups: Sequence[str] | None = None  # rows of one group never straddle a split
+    tags: Sequence[str] | None = None  # for the table by phenomenon
     lines: np.ndarray | None = None  # (rows,) line number of each row in its file
     digest: str = ""  # SHA-256 of the content
     skipped: tuple[BadRow, ...] = ()  # rows left out, with the reason

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from rnnlab.data.encoded import EncodedData, Scaler
-from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
+from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.data.text import encode_texts
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import UNKNOWN, Vocabulary
@@ -67,8 +67,7 @@ class Interface:
         """New rows as the model was trained to see them, and the share of each row's tokens that it knows."""
         if self.tokenizer is not None and self.vocabulary is not None:
             texts = [text if isinstance(text, str) else _wrong("texts", text) for text in inputs]
-            values, offsets = encode_texts(texts, self.tokenizer, self.vocabulary)
-            values, offsets = gather_rows(values, offsets, np.arange(len(texts)), self.max_length)
+            values, offsets = encode_texts(texts, self.tokenizer, self.vocabulary, self.max_length)
             known = np.add.reduceat(values != UNKNOWN, offsets[:-1]) / np.diff(offsets)
         else:
             assert self.scaler is not None

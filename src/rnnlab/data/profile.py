@@ -1,6 +1,5 @@
 """What a person should know about the data before believing any figure made from it."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
@@ -109,17 +108,23 @@ def profile(
     vocabulary: int | None = None,
     unknown: Mapping[str, float] | None = None,
 ) -> Profile:
-    """The ``rows`` of each split count through the parts laid end to end, and so do ``lengths``, ``contents`` and
-    ``units``, numbered as ``splits`` does."""
-    labels = [label for part in parts for label in part.labels]
-    per_split = {name: Counter(labels[row] for row in chosen.tolist()) for name, chosen in rows.items()}
-    in_train = np.isin(contents, contents[rows["train"]])
+    """The ``rows`` of each split count through the parts laid end to end, and so do ``contents`` and ``units``,
+    numbered as ``splits`` does; ``lengths`` come in any order."""
+    names = sorted({label for part in parts for label in part.labels})
+    number_of = {label: number for number, label in enumerate(names)}
+    labels = np.fromiter((number_of[label] for part in parts for label in part.labels), np.int32)
+    per_split = {name: np.bincount(labels[chosen], minlength=len(names)).tolist() for name, chosen in rows.items()}
+    in_train = np.zeros(contents.max(initial=0) + 1, bool)
+    in_train[contents[rows["train"]]] = True
     groups, largest, straddling = _group_figures(parts, rows, units)
     quantiles = np.quantile(lengths, [0.5, 0.9, 0.99], method="higher").astype(int).tolist()
     found = Profile(
         source=", ".join(dict.fromkeys(part.source for part in parts)),
         rows={name: len(chosen) for name, chosen in rows.items()},
-        labels={name: dict(sorted(counts.items())) for name, counts in per_split.items()},
+        labels={
+            name: {label: count for label, count in zip(names, counts, strict=True) if count}
+            for name, counts in per_split.items()
+        },
         unit=unit,
         lengths={
             "min": int(lengths.min()),
@@ -135,9 +140,9 @@ def profile(
         tokenizer_reason=tokenizer_reason,
         vocabulary=vocabulary,
         unknown=dict(unknown or {}),
-        duplicates=len(contents) - len(np.unique(contents)),
-        conflicts=_conflicting(contents, labels),
-        overlap={name: int(in_train[chosen].sum()) for name, chosen in rows.items() if name != "train"},
+        duplicates=len(contents) - int(np.count_nonzero(np.bincount(contents))),
+        conflicts=int(_have_several(contents, labels)[contents].sum()),
+        overlap={name: int(in_train[contents[chosen]].sum()) for name, chosen in rows.items() if name != "train"},
         groups=groups,
         largest_group=largest,
         straddling_groups=straddling,
@@ -149,17 +154,14 @@ def profile(
     return replace(found, warnings=tuple(caution.english for caution in cautions(found.to_dict())))
 
 
-def _conflicting(contents: np.ndarray, labels: Sequence[str]) -> int:
-    """Rows whose content stands under more than one label."""
-    numbers = {label: number for number, label in enumerate(set(labels))}
-    return int(np.isin(contents, _with_several(contents, np.array([numbers[label] for label in labels]))).sum())
-
-
-def _with_several(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The keys that occur beside more than one value. Both are numbers from 0."""
-    width = int(values.max(initial=0)) + 1
-    keys, variants = np.unique(np.unique(keys * width + values) // width, return_counts=True)
-    return keys[variants > 1]
+def _have_several(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """For each of the numbers from 0 that are keys: whether it occurs beside more than one value."""
+    count = keys.max(initial=0) + 1
+    some = np.zeros(count, values.dtype)
+    some[keys] = values  # any one of a key's values: where another stands too, it differs from this one
+    several = np.zeros(count, bool)
+    several[keys[some[keys] != values]] = True
+    return several
 
 
 def _group_figures(
@@ -173,7 +175,7 @@ def _group_figures(
     for number, chosen in enumerate(rows.values()):
         home[chosen] = number
     _, sizes = np.unique(units[grouped], return_counts=True)
-    return len(sizes), int(sizes.max(initial=0)), len(_with_several(units[grouped], home[grouped]))
+    return len(sizes), int(sizes.max(initial=0)), int(_have_several(units[grouped], home[grouped]).sum())
 
 
 def _say_labels(labels: Mapping[str, int], total: int, most: int = 6) -> str:

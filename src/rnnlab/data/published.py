@@ -6,7 +6,7 @@ import io
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -72,11 +72,13 @@ def _read_movie_reviews(folder: Path) -> dict[str, Examples]:
     return {"train": train, "test": test}
 
 
-def _phrases(table: tables.Table, labels: list[str], digest: str) -> Examples:
+def _phrases(table: tables.Table, labels: Sequence[str], digest: str) -> Examples:
     """Rows with a text and a label; the others (the publisher left one blank in each file) are named in a note."""
     texts, phrases = _column(table, "Phrase"), _column(table, "PhraseId")
     sentences = _column(table, "SentenceId")
-    kept, skipped, notes = [], [], list(table.notes)
+    kept: list[int] = []
+    skipped: list[BadRow] = []
+    notes = list(table.notes)
     for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
         line = int(table.lines[row])
         missing = [what for what, there in (("text", text.strip()), ("label", label)) if not there]
@@ -99,7 +101,7 @@ def _phrases(table: tables.Table, labels: list[str], digest: str) -> Examples:
     )
 
 
-def _column(table: tables.Table, name: str) -> list[str]:
+def _column(table: tables.Table, name: str) -> Sequence[str]:
     if table.bad:
         raise DataError(f"{table.path}:{table.bad[0].line}: {table.bad[0].reason}")
     if name not in table.values:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+import numpy as np
+
 from rnnlab.data import series, tables
 from rnnlab.data.examples import BadRow, Examples
 from rnnlab.data.series import Series
@@ -70,9 +72,8 @@ def read_examples(
     if bad and not skip_bad:
         _refuse(table, bad)
 
-    dropped = {row.line for row in bad}
-    keep = [row for row, line in enumerate(table.lines.tolist()) if line not in dropped]
-    if not keep:
+    keep = np.flatnonzero(~np.isin(table.lines, np.array([row.line for row in bad], np.int64)))
+    if not len(keep):
         _none_left(table, bad)
     labels = _pick(labels, keep)
     _check_label_column(table, label_column, labels)
@@ -195,7 +196,7 @@ def _is_id(name: str) -> bool:
     return _ID.search(name) is not None
 
 
-def _is_prose(values: list[str]) -> bool:
+def _is_prose(values: Sequence[str]) -> bool:
     """At least half of the values have three words or four Chinese or Japanese characters, and most are different."""
     sample = [value for value in values[:: max(1, len(values) // SAMPLE)] if value.strip()]
     wordy = sum(_is_wordy(value[:1_000]) for value in sample)
@@ -207,7 +208,7 @@ def _is_wordy(value: str) -> bool:
     return words >= 3 or len(re.findall(r"[\u3040-\u30ff\u3400-\u9fff]", value)) >= 4
 
 
-def _has_few_values(values: list[str]) -> bool:
+def _has_few_values(values: Sequence[str]) -> bool:
     distinct = len({value.strip() for value in values} - {""})
     return 2 <= distinct <= FEW and distinct * 2 <= len(values)
 
@@ -234,7 +235,7 @@ def _described(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _check_label_column(table: Table, column: str, labels: list[str]) -> None:
+def _check_label_column(table: Table, column: str, labels: Sequence[str]) -> None:
     """A column of very many values isn't one of classes."""
     distinct = len(set(labels))
     if distinct <= FEW or (distinct <= MANY and distinct * 5 <= len(labels)):
@@ -263,7 +264,7 @@ def _none_left(table: Table, bad: list[BadRow]) -> NoReturn:
     raise DataError(f"{table.path}: all {len(bad):,} rows are bad, none is left; {table.path}:{_line_of(bad[0])}")
 
 
-def _unusable(table: Table, texts: list[str] | None, labels: list[str], groups: list[str] | None) -> list[BadRow]:
+def _unusable(table: Table, texts: Sequence[str] | None, labels: list[str], groups: list[str] | None) -> list[BadRow]:
     """Rows whose text is blank, or which have no label or group."""
     reasons: dict[int, str] = {}
     for what, values in (("group", groups), ("label", labels), ("text", texts)):
@@ -289,11 +290,14 @@ def _line_of(row: BadRow) -> str:
 
 
 def _stripped(table: Table, column: str) -> list[str]:
-    return [value.strip() for value in table.values[column]]
+    """Values without the spaces around them. Equal ones are one object, however many rows have them."""
+    known: dict[str, str] = {}
+    stripped = map(str.strip, table.values[column])
+    return [known.setdefault(value, value) for value in stripped]
 
 
-def _pick(values: list[T], rows: list[int]) -> list[T]:
-    return values if len(rows) == len(values) else [values[row] for row in rows]
+def _pick(values: Sequence[T], rows: np.ndarray) -> Sequence[T]:
+    return values if len(rows) == len(values) else [values[row] for row in rows.tolist()]
 
 
 def _listed(names: Sequence[str]) -> str:

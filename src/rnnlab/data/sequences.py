@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 IGNORE = -100  # the target of a step that isn't asked for; torch's losses leave it out
-BLOCK = 1 << 22  # values gathered at a time: their positions take more memory than they do
+BLOCK = 1 << 18  # values gathered at a time: their positions take more memory than they do
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ class Sequences:
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:
     """Where each row starts, and where the last one ends: (rows + 1,) int64."""
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, dtype=np.int64, out=offsets[1:])
+    return offsets
 
 
 def gather_rows(

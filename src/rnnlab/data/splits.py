@@ -6,14 +6,22 @@ of sentences into one. How many held-out rows then also stand in train is counte
 """
 
 import hashlib
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from rnnlab.data.examples import Examples
+from rnnlab.data.sequences import gather_rows, offsets_of
 from rnnlab.errors import ConfigError, DataError
 from rnnlab.seeding import generator
+
+KEY = 16  # bytes that stand for the content of a row
+BLOCK = 4096  # units looked at together
 
 
 def split(
@@ -29,15 +37,21 @@ def split(
 
 
 def contents(parts: Sequence[Examples]) -> list[np.ndarray]:
-    """A number for each row of each part, the same for the same content: a text apart from case and spacing, or a
-    series to the bit. Doesn't depend on the tokeniser, so neither does the split."""
-    seen: dict[bytes, int] = {}
-    return [np.array([seen.setdefault(key, len(seen)) for key in _keys(part)], np.int64) for part in parts]
+    """A number from 0 for each row of each part, the same for the same content: a text apart from case and spacing,
+    or a series to the bit. Doesn't depend on the tokeniser, so neither does the split."""
+    keys = bytearray()
+    for part in parts:
+        for key in _keys(part):
+            keys += key
+    return _per_part(parts, _in_order_of_appearance(np.frombuffer(keys, np.uint64).reshape(-1, KEY // 8)))
 
 
 def units(parts: Sequence[Examples], contents: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A number for each row of each part, the same for rows that must stay together: those of one group, or, for a
     row without a group, those of the same content."""
+    if all(part.groups is None for part in parts):
+        content = np.concatenate(contents)
+        return _per_part(parts, (content.max(initial=0) - content).astype(np.int64))  # as below, without sorting
     seen: dict[str, int] = {}
     numbered = []
     for part, content in zip(parts, contents, strict=True):
@@ -45,7 +59,7 @@ def units(parts: Sequence[Examples], contents: Sequence[np.ndarray]) -> list[np.
         of_group = np.array([seen.setdefault(g, len(seen)) if g else -1 for g in groups], np.int64)
         numbered.append(np.where(of_group >= 0, of_group, -2 - content))  # content below, groups above: never equal
     _, compact = np.unique(np.concatenate(numbered), return_inverse=True)
-    return np.split(compact, np.cumsum([len(part) for part in parts])[:-1])
+    return _per_part(parts, compact)
 
 
 def assign(
@@ -55,10 +69,14 @@ def assign(
     within one row when no rows belong together. A label found in a single unit goes to train; a second unit goes to
     the first of ``fractions``, a third to the next, however small the fractions are."""
     share = _shares(fractions)
-    unit, labels_of, sizes = _label_counts(targets, units)
+    sizes = np.bincount(units)
+    if not sizes.all():  # a number that no row has: units are counted from 0 without gaps
+        units = (np.cumsum(sizes > 0) - 1)[units]
+        sizes = sizes[sizes > 0]
+    counts = _LabelCounts.of(targets, units, len(sizes))
     order = _order(sizes, seed)
-    home = _place(order, labels_of, targets, list(share.values()))
-    rows = {name: np.flatnonzero(home[unit] == number) for number, name in enumerate(share)}
+    home = _place(order, counts, np.bincount(targets).tolist(), list(share.values()))
+    rows = {name: np.flatnonzero(home[units] == number) for number, name in enumerate(share)}
     for name, found in rows.items():
         if not len(found):
             raise DataError(
@@ -79,82 +97,116 @@ def _shares(fractions: Mapping[str, float]) -> dict[str, float]:
     return {"train": 1 - sum(fractions.values()), **fractions}
 
 
-def _label_counts(targets: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, list[list[tuple[int, int]]], np.ndarray]:
-    """Units renumbered from 0 (rows,), the (label, rows) pairs of each unit, and the rows of each unit (units,)."""
-    _, unit = np.unique(units, return_inverse=True)
-    labels = int(targets.max(initial=0)) + 1
-    pairs, counts = np.unique(unit * labels + targets, return_counts=True)
-    sizes = np.bincount(unit)
-    labels_of: list[list[tuple[int, int]]] = [[] for _ in range(len(sizes))]
-    for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-        labels_of[pair // labels].append((pair % labels, count))
-    return unit, labels_of, sizes
+@dataclass(frozen=True)
+class _LabelCounts:
+    """How many rows each unit has of each of its labels: those of unit i stand at ``starts[i]:starts[i + 1]``."""
+
+    labels: np.ndarray  # (pairs,) int32
+    rows: np.ndarray  # (pairs,) int32
+    starts: np.ndarray  # (units + 1,) int64
+
+    @classmethod
+    def of(cls, targets: np.ndarray, units: np.ndarray, count: int) -> Self:
+        labels = int(targets.max(initial=0)) + 1
+        pairs, rows = np.unique(units * labels + targets, return_counts=True)
+        starts = offsets_of(np.bincount(pairs // labels, minlength=count))
+        return cls((pairs % labels).astype(np.int32), rows.astype(np.int32), starts)
+
+    def pairs(self, units: np.ndarray) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+        """Each of the units, with its (label, rows) pairs. In blocks: a million pairs as objects take much memory."""
+        for start in range(0, len(units), BLOCK):
+            block = units[start : start + BLOCK]
+            labels, ends = gather_rows(self.labels, self.starts, block)
+            rows, _ = gather_rows(self.rows, self.starts, block)
+            pairs = list(zip(labels.tolist(), rows.tolist(), strict=True))
+            for unit, (first, last) in zip(block.tolist(), itertools.pairwise(ends.tolist()), strict=True):
+                yield unit, pairs[first:last]
 
 
-def _order(sizes: np.ndarray, seed: int) -> list[int]:
+def _order(sizes: np.ndarray, seed: int) -> np.ndarray:
     """Units at random, but the large ones first: the small ones then even out what these leave. Only the magnitude
     counts, or else a few large units of different sizes would be placed alike under every seed."""
     shuffled = generator(seed, "split").permutation(len(sizes))
     magnitude = np.frexp(sizes[shuffled].astype(float))[1]
-    return shuffled[np.argsort(-magnitude, kind="stable")].tolist()
+    return shuffled[np.argsort(-magnitude, kind="stable")]
 
 
-def _place(
-    order: list[int], labels_of: list[list[tuple[int, int]]], targets: np.ndarray, shares: list[float]
-) -> np.ndarray:
-    """The split of each unit, as a number: train is 0."""
-    total = np.bincount(targets).tolist()
+def _place(order: np.ndarray, counts: _LabelCounts, total: list[int], shares: list[float]) -> np.ndarray:
+    """The split of each unit, as a number (units,): train is 0. ``total`` rows has each label."""
     room = [[share * count for share in shares] for count in total]  # rows that each split still wants, per label
-    home = [-1] * len(labels_of)
+    weight = [[share * count**2 for share in shares] for count in total]
+    first = _first_of_each(order, counts, len(shares))
+    home = array("b", [-1]) * len(order)
 
-    def put(unit: int, where: int) -> None:
+    def put(unit: int, pairs: list[tuple[int, int]], where: int) -> None:
         home[unit] = where
-        for label, count in labels_of[unit]:
+        for label, count in pairs:
             room[label][where] -= count
 
-    for unit, where in _first_of_each(order, labels_of, len(shares)):
-        put(unit, where)
-    for unit in order:
+    for unit, pairs in counts.pairs(np.array(list(first), np.int64)):
+        put(unit, pairs, first[unit])
+    for unit, pairs in counts.pairs(order):
         if home[unit] >= 0:
             continue
         best, where = (-math.inf, 0.0), 0
-        for candidate, share in enumerate(shares):
+        for candidate in range(len(shares)):
             overflow = need = 0.0  # least overflow wins, then the split that is emptiest, rare labels weighing more
-            for label, count in labels_of[unit]:
+            for label, count in pairs:
                 left = room[label][candidate]
                 if left < count:
                     overflow += left - count
-                need += count * left / (share * total[label] ** 2)
+                need += count * left / weight[label][candidate]
             if (overflow, need) > best:
                 best, where = (overflow, need), candidate
-        put(unit, where)
-    return np.array(home)
+        put(unit, pairs, where)
+    return np.frombuffer(home, np.int8)
 
 
-def _first_of_each(order: list[int], labels_of: list[list[tuple[int, int]]], splits: int) -> list[tuple[int, int]]:
+def _first_of_each(order: np.ndarray, counts: _LabelCounts, splits: int) -> dict[int, int]:
     """For every label: a large unit for train, then a small one for each other split that has none of that label, as
     long as the label has units to spare. Units of several labels may thwart the latter, never the former."""
-    units_of: dict[int, list[int]] = {}
-    for unit in order:
-        for label, _ in labels_of[unit]:
-            units_of.setdefault(label, []).append(unit)
+    labels, ends = gather_rows(counts.labels, counts.starts, order)
+    by_label = np.repeat(order, np.diff(ends))[np.argsort(labels, kind="stable")]
+    units_of = np.split(by_label, np.cumsum(np.bincount(labels))[:-1])
     home: dict[int, int] = {}
     for where in range(splits):
-        for _, found in sorted(units_of.items()):
-            if len(found) <= where or any(home.get(unit) == where for unit in found):
+        there: set[int] = set()  # labels that this split has
+        for label, found in enumerate(units_of):
+            if len(found) <= where or label in there:
                 continue
-            free = next((unit for unit in (found if where == 0 else reversed(found)) if unit not in home), None)
+            free = next((unit for unit in map(int, found if where == 0 else found[::-1]) if unit not in home), None)
             if free is not None:
                 home[free] = where
-    return list(home.items())
+                there.update(counts.labels[counts.starts[free] : counts.starts[free + 1]].tolist())
+    return home
 
 
-def _keys(part: Examples) -> list[bytes]:
+def _keys(part: Examples) -> Iterator[bytes]:
     """What a row says, in 16 bytes."""
     if part.texts is not None:
-        return [_hash(" ".join(text.lower().split()).encode("utf-8", "surrogatepass")) for text in part.texts]
-    return [_hash(repr(array.shape).encode() + array.tobytes()) for array in part.series or ()]
+        return (_hash(" ".join(text.lower().split()).encode("utf-8", "surrogatepass")) for text in part.texts)
+    return (_hash(repr(series.shape).encode() + series.tobytes()) for series in part.series or ())
 
 
 def _hash(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=16).digest()
+    return hashlib.blake2b(content, digest_size=KEY).digest()
+
+
+def _in_order_of_appearance(keys: np.ndarray) -> np.ndarray:
+    """Keys (rows, …) to numbers from 0 (rows,) int32, in the order in which they are first seen."""
+    order = np.lexsort(keys.T)  # stable: of equal keys, the first row comes first
+    new = np.zeros(len(order), bool)
+    new[:1] = True
+    for half in keys.T:
+        half = half[order]
+        new[1:] |= half[1:] != half[:-1]
+    first = np.zeros(len(order), bool)
+    first[order[new]] = True
+    numbers = (np.cumsum(first) - 1)[order[new]]  # of each distinct key, as sorted
+    found = np.empty(len(order), np.int32)
+    found[order] = np.repeat(numbers, np.diff(np.flatnonzero(new), append=len(order)))
+    return found
+
+
+def _per_part(parts: Sequence[Examples], values: np.ndarray) -> list[np.ndarray]:
+    return np.split(values, np.cumsum([len(part) for part in parts])[:-1])

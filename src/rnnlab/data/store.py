@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnlab.data.cache import cache_dir
+from rnnlab.cache import cache_dir
 from rnnlab.data.encoded import SPLITS, EncodedData, Scaler
 from rnnlab.data.sequences import Sequences
 from rnnlab.data.tokenizers import Tokenizer

@@ -6,7 +6,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from rnnlab.data import delimited
 from rnnlab.data.cells import check_names, field_problem, unicode_problem
+from rnnlab.data.columns import Column
 from rnnlab.data.decoding import encoding_of, load, open_lines
 from rnnlab.data.examples import BadRow
 from rnnlab.errors import DataError
@@ -33,7 +34,7 @@ class Table:
 
     path: str
     columns: tuple[str, ...]
-    values: dict[str, list[str]]
+    values: Mapping[str, Sequence[str]]
     lines: np.ndarray  # (rows,) int64: the line where each row starts, from 1; in Parquet, the number of the row
     bad: list[BadRow]  # rows that can't be used; they are not in ``values``
     digest: str  # SHA-256 of the file
@@ -59,7 +60,7 @@ def read(path: str | Path, *, columns: Sequence[str] | None = None) -> Table:
     if suffix in JSON_LINES:
         return tabulate(path, data, json_rows(open_lines(data, encoding)), notes)
     rows, decided = delimited.read(path, data, encoding, DELIMITERS[suffix], columns)
-    values, lines = dict(zip(rows.names, rows.columns, strict=True)), np.array(rows.lines, np.int64)
+    values, lines = dict(zip(rows.names, rows.columns, strict=True)), np.frombuffer(rows.lines, np.int64)
     return Table(str(path), rows.names, values, lines, rows.bad, _digest(data), notes + decided)
 
 
@@ -127,7 +128,7 @@ def _parquet_rows(path: str | Path, data: bytes) -> Iterator[Row]:
 
 def tabulate(path: str | Path, data: bytes, rows: Iterable[Row], notes: tuple[str, ...] = ()) -> Table:
     """Rows of named values to columns of strings, in the order in which the names are first seen."""
-    values: dict[str, list[str]] = {}
+    values: dict[str, Column] = {}
     lines, bad = array("q"), []
     for row in rows:
         if isinstance(row, BadRow):
@@ -141,14 +142,15 @@ def tabulate(path: str | Path, data: bytes, rows: Iterable[Row], notes: tuple[st
             continue
         if not texts.keys() <= values.keys():
             for name in texts:
-                values.setdefault(name, [""] * len(lines))
+                if name not in values:
+                    values[name] = Column([""] * len(lines))
             if len(values) > COLUMN_CAP:
                 raise DataError(f"{path}:{line}: more than {COLUMN_CAP:,} different keys; is this a table?")
         for name, column in values.items():
             column.append(texts.get(name, ""))
         lines.append(line)
     check_names(str(path), tuple(values))
-    return Table(str(path), tuple(values), values, np.array(lines, np.int64), bad, _digest(data), notes)
+    return Table(str(path), tuple(values), values, np.frombuffer(lines, np.int64), bad, _digest(data), notes)
 
 
 def _cell(name: str, value: Any) -> str:

@@ -33,12 +33,12 @@ TONE = "\ufe0f\u20e3\U0001f3fb-\U0001f3ff"  # variation selectors and skin tones
 
 _WORDS = re.compile(
     rf"""
-      {_NOT}                                                # is n't, do n't, ca n't
+      [{CJK}]                                              # each of these is a word, or nearly
+    | {_NOT}                                                # is n't, do n't, ca n't
     | '{_CLITIC}                                            # it 's, we 're
     | \d+(?:[.,:/]\d+)+                                     # 1.8  10,000  8/10  7:30
     | [^\W\d_{CJK}](?:\.[^\W\d_{CJK}](?!{_LETTER}))+\.?   # u.s.  e.t.
     | {_STEM}(?:[-'](?!{_CLITIC}){_STEM})*                  # word  90  well-made  o'fallon
-    | [{CJK}]                                              # each of these is a word, or nearly
     | \.\.\. | --
     | [\U0001f1e6-\U0001f1ff]{{2}}                          # flags
     | (?:[^\w\s]|_)[{TONE}]*(?:\u200d[^\w\s][{TONE}]*)*   # any other sign alone; an emoji with all its parts
@@ -51,6 +51,7 @@ ONE_SPELLING = str.maketrans(
     {"’": "'", "‘": "'", "ʼ": "'", "`": "'", "´": "'", "“": '"', "”": '"', "…": "...", "—": "--"}
     | dict.fromkeys("\u200b\ufeff\u00ad")  # invisible: zero-width space, byte order mark, soft hyphen
 )
+_OTHER_SPELLING = re.compile(f"[{''.join(map(chr, ONE_SPELLING))}]")
 TREEBANK = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}"}
 
 
@@ -61,8 +62,11 @@ def _cut_words(piece: str) -> list[str]:
         return [piece]
     if piece.lower() in TREEBANK:
         return [TREEBANK[piece.lower()]]
-    plain = piece.translate(ONE_SPELLING).replace("''", '"').replace("\\/", "/").replace("\\*", "*")
-    return _WORDS.findall(_RUNS.sub(lambda run: "..." if run[0][0] == "." else "--", plain))
+    plain = piece.translate(ONE_SPELLING) if _OTHER_SPELLING.search(piece) else piece  # looking is quicker
+    plain = plain.replace("''", '"').replace("\\/", "/").replace("\\*", "*")
+    if ".." in plain or "--" in plain:
+        plain = _RUNS.sub(lambda run: "..." if run[0][0] == "." else "--", plain)
+    return _WORDS.findall(plain)
 
 
 def _cut_nothing(piece: str) -> list[str]:

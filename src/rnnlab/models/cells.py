@@ -1,7 +1,8 @@
 """One recurrent layer in one direction: the weights of `rnn`, `lstm` and `gru`, and how they run over time.
 
-A plain recurrence runs whole, in torch's fused form or ours. Options that change what happens inside a step (layer
-norm, recurrent dropout, the GRU's reset before the product) run step by step.
+A plain recurrence runs whole: in native code where there is any (`rnnlab.native`), else in torch's fused form or ours.
+Options that change what happens inside a step (layer norm, the GRU's reset before the product, without native code
+recurrent dropout too) run step by step.
 """
 
 from abc import abstractmethod
@@ -13,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlab.models.recurrence import Recomputed, Recurrence
+from rnnlab.native.recurrence import Direction, recur, suits
 
 State = tuple[Tensor, ...]  # (h,) or, for the LSTM, (h, c); each (B, H). Empty: all zeros
 RecurrentInit = Literal["uniform", "orthogonal", "xavier", "he"]
@@ -58,6 +60,11 @@ class Cell(nn.Module):
             self.input_gain = nn.Parameter(torch.ones(self.gates, hidden))
             self.state_gain = nn.Parameter(torch.ones(self.gates, hidden))
 
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What native code calls it."""
+
     @abstractmethod
     def whole(self, x: Tensor, start: State) -> tuple[Tensor, ...]:
         """All steps at once, as a plain recurrence: (states (B, T, H), *end)."""
@@ -70,6 +77,15 @@ class Cell(nn.Module):
     def plain(self) -> bool:
         """Whether `whole` computes what the options ask for."""
         return not self.options.layer_norm
+
+    def runs_native(self, x: Tensor) -> bool:
+        """Whether native code computes what the options ask for."""
+        return self.plain and suits(self.kind, x, self.options.hidden)
+
+    def direction(self, start: State, mask: Tensor | None) -> Direction:
+        """Weights, start and mask as native code takes them."""
+        weights = (self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0)
+        return Direction(*weights, *start, *(None,) * (2 - len(start)), mask)
 
     def forward(
         self, x: Tensor, start: State = (), mask: Tensor | None = None, real: Tensor | None = None
@@ -92,6 +108,8 @@ class Cell(nn.Module):
 
     def run(self, x: Tensor, mask: Tensor | None, real: Tensor | None, *start: Tensor) -> tuple[Tensor, ...]:
         """(states (B, T, H), *end)."""
+        if real is None and self.runs_native(x):
+            return recur(self.kind, x, None, self.direction(start, mask))
         if self.plain and mask is None and real is None:
             return self.whole(x, start)
         return self._stepwise(x, mask, real, start)
@@ -142,6 +160,10 @@ class RNNCell(Cell):
         super().__init__(options, input_width)
         self.activation = activation
 
+    @property
+    def kind(self) -> str:
+        return self.activation
+
     def whole(self, x: Tensor, start: State) -> tuple[Tensor, ...]:
         b = self.bias_ih_l0 + self.bias_hh_l0
         h_0 = start[0] if start else None
@@ -169,6 +191,10 @@ class LSTMCell(Cell):
             self.cell_gain = nn.Parameter(torch.ones(1, options.hidden))
             self.cell_bias = nn.Parameter(torch.zeros(options.hidden))
 
+    @property
+    def kind(self) -> str:
+        return "lstm"
+
     def whole(self, x: Tensor, start: State) -> tuple[Tensor, ...]:
         begin, weights = self._fused(start, x)
         states, h, c = torch.lstm(x, begin, weights, True, 1, 0.0, self.training, False, True)
@@ -194,6 +220,10 @@ class GRUCell(Cell):
     @property
     def plain(self) -> bool:
         return super().plain and self.reset == "after"
+
+    @property
+    def kind(self) -> str:
+        return "gru"
 
     def whole(self, x: Tensor, start: State) -> tuple[Tensor, ...]:
         begin, weights = self._fused(start, x)

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
+from rnnlab.native import steps as kernels
+from rnnlab.native.windows import highest_answers
 
 Activation = Literal["relu", "tanh", "gelu"]
 ACTIVATIONS = {"relu": F.relu, "tanh": torch.tanh, "gelu": F.gelu}
@@ -78,8 +80,13 @@ class ConvolutionalEncoder(Encoder):
         self.state_width = settings.filters * len(settings.widths)
         self.pool = Pool(settings.pooling, self.state_width)
         self.width = self.pool.width
+        self.native = settings.activation == "relu" and settings.pooling == "max"  # what the native kernel can do
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        if self.native and self.training and torch.is_grad_enabled():  # elsewhere, every layer can be looked at
+            parameters = (self.convolution.bias, list(self.convolution.weights))
+            if kernels.usable(x, parameters[0], *parameters[1]) and lengths.is_contiguous():
+                return Encoded(*highest_answers(x, lengths, *parameters))
         windows = self.convolution(zero_padding(x, lengths))
         states = zero_padding(self.activation(windows), lengths)
         return Encoded(states, *self.pool(states, lengths))

@@ -27,10 +27,16 @@ class Network(nn.Module):
         self.head = head
 
     def forward(self, inputs: Tensor, lengths: Tensor) -> Tensor:
+        return self.head(self.before_head(inputs, lengths))
+
+    def before_head(self, inputs: Tensor, lengths: Tensor) -> Encoded:
+        """What the head reads: `encode`, with dropout on it."""
         encoded = self.encode(inputs, lengths)
+        if not self.dropout.p:
+            return encoded
         if self.per_step:
-            return self.head(replace(encoded, states=self.dropout(encoded.states)))
-        return self.head(replace(encoded, summary=self.dropout(encoded.summary)))
+            return replace(encoded, states=self.dropout(encoded.states))
+        return replace(encoded, summary=self.dropout(encoded.summary))
 
     def encode(self, inputs: Tensor, lengths: Tensor) -> Encoded:
         """Everything before the head, for display: states, summary and, with attention pooling, its weights."""

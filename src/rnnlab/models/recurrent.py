@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.cells import Cell, CellOptions, GRUCell, LSTMCell, RecurrentInit, RNNCell, State
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
+from rnnlab.native.recurrence import recur
 
 InitialState = Literal["zeros", "normal", "xavier", "xavier-he", "learned"]
 
@@ -160,6 +161,8 @@ class RecurrentEncoder(Encoder):
         self.width = self.pool.width
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        if self.settings.checkpoint_segments == 1 and all(cell.runs_native(x) for cell in self.ahead):
+            return self._native(x, lengths)
         order = mirror_order(lengths, x.shape[1]) if len(self.back) else None
         carrying = self.training and self.settings.state == "carried"
         real = inside(lengths, x.shape[1]) if carrying and self.parts > 1 and lengths.min() < x.shape[1] else None
@@ -179,6 +182,30 @@ class RecurrentEncoder(Encoder):
             self._carry(torch.stack(ends))
         states = zero_padding(x, lengths)
         return Encoded(states, *self.pool(states, lengths))
+
+    def _native(self, x: Tensor, lengths: Tensor) -> Encoded:
+        """As `forward`, by native code: it reads backward without copies, leaves zeros at padding, and gives the states
+        after each sequence's last step."""
+        ends: list[Tensor] = []
+        end: Tensor | None = None
+        for layer, ahead in enumerate(self.ahead):
+            given = self.dropout(x) if layer > 0 else x
+            ways = [ahead.direction(self._start(0, layer, x), self._mask(x))]
+            if len(self.back):
+                ways.append(self.back[layer].direction(self._start(1, layer, x), self._mask(x)))
+            states, *parts = recur(ahead.kind, given, lengths, *ways)
+            end = parts[0]
+            if self.settings.state == "carried":
+                ends.append(torch.stack(parts))  # (parts, B, H)
+            if self.settings.residual and layer > 0:
+                x, end = x + states, None
+            else:
+                x = states
+        if self.training and ends:
+            self._carry(torch.stack(ends))
+        if self.settings.pooling == "last" and end is not None:
+            return Encoded(x, end)
+        return Encoded(x, *self.pool(x, lengths))
 
     def _start(self, direction: int, layer: int, x: Tensor) -> State:
         """Where a layer begins, for each row of ``x``."""

@@ -11,7 +11,6 @@ from rnnlab.data.examples import BadRow
 from rnnlab.data.reading import SHOWN
 from rnnlab.errors import DataError, RunError
 from rnnlab.files import write_parts
-from rnnlab.predict.files import open_rows
 from rnnlab.predict.predictor import Predictor
 from rnnlab.predict.rows import Answered, Cell, Portion, RowFile
 from rnnlab.tasks.prediction import Explanation, Prediction
@@ -113,6 +112,8 @@ def predict_file(
 
 def open_file(model: Predictor, file: str | Path, column: str | None, skip_bad: bool) -> RowFile:
     """The file, read once; rows that can't be read are refused unless they are to be skipped."""
+    from rnnlab.predict.files import open_rows  # readers of many formats, for which a single text need not wait
+
     source = open_rows(file, column, numeric=model.interface.vocabulary is None)
     if source.bad and not skip_bad:
         _refuse(file, source.bad, source.bad_rows)

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from rnnlab.data.examples import BadRow
 from rnnlab.data.profile import Profile
 from rnnlab.report.columns import Row, print_table
 from rnnlab.report.numbers import count, duration, percent, size
 from rnnlab.report.progress import LiveTable, PlainLines, describe
 from rnnlab.report.sweep_progress import SweepLines, SweepTable
 from rnnlab.runs import RunDirectory, Stopped
-from rnnlab.tasks.prediction import Explanation, Prediction
 
 if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
     from rnnlab.analysis.comparison import ArmSummary, Comparison
@@ -169,39 +167,6 @@ def _print_by_tag(out: Console, result: "Comparison") -> None:
     counts = arms[0].by_tag
     rows.append((["(test rows)", *(count(counts[tag].count) if tag in counts else "" for tag in tags)], "dim"))
     print_table(out, "\nAccuracy by tag, %", ["model", *tags], rows)
-
-
-def predictions(names: Iterable[str], answers: Iterable[Any], as_json: bool = False, top: int | None = None) -> None:
-    """One line an input, as it comes; of an explained one, two. An answer may be a bad row."""
-    for name, answer in zip(names, answers, strict=True):
-        if as_json:
-            print(json.dumps({"input": name, **_prediction_values(answer, top)}, ensure_ascii=False), flush=True)
-        else:
-            print("\n".join(_prediction_lines(name, answer, top)), flush=True)
-
-
-def _prediction_values(answer: Prediction | Explanation | BadRow, top: int | None) -> dict[str, Any]:
-    if isinstance(answer, BadRow):
-        return {"line": answer.line, "label": None, "problem": answer.reason}
-    values = answer.to_dict()
-    if top is not None and "probabilities" in values:
-        best = sorted(values["probabilities"].items(), key=lambda item: -item[1])[:top]
-        values["probabilities"] = dict(best)
-    return values
-
-
-def _prediction_lines(name: str, answer: Prediction | Explanation | BadRow, top: int | None) -> Iterator[str]:
-    if isinstance(answer, BadRow):
-        yield f"\t\t{name}  (line {answer.line}: {answer.reason})"
-        return
-    told = answer.prediction if isinstance(answer, Explanation) else answer
-    remark = f"  ({told.remark})" if told.remark else ""
-    best = told.top(top) if top is not None else [(told.label, told.probability)]
-    yield "\t".join([*(f"{label}\t{probability:.3f}" for label, probability in best), f"{name}{remark}"])
-    if isinstance(answer, Explanation):
-        sides = zip(("for", "against"), answer.strongest(), strict=True)
-        told_sides = [f"{side}: " + ", ".join(f"{t} {w:+.2f}" for t, w in tokens) for side, tokens in sides if tokens]
-        yield f"    {'; '.join(told_sides) or 'no token counts'}"
 
 
 @contextmanager

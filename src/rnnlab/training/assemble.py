@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from rnnlab.cache import cache_dir
 from rnnlab.config import digest_of
 from rnnlab.data import vectors
-from rnnlab.data.cache import cache_dir
 from rnnlab.data.interface import Interface
 from rnnlab.errors import ConfigError
 from rnnlab.experiment import RunSpec

@@ -20,6 +20,7 @@ from rnnlab.experiment import Training
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell, State, dropped, normalise
 from rnnlab.models.network import Network
 from rnnlab.models.parallel import MinimalLayer
+from rnnlab.native import switched_off
 
 EXPLODED = 1e4  # a loss beyond this is no longer learning, even while it is finite
 KEPT_NORMS = 20  # of the steps before, in the diagnosis
@@ -179,7 +180,7 @@ def _first_beyond(network: Network, batch: Batch, limit: float) -> Place | None:
         for training in (False, True):
             network.encoder.carried = None
             if not places:
-                with torch.no_grad(), torch.random.fork_rng():
+                with torch.no_grad(), torch.random.fork_rng(), switched_off():  # native code runs past single layers
                     network.train(training)(batch.inputs, batch.lengths)
     finally:
         for hook in hooks:

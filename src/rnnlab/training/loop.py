@@ -19,6 +19,7 @@ from rnnlab.runs import RunDirectory
 from rnnlab.seeding import stream_seed
 from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import assemble, resolve_device
+from rnnlab.training.backward import backward
 from rnnlab.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from rnnlab.training.divergence import EXPLODED, diagnose, overflowed_on_validation
 from rnnlab.training.evaluate import evaluate
@@ -68,10 +69,7 @@ def train(
                 return None
 
             batch = source.batch(progress.step).to(device)
-            out = network(batch.inputs, batch.lengths)  # (B, C), or (B, T, C)
-            loss = task.loss(out, batch)
-            loss.backward()
-            value = loss.item()
+            value, right = backward(network, task, batch)
             lr = learning_rate(training, progress.step, source.time(progress.step), source.updates)
             norm = optimizer.step(lr, training.clip) if abs(value) < EXPLODED else None
             if norm is None or not math.isfinite(norm):
@@ -81,11 +79,12 @@ def train(
 
             progress.step += 1
             progress.batch += 1
-            progress.rows += len(out)
+            progress.rows += len(batch.inputs)
             progress.tokens += batch.tokens
-            progress.loss_sum += value * len(out)
-            progress.correct += task.count_right(out, batch)
-            progress.norms = [*progress.norms[1 - KEPT_NORMS :], norm]
+            progress.loss_sum += value * len(batch.inputs)
+            progress.correct += right
+            progress.norms.append(norm)
+            del progress.norms[:-KEPT_NORMS]
             if time.monotonic() - last_report > REPORT_SECONDS:
                 last_report = time.monotonic()
                 report(_sign_of_life(progress, source.updates, started))

@@ -1,8 +1,9 @@
 """The update step: Adam, AdamW and SGD on all dense weights at once, and row-wise lazy Adam for the embedding.
 
 The dense weights of a network lie end to end in one vector, of which the parameters are views, and so do their
-gradients. An update is then a handful of operations on one vector, whatever the number of parameters: for the small
-networks trained here, `torch.optim` spends several times longer on its bookkeeping than on the arithmetic.
+gradients. An update is then one native pass over one vector, or a handful of torch's operations on it, whatever the
+number of parameters: for the small networks trained here, `torch.optim` spends several times longer on its bookkeeping
+than on the arithmetic.
 """
 
 import math
@@ -12,14 +13,16 @@ from torch import Tensor, nn
 
 from rnnlab.experiment import Training
 from rnnlab.models.network import Network
+from rnnlab.native import steps as kernels
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 ADAMW_DECAY = 0.01
 
 
 class Optimizer:
-    """Updates a network. With ``lazy-adam`` the embedding table has no dense gradient: only the rows that a batch
-    used are touched, and the moments of the other rows stand still (they would decay under dense Adam)."""
+    """Updates a network. The embedding gathers a gradient for the rows that a batch used alone. With ``lazy-adam`` only
+    those rows are touched, and the moments of the others stand still; the other kinds move all rows, as dense
+    gradients would."""
 
     def __init__(self, network: Network, training: Training):
         self.kind = training.optimizer
@@ -31,14 +34,16 @@ class Optimizer:
         self.memory: dict[str, Tensor] = {}  # what must survive a checkpoint
 
         table = network.embedding.table if network.embedding is not None else None
-        self.embedding = network.embedding if self.kind == "lazy-adam" and table is not None else None
-        if self.embedding is not None and table is not None:
+        self.embedding = network.embedding if table is not None else None
+        self.lazy = self.kind == "lazy-adam" and table is not None
+        if self.embedding is not None:
             self.embedding.lazy = True
+        if self.lazy and table is not None:
             self.table = table.data  # (V, D)
             self.memory |= {"row_moment1": torch.zeros_like(self.table), "row_moment2": torch.zeros_like(self.table)}
-        lazily = table if self.embedding is not None else None
-        dense = [p for p in network.parameters() if p.requires_grad and p is not lazily]
+        dense = [p for p in network.parameters() if p.requires_grad and not (self.lazy and p is table)]
         self.weights, self.gradient = _lay_end_to_end(dense)  # (N,) each
+        self.table_gradient = None if self.lazy or table is None else table.grad  # (V, D), a view of the gradient
         self.memory |= {"moment1": torch.zeros_like(self.weights)}
         if self.kind != "sgd":
             self.memory |= {"moment2": torch.zeros_like(self.weights)}
@@ -47,23 +52,65 @@ class Optimizer:
     def step(self, lr: float, clip: float | None) -> float:
         """One update from the gradients of one backward pass, which are then cleared. Returns their norm before
         clipping; when it isn't finite, nothing is changed."""
-        rows = self.embedding.picked.grad if self.embedding is not None else None
-        square = self.gradient.dot(self.gradient).item() + (0.0 if rows is None else rows.square().sum().item())
+        rows, gradient = self._rows()
+        if gradient is not None and self.table_gradient is not None:
+            self.table_gradient.index_add_(0, rows, gradient)
+            gradient = None
+        if kernels.usable(self.weights) and (gradient is None or kernels.usable(self.weights, gradient)):
+            norm = self._step_native(rows, gradient, lr, clip)
+        else:
+            norm = self._step_in_torch(rows, gradient, lr, clip)
+        if math.isfinite(norm):
+            self.steps += 1
+            if self.embedding is not None:
+                self.embedding.picked.grad = None
+        return norm
+
+    def _rows(self) -> tuple[Tensor, Tensor | None]:
+        """The rows of the embedding that the batch used (R,), and their gradient (R, D)."""
+        if self.embedding is None:
+            return self.weights, None
+        return self.embedding.rows, self.embedding.picked.grad
+
+    def _step_native(self, rows: Tensor, gradient: Tensor | None, lr: float, clip: float | None) -> float:
+        memory, steps = self.memory, self.steps + 1
+        if self.kind == "sgd":
+            return kernels.descend(
+                self.weights,
+                self.gradient,
+                memory["moment1"],
+                clip=clip,
+                decay=self.decay,
+                momentum=self.momentum,
+                rate=lr,
+            )
+        return kernels.adam(
+            (self.weights, self.gradient, memory["moment1"], memory["moment2"]),
+            None if gradient is None else (self.table, memory["row_moment1"], memory["row_moment2"], rows, gradient),
+            clip=clip,
+            keep=1 - lr * self.decay,
+            betas=(BETA1, BETA2),
+            root=(1 - BETA2**steps) ** -0.5,
+            epsilon=EPSILON,
+            rate=lr / (1 - BETA1**steps),
+        )
+
+    def _step_in_torch(self, rows: Tensor, of_rows: Tensor | None, lr: float, clip: float | None) -> float:
+        square = self.gradient.dot(self.gradient).item() + (0.0 if of_rows is None else of_rows.square().sum().item())
         norm = math.sqrt(square) if square >= 0 else math.nan
         if not math.isfinite(norm):
             return norm
         if clip is not None and norm > clip:
             self.gradient.mul_(clip / norm)
-            if rows is not None:
-                rows.mul_(clip / norm)
-        self.steps += 1
-        self._step_dense(lr)
-        if rows is not None and self.embedding is not None:
-            self._step_rows(self.embedding.rows, rows, lr)
+            if of_rows is not None:
+                of_rows.mul_(clip / norm)
+        self._step_dense(lr, self.steps + 1)
+        if of_rows is not None:
+            self._step_rows(rows, of_rows, lr, self.steps + 1)
         self.gradient.zero_()
         return norm
 
-    def _step_dense(self, lr: float) -> None:
+    def _step_dense(self, lr: float, steps: int) -> None:
         weights, gradient, moment1 = self.weights, self.gradient, self.memory["moment1"]
         if self.kind == "sgd":
             gradient.add_(weights, alpha=self.decay)
@@ -73,21 +120,17 @@ class Optimizer:
         moment2 = self.memory["moment2"]
         moment1.lerp_(gradient, 1 - BETA1)
         moment2.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
-        weights.addcdiv_(moment1, self._root(moment2.sqrt()), value=-lr / (1 - BETA1**self.steps))
+        weights.addcdiv_(moment1, _root(moment2.sqrt(), steps), value=-lr / (1 - BETA1**steps))
 
-    def _step_rows(self, rows: Tensor, gradient: Tensor, lr: float) -> None:
+    def _step_rows(self, rows: Tensor, gradient: Tensor, lr: float, steps: int) -> None:
         """Adam on ``table[rows]`` alone; rows (R,) are distinct, gradient is (R, D)."""
         moment1 = self.memory["row_moment1"].index_select(0, rows).lerp_(gradient, 1 - BETA1)
         moment2 = self.memory["row_moment2"].index_select(0, rows).mul_(BETA2)
         moment2.addcmul_(gradient, gradient, value=1 - BETA2)
         self.memory["row_moment1"].index_copy_(0, rows, moment1)
         self.memory["row_moment2"].index_copy_(0, rows, moment2)
-        change = moment1.div_(self._root(moment2.sqrt_()))
-        self.table.index_add_(0, rows, change, alpha=-lr / (1 - BETA1**self.steps))
-
-    def _root(self, root: Tensor) -> Tensor:
-        """√v → √v̂ + ε, in place."""
-        return root.mul_((1 - BETA2**self.steps) ** -0.5).add_(EPSILON)
+        change = moment1.div_(_root(moment2.sqrt_(), steps))
+        self.table.index_add_(0, rows, change, alpha=-lr / (1 - BETA1**steps))
 
     def restore(self, memory: dict[str, Tensor], steps: int) -> None:
         """Go on from a checkpoint: ``memory`` and ``steps`` as they were."""
@@ -107,3 +150,8 @@ def _lay_end_to_end(parameters: list[nn.Parameter]) -> tuple[Tensor, Tensor]:
         parameter.grad = gradient[start:end].view_as(parameter)
         start = end
     return weights, gradient
+
+
+def _root(root: Tensor, steps: int) -> Tensor:
+    """√v → √v̂ + ε, in place."""
+    return root.mul_((1 - BETA2**steps) ** -0.5).add_(EPSILON)

@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from rnnlab.data.batches import Batch, collate, training_order
+from rnnlab.data.batches import Batch, collate, training_order, updates_of_an_epoch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.experiment import EVAL_EVERY, RunSpec
+
+AHEAD, AHEAD_BYTES = 16, 1 << 22  # batches made at a time, at most
 
 
 class Source:
@@ -13,22 +15,39 @@ class Source:
     def __init__(self, spec: RunSpec, data: EncodedData):
         assert spec.training is not None
         self.spec, self.data = spec, data
-        self.rows = spec.training.batch_size
+        self.rows, self.tokens = spec.training.batch_size, spec.training.batch_tokens
         self.streamed = spec.task.streamed
         self.updates = (  # of an epoch; of the stretch between two evaluations, where there are no epochs
-            spec.training.eval_every or EVAL_EVERY if self.streamed else -(-len(data.train) // self.rows)
+            spec.training.eval_every or EVAL_EVERY
+            if self.streamed
+            else updates_of_an_epoch(data.train.lengths, self.rows, self.tokens)
         )
         self._pass, self._order = -1, list[np.ndarray]()
+        self._next, self._ready = 0, list[Batch]()  # batches made ahead, the last one first; the number of the first
 
     def batch(self, step: int) -> Batch:
         """The batch of an update, counted from 0."""
+        if not self._ready or step != self._next:
+            self._ready = self._make(step)
+        self._next = step + 1
+        return self._ready.pop()
+
+    def _make(self, first: int) -> list[Batch]:
+        """Some batches from this one on, backwards. In between training steps, which leave nothing of this code in the
+        processor's caches, a batch takes five times as long to make as after another batch."""
+        one = self._make_one(first)
+        next_epoch = (first // self.updates + 1) * self.updates
+        count = min(AHEAD, AHEAD_BYTES // one.inputs.nbytes, next_epoch - first)
+        return [*(self._make_one(step) for step in range(first + count - 1, first, -1)), one]
+
+    def _make_one(self, step: int) -> Batch:
         if self.streamed:
             drawn = self.spec.task.draw(self.spec.seed, step, self.rows)
             return collate(drawn, np.arange(len(drawn)))
         number, at = divmod(step, self.updates)
         if number != self._pass:
             self._pass = number
-            self._order = training_order(self.data.train.lengths, self.rows, self.spec.seed, number)
+            self._order = training_order(self.data.train.lengths, self.rows, self.spec.seed, number, self.tokens)
         return collate(self.data.train, self._order[at])
 
     def time(self, step: int) -> int:

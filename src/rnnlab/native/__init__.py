@@ -1,0 +1,87 @@
+"""The native kernels: a small C++ library, compiled for this very processor when it is first needed.
+
+It is optional. Without a compiler, or with ``RNNLAB_NATIVE=off``, everything runs on torch, slower, with the same
+answers to rounding. `rnnlab doctor` says which path is in use.
+"""
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from rnnlab.native.build import BuildError, Built, obtain
+
+SWITCH = "RNNLAB_NATIVE"
+_allowed = True
+
+
+@dataclass(frozen=True)
+class Status:
+    """Which path is in use, and why."""
+
+    active: bool
+    reason: str
+    compiler: str | None = None
+    vectors: str | None = None  # "avx512", "avx2", … what the library was compiled for
+    library: Path | None = None
+
+
+@cache
+def _loaded() -> tuple[ctypes.CDLL | None, Status]:
+    switch = os.environ.get(SWITCH, "on").lower()
+    if switch in ("off", "0", "no", "false"):
+        return None, Status(False, f"switched off by {SWITCH}={os.environ[SWITCH]}")
+    try:
+        built = obtain()
+    except BuildError as error:
+        return None, Status(False, str(error))
+    try:
+        library = ctypes.CDLL(str(built.path))
+    except OSError as error:
+        return None, Status(False, f"the library can't be loaded: {error}", str(built.compiler))
+    library.vector_name.restype = ctypes.c_char_p
+    vectors = library.vector_name().decode()
+    _share_threads(library)
+    compiler = str(built.compiler)
+    return library, Status(True, f"built by {compiler} for {vectors}", compiler, vectors, built.path)
+
+
+def library() -> ctypes.CDLL | None:
+    """The loaded library, compiled first if need be; None where there is none. Imports torch."""
+    return _loaded()[0] if _allowed else None
+
+
+@contextmanager
+def switched_off() -> Iterator[None]:
+    """Torch alone, to compare with."""
+    global _allowed
+    before, _allowed = _allowed, False
+    try:
+        yield
+    finally:
+        _allowed = before
+
+
+def status() -> Status:
+    """What `library` found."""
+    return _loaded()[1]
+
+
+def _share_threads(library: ctypes.CDLL) -> None:
+    """Give the library the thread pool that torch uses. A second pool would compete with the idle threads of the first,
+    which keep spinning for a while. Where torch's can't be found, the library runs on one thread."""
+    import torch
+
+    for path in sorted((Path(torch.__file__).parent / "lib").glob("lib*omp*.so*")):
+        try:
+            start = ctypes.CDLL(str(path)).GOMP_parallel
+        except (OSError, AttributeError):
+            continue
+        library.use_threads(ctypes.cast(start, ctypes.c_void_p))
+        return
+
+
+__all__ = ["BuildError", "Built", "Status", "library", "status", "switched_off"]

@@ -1,0 +1,105 @@
+// What a recurrence is given, and how its rows are laid out.
+#pragma once
+#include <cstdlib>
+#include <new>
+#include <type_traits>
+#include <vector>
+
+#include "product.h"
+#include "threads.h"
+
+enum Kind { TANH = 0, RELU = 1, LSTM = 2, GRU = 3 };  // code for TANH serves RELU too
+
+// One layer in one direction over a batch of right-padded sequences. Null where a thing isn't there or isn't wanted.
+// The fields, in this order, are those of Recurrence in recurrence.py.
+template <class T>
+struct Task {
+    int64_t kind, batch, steps, inputs, hidden, reverse, threads;
+    const int64_t* lengths;  // (B,), each from 1 to steps; null: all have all steps
+    const T* x;              // a sequence every x_row numbers, a step every x_step, D numbers side by side
+    int64_t x_row, x_step;
+    const T *w_ih, *w_hh, *b_ih, *b_hh;  // (G·H, D), (G·H, H), (G·H,), (G·H,)
+    const T *h_start, *c_start;          // (B, H); null: zeros
+    const T* mask;                       // (B, H), on the state where it enters a product
+    T* states;                           // written by forward, zero at padding; read by backward
+    int64_t states_row, states_step;
+    T *h_end, *c_end;                    // (B, ·): after each sequence's last step; rows end_row apart
+    int64_t end_row;
+    T* saved;                            // saved_numbers(…) for backward; null: there won't be one
+    // backward only
+    const T* for_states;                 // gradient, strides of its own; null: none
+    int64_t for_states_row, for_states_step;
+    const T *for_h_end, *for_c_end;      // rows end_row apart
+    T* for_x;                            // (B, T, D), written, or added to
+    int64_t add_to_x;
+    T *for_w_ih, *for_w_hh, *for_b_ih, *for_b_hh;
+    T *for_h_start, *for_c_start;
+};
+
+constexpr int gates_of(int kind) { return kind == LSTM ? 4 : kind == GRU ? 3 : 1; }
+constexpr int saved_of(int kind) { return kind == LSTM ? 5 : kind == GRU ? 4 : 0; }   // vectors kept a unit: i f g o c; r z n q
+constexpr int deltas_of(int kind) { return kind == LSTM ? 4 : kind == GRU ? 4 : 1; }  // gradients a unit: i f g o; n r z n·r
+
+// Longer sequences come first, so that the rows still running at a step are the first ones. Token (t, i), of row i of
+// that order, has the number first[t] + i. Nothing is computed for padding, and the numbering doesn't depend on threads.
+struct Layout {
+    std::vector<int64_t> row, length;     // by i
+    std::vector<int64_t> running, first;  // by t; first has one more: all tokens
+
+    template <class T>
+    explicit Layout(const Task<T>& task) : row(task.batch), length(task.batch), running(task.steps), first(task.steps + 1) {
+        std::vector<int64_t> longer(task.steps + 2, 0);
+        for (int64_t b = 0; b < task.batch; b++) longer[length_of(task, b)]++;
+        for (int64_t t = task.steps; t > 0; t--) longer[t] += longer[t + 1];  // how many have at least t steps
+        for (int64_t t = 0; t < task.steps; t++) {
+            running[t] = longer[t + 1];
+            first[t + 1] = first[t] + running[t];
+        }
+        for (int64_t b = 0; b < task.batch; b++) {
+            int64_t steps = length_of(task, b), at = longer[steps + 1]++;
+            row[at] = b;
+            length[at] = steps;
+        }
+    }
+    template <class T>
+    static int64_t length_of(const Task<T>& task, int64_t b) {
+        return task.lengths ? task.lengths[b] : task.steps;
+    }
+    // where step t of row i stands in its sequence
+    int64_t place(int64_t t, int64_t i, int64_t reverse) const { return reverse ? length[i] - 1 - t : t; }
+    // how many of the rows part, part + parts, part + 2 parts … are running at t
+    int64_t running_of(int64_t t, int part, int parts) const { return (running[t] - part + parts - 1) / parts; }
+};
+
+// Memory that is kept from call to call, of the calling thread.
+template <class T>
+struct Arena {
+    char* memory = nullptr;
+    size_t size = 0, used = 0;
+    void begin(size_t numbers) {
+        size_t wanted = numbers * sizeof(T) + 64 * 64;
+        used = 0;
+        if (wanted <= size) return;
+        free(memory);
+        size = (wanted + wanted / 4 + 4095) / 4096 * 4096;
+        memory = static_cast<char*>(aligned_alloc(4096, size));
+        if (!memory) {
+            size = 0;
+            throw std::bad_alloc();
+        }
+    }
+    T* take(size_t numbers) {
+        T* start = reinterpret_cast<T*>(memory + used);
+        used += (numbers * sizeof(T) + 63) / 64 * 64;
+        return start;
+    }
+};
+
+template <class T>
+constexpr int64_t vectors(int64_t n) {
+    return (n + WIDTH<T> - 1) / WIDTH<T>;
+}
+template <class T>
+constexpr int64_t padded(int64_t n) {
+    return vectors<T>(n) * WIDTH<T>;
+}

@@ -1,0 +1,43 @@
+"""What ``rnnlab predict`` prints: plain lines, so that one answer need not wait for tables and colours to be loaded."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rnnlab.data.examples import BadRow
+from rnnlab.tasks.prediction import Explanation, Prediction
+
+
+def print_predictions(
+    names: Iterable[str], answers: Iterable[Any], as_json: bool = False, top: int | None = None
+) -> None:
+    """One line an input, as it comes; of an explained one, two. An answer may be a bad row."""
+    for name, answer in zip(names, answers, strict=True):
+        if as_json:
+            print(json.dumps({"input": name, **_values(answer, top)}, ensure_ascii=False), flush=True)
+        else:
+            print("\n".join(_lines(name, answer, top)), flush=True)
+
+
+def _values(answer: Prediction | Explanation | BadRow, top: int | None) -> dict[str, Any]:
+    if isinstance(answer, BadRow):
+        return {"line": answer.line, "label": None, "problem": answer.reason}
+    values = answer.to_dict()
+    if top is not None and "probabilities" in values:
+        best = sorted(values["probabilities"].items(), key=lambda item: -item[1])[:top]
+        values["probabilities"] = dict(best)
+    return values
+
+
+def _lines(name: str, answer: Prediction | Explanation | BadRow, top: int | None) -> Iterator[str]:
+    if isinstance(answer, BadRow):
+        yield f"\t\t{name}  (line {answer.line}: {answer.reason})"
+        return
+    told = answer.prediction if isinstance(answer, Explanation) else answer
+    remark = f"  ({told.remark})" if told.remark else ""
+    best = told.top(top) if top is not None else [(told.label, told.probability)]
+    yield "\t".join([*(f"{label}\t{probability:.3f}" for label, probability in best), f"{name}{remark}"])
+    if isinstance(answer, Explanation):
+        sides = zip(("for", "against"), answer.strongest(), strict=True)
+        told_sides = [f"{side}: " + ", ".join(f"{t} {w:+.2f}" for t, w in tokens) for side, tokens in sides if tokens]
+        yield f"    {'; '.join(told_sides) or 'no token counts'}"

@@ -1,0 +1,39 @@
+"""The gradients of one batch."""
+
+from torch import Tensor, nn
+
+from rnnlab.data.batches import Batch
+from rnnlab.models.network import Network
+from rnnlab.native import steps as kernels
+from rnnlab.tasks.answers import OneLabel, SummaryHead
+from rnnlab.tasks.base import Task
+
+LARGEST = 8192  # weights of a head up to which the native kernel is faster than torch's products
+
+
+def backward(network: Network, task: Task, batch: Batch) -> tuple[float, float]:
+    """Adds the gradients of the mean loss to those of the parameters. Returns the loss, and how many rows are right."""
+    encoded = network.before_head(batch.inputs, batch.lengths)
+    linear = _plain_head(network, task, encoded.summary, batch.targets)
+    if linear is not None:
+        # The usual head and loss are so small that torch spends its time on everything but their arithmetic.
+        value, gradient, right = kernels.classify(encoded.summary, linear.weight, linear.bias, batch.targets)
+        encoded.summary.backward(gradient)
+        return value, right
+    out = network.head(encoded)  # (B, C), or (B, T, C)
+    loss = task.loss(out, batch)
+    loss.backward()
+    return loss.item(), task.count_right(out, batch)
+
+
+def _plain_head(network: Network, task: Task, summary: Tensor, targets: Tensor) -> nn.Linear | None:
+    """The head, if it is a linear layer and the loss the cross-entropy, as the native kernel has them."""
+    head = network.head
+    if type(head) is not SummaryHead or not summary.requires_grad or not targets.is_contiguous():
+        return None
+    linear = head.linear
+    weight, bias = linear.weight, linear.bias
+    usual = type(task).loss is OneLabel.loss and type(task).count_right is OneLabel.count_right
+    if not usual or weight.numel() > LARGEST or weight.grad is None or bias.grad is None:
+        return None
+    return linear if kernels.usable(summary, weight, bias, weight.grad, bias.grad) else None

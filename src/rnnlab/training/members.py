@@ -1,0 +1,172 @@
+"""A run as one of a stack: its network and optimiser as native code sees them, and its batches.
+
+The network and the optimiser are the ordinary ones, so what the native code changes is what everybody else reads.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rnnlab.data.batches import Batch
+from rnnlab.models.cells import Cell
+from rnnlab.models.network import Network
+from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent, RecurrentEncoder
+from rnnlab.native import stacked as native
+from rnnlab.tasks.addition import Addition
+from rnnlab.tasks.answers import LabelPerStep, OneLabel, OneNumber, StateHead, SummaryHead
+from rnnlab.tasks.base import Task
+from rnnlab.training.divergence import EXPLODED
+from rnnlab.training.optimizer import BETA1, BETA2, EPSILON, Optimizer
+
+ANSWERS: dict[Any, str] = {OneLabel.loss: "class", LabelPerStep.loss: "class a step", OneNumber.loss: "number"}
+COUNTS: dict[Any, str] = {  # how a task counts what is right, and which of a step's findings that is
+    OneLabel.count_right: "whole",
+    OneNumber.count_right: "whole",
+    LabelPerStep.count_right: "share",
+    Addition.count_right: "whole",
+}
+
+
+def unsuited_model(model: Recurrent) -> str | None:
+    """Which setting the native steps don't know; None if they do what the network does."""
+    if type(model) not in (RNN, LSTM, GRU):
+        return f"'{model.kind}' is none of rnn, lstm and gru"
+    embedding = model.embedding
+    if model.dropout or model.recurrent_dropout or model.output_dropout or (embedding and embedding.dropout):
+        return "dropout draws random numbers in training"
+    if model.initial_state != "zeros":
+        return f"initial_state = '{model.initial_state}' starts every sequence elsewhere"
+    usual = {"state": "reset", "layer_norm": False, "residual": False, "checkpoint_segments": 1, "reset": "after"}
+    for name, value in usual.items():
+        if getattr(model, name, value) != value:
+            return f"{name} = {getattr(model, name)!r} is computed otherwise"
+    return None
+
+
+def unsuited_task(task: Task, model: Recurrent) -> str | None:
+    """Why the native steps don't know the task's head, loss or pooling."""
+    kind = type(task)
+    own_head = all(kind.head is not known.head for known in (OneLabel, LabelPerStep, OneNumber))
+    if kind.loss not in ANSWERS or kind.count_right not in COUNTS or own_head:
+        return f"the task '{task.kind}' has a head or a loss of its own"
+    if not task.per_step and model.pooling != "last":
+        return f"pooling = '{model.pooling}' is computed otherwise"
+    return None
+
+
+def member_of(network: Network, optimizer: Optimizer, task: Task, clip: float | None) -> native.Member:
+    """Where everything lies that a training step needs. It holds addresses alone: whoever has it keeps the others."""
+    encoder, head = network.encoder, network.head
+    assert isinstance(encoder, RecurrentEncoder)
+    assert isinstance(head, StateHead | SummaryHead)
+    settings = encoder.settings
+    directions = [encoder.ahead, encoder.back] if settings.bidirectional else [encoder.ahead]
+    weights = [weight for layer in zip(*directions, strict=True) for cell in layer for weight in _weights_of(cell)]
+    memory = optimizer.memory
+    member = native.Member(
+        kind=native.KINDS[getattr(settings, "activation", settings.kind)],
+        layers=settings.layers,
+        directions=len(directions),
+        inputs=weights[0].shape[1],
+        hidden=settings.hidden,
+        weights=native.addresses(weights),
+        gradients=native.addresses([_gradient_of(weight) for weight in weights]),
+        answer=native.ANSWERS[ANSWERS[type(task).loss]],
+        outputs=head.linear.out_features,
+        head=_at(head.linear.weight),
+        head_bias=_at(head.linear.bias),
+        for_head=_at(head.linear.weight.grad),
+        for_head_bias=_at(head.linear.bias.grad),
+        close=getattr(task, "close", 0.0),
+        descends=optimizer.kind == "sgd",
+        dense=_at(optimizer.weights),
+        gradient=_at(optimizer.gradient),
+        moment1=_at(memory["moment1"]),
+        moment2=_at(memory.get("moment2")),
+        row_moment1=_at(memory.get("row_moment1")),
+        row_moment2=_at(memory.get("row_moment2")),
+        numbers=optimizer.weights.numel(),
+        clip=math.inf if clip is None else clip,
+        decay=optimizer.decay,
+        momentum=optimizer.momentum,
+        beta1=BETA1,
+        beta2=BETA2,
+        epsilon=EPSILON,
+        exploded=EXPLODED,
+    )
+    _add_embedding(member, network, optimizer)
+    return member
+
+
+def _weights_of(cell: Any) -> list[Tensor]:
+    assert isinstance(cell, Cell)
+    return [cell.weight_ih_l0, cell.weight_hh_l0, cell.bias_ih_l0, cell.bias_hh_l0]
+
+
+def _gradient_of(weight: Tensor) -> Tensor:
+    assert weight.grad is not None  # the optimiser laid them end to end
+    return weight.grad
+
+
+def _add_embedding(member: native.Member, network: Network, optimizer: Optimizer) -> None:
+    embedding = network.embedding
+    member.tokens = 1
+    if embedding is None:
+        return
+    learnt, kept = embedding.table, embedding.frozen
+    first = kept if learnt is None else learnt
+    assert first is not None
+    member.words, member.width = first.shape
+    member.table = first.data_ptr()
+    if learnt is not None and kept is not None:
+        member.frozen, member.frozen_width = kept.data_ptr(), kept.shape[1]
+    member.tokens = member.inputs // embedding.width
+    member.table_learns = learnt is not None
+    member.table_gradient = _at(optimizer.table_gradient)
+
+
+def scratch(member: native.Member) -> Tensor:
+    """Space that the member needs; keep it as long as the member."""
+    places = torch.zeros(max(1, member.words), dtype=torch.int32)
+    member.places = places.data_ptr()
+    return places
+
+
+def _at(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()
+
+
+def training_steps(optimizer: Optimizer, batches: Sequence[Batch], rates: Sequence[float]) -> Any:
+    """The batches as a C array of steps; formulas as in `Optimizer`."""
+    steps = (native.Step * len(batches))()
+    for number, (step, batch, lr) in enumerate(zip(steps, batches, rates, strict=True)):
+        _point_to(step, batch)
+        step.targets = batch.targets.data_ptr()
+        updates = optimizer.steps + number + 1
+        descends = optimizer.kind == "sgd"
+        step.rate = lr if descends else lr / (1 - BETA1**updates)
+        step.keep, step.root = 1 - lr * optimizer.decay, (1 - BETA2**updates) ** -0.5
+    return steps
+
+
+def answering_steps(network: Network, batches: Sequence[Batch]) -> tuple[Any, list[Tensor]]:
+    """The batches as a C array of steps, and the tensors (B, C) or (B, T, C) that their answers are written to."""
+    steps, answers = (native.Step * len(batches))(), list[Tensor]()
+    for step, batch in zip(steps, batches, strict=True):
+        _point_to(step, batch)
+        shape = batch.inputs.shape[:2] if network.per_step else batch.inputs.shape[:1]
+        weight = next(network.head.parameters())
+        answers.append(torch.empty((*shape, len(weight)), dtype=weight.dtype))
+        step.out = answers[-1].data_ptr()
+    return steps, answers
+
+
+def _point_to(step: native.Step, batch: Batch) -> None:
+    assert batch.inputs.is_contiguous()
+    assert batch.lengths.is_contiguous()
+    assert batch.targets.is_contiguous()
+    step.batch, step.steps = batch.inputs.shape[:2]
+    step.inputs, step.lengths = batch.inputs.data_ptr(), batch.lengths.data_ptr()

@@ -1,0 +1,395 @@
+"""Repeats as one: runs that differ in nothing but the seed, trained side by side.
+
+A small run leaves most of a machine idle: one thread, and more time between the operations than in them. A stack does
+whole training steps of all its runs in native code, as many at a time as there are cores, while the next batches are
+made. Each run keeps its own random streams, batches, optimiser and directory, and its numbers are those of
+`training.run.execute` to rounding (docs/decisions/0016). Without the native library the runs take turns on torch.
+"""
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from rnnlab.data.batches import Batch, evaluation_batches
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.interface import Interface
+from rnnlab.data.sequences import Sequences
+from rnnlab.errors import ConfigError, RnnlabError
+from rnnlab.experiment import RunSpec, Training
+from rnnlab.files import write_atomically
+from rnnlab.models.network import Network, parameter_counts
+from rnnlab.models.recurrent import Recurrent
+from rnnlab.native import stacked as native
+from rnnlab.runs import Failed, Finished, Outcome, RunDirectory, Stopped
+from rnnlab.seeding import stream_seed
+from rnnlab.tasks.tally import Tally
+from rnnlab.training.assemble import assemble, resolve_device
+from rnnlab.training.backward import backward
+from rnnlab.training.checkpoint import Progress
+from rnnlab.training.divergence import EXPLODED
+from rnnlab.training.evaluate import evaluate
+from rnnlab.training.loop import (
+    KEPT_NORMS,
+    REPORT_SECONDS,
+    _better,
+    _close_epoch,
+    _finished,
+    _sign_of_life,
+    contiguous,
+    environment,
+    peak_memory_mb,
+)
+from rnnlab.training.members import (
+    COUNTS,
+    answering_steps,
+    member_of,
+    scratch,
+    training_steps,
+    unsuited_model,
+    unsuited_task,
+)
+from rnnlab.training.monitor import probe, probe_batch
+from rnnlab.training.optimizer import Optimizer
+from rnnlab.training.run import _scores, _speed, _write_predictions, execute, own_process_state
+from rnnlab.training.schedule import learning_rate
+from rnnlab.training.source import Source
+
+AHEAD = 8  # steps of each run between two looks at the world
+CPU = torch.device("cpu")
+
+Report = Callable[[int, dict[str, Any]], bool | None]
+"""Called with the number of a run and an event of its. Returning True asks for that run to be stopped."""
+
+
+def can_stack(spec: RunSpec) -> str | None:
+    """Why a run can't be one of a stack; None if it can."""
+    model, training = spec.model, spec.training
+    if training is None or not isinstance(model, Recurrent):
+        return f"'{model.kind}' is no recurrent network"
+    if training.minutes is not None:
+        return "training.minutes ends it by the clock, which runs in a stack share"
+    if training.threads != 1:
+        return f"training.threads = {training.threads} asks for threads of its own"
+    if resolve_device(training.device) != "cpu":
+        return f"it is trained on '{resolve_device(training.device)}'"
+    return unsuited_model(model) or unsuited_task(spec.task, model)
+
+
+def same_but_for_the_seed(specs: Sequence[RunSpec]) -> bool:
+    return len({RunSpec(spec.task, spec.model, spec.training, 0).digest for spec in specs}) == 1
+
+
+def execute_stacked(
+    specs: Sequence[RunSpec],
+    folder: Path,
+    report: Report,
+    should_stop: Callable[[], bool],
+    threads: int = 1,
+) -> list[Outcome]:
+    """Do runs that differ in nothing but the seed, each once; the outcome of each. A run that was done before is found
+    again, one that was interrupted by itself goes on by itself. One that diverges in the stack is done again, alone,
+    so that its verdict is the one that it has alone. A stack that is stopped keeps what is finished; the others start
+    again."""
+    if not same_but_for_the_seed(specs) or len({spec.seed for spec in specs}) < len(specs):
+        raise ConfigError("runs can be stacked if they differ in the seed, and in nothing else")
+    if reason := can_stack(specs[0]):
+        raise ConfigError(f"this run can't be stacked: {reason}")
+    outcomes: dict[int, Outcome] = {}
+    with contextlib.ExitStack() as locks:
+        stack: list[_Run] = []
+        alone: list[int] = []
+        for number, spec in enumerate(specs):
+            directory = RunDirectory(folder / spec.digest)
+            known = directory.outcome()
+            if known is not None:
+                outcomes[number] = known
+                continue
+            directory.create(spec.to_dict())
+            if (directory / "checkpoint.json").exists():
+                alone.append(number)
+                continue
+            try:
+                locks.enter_context(directory.lock())
+            except RnnlabError as error:
+                outcomes[number] = Failed(str(error))
+                continue
+            stack.append(_Run(number, spec, directory))
+        if stack:
+            with own_process_state(threads):
+                found = _Stack(stack, stack[0].spec.task.load(), report, should_stop, threads).run()
+            outcomes |= {number: outcome for number, outcome in found.items() if outcome is not None}
+            alone += [number for number, outcome in found.items() if outcome is None]
+    for number in sorted(alone):
+        outcomes[number] = _execute_alone(number, specs[number], folder, report, should_stop)
+    return [outcomes[number] for number in range(len(specs))]
+
+
+def _execute_alone(
+    number: int, spec: RunSpec, folder: Path, report: Report, should_stop: Callable[[], bool]
+) -> Outcome:
+    unwanted = False
+
+    def tell(event: dict[str, Any]) -> None:
+        nonlocal unwanted
+        unwanted = bool(report(number, event)) or unwanted
+
+    return execute(spec, folder, tell, lambda: unwanted or should_stop())
+
+
+@dataclass
+class _Run:
+    """One of the stack."""
+
+    number: int
+    spec: RunSpec
+    directory: RunDirectory
+    progress: Progress = field(default_factory=Progress)
+    best: dict[str, Tensor] = field(default_factory=dict)
+    unwanted: bool = False
+
+    def begin(self, data: EncodedData) -> None:
+        """As `training.loop.train` does."""
+        assert self.spec.training is not None
+        torch.manual_seed(stream_seed(self.spec.seed, "init"))
+        self.network = assemble(self.spec, Interface.of(data))
+        self.optimizer = Optimizer(self.network, self.spec.training)
+        self.directory.keep_events(0)
+        self.source = Source(self.spec, data)
+        self.network.train()
+        if native.suits(self.optimizer.weights):
+            self.member = member_of(self.network, self.optimizer, self.spec.task, self.spec.training.clip)
+            self.places = scratch(self.member)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a training step of a run was like."""
+
+    loss: float
+    norm: float | None
+    right: float
+
+    @property
+    def well(self) -> bool:
+        return abs(self.loss) < EXPLODED and self.norm is not None and math.isfinite(self.norm)
+
+
+class _Stack:
+    """Runs at the same step."""
+
+    def __init__(
+        self,
+        runs: list[_Run],
+        data: EncodedData,
+        report: Report,
+        should_stop: Callable[[], bool],
+        threads: int,
+    ):
+        self.runs, self.data, self.report, self.should_stop, self.threads = runs, data, report, should_stop, threads
+        self.size = len(runs)
+        self.task = runs[0].spec.task
+        training = runs[0].spec.training
+        assert training is not None
+        self.training: Training = training
+        self.outcomes: dict[int, Outcome | None] = {}  # None: to be done alone
+        self.last_report = time.monotonic()
+
+    def run(self) -> dict[int, Outcome | None]:
+        for run in self.runs:
+            run.begin(self.data)
+        self.native = native.suits(self.runs[0].optimizer.weights)
+        with ThreadPoolExecutor(1) as worker:
+            self._train(worker)
+        return self.outcomes
+
+    def _train(self, worker: ThreadPoolExecutor) -> None:
+        step, updates = 0, self.runs[0].source.updates
+        started = time.perf_counter()
+        coming = self._batches(0, updates)
+        while self.runs:
+            if self.should_stop():
+                for run in self.runs:
+                    self._leave(run, Stopped())
+                return
+            batches, count = coming, len(coming[self.runs[0].number])
+            job = worker.submit(self._advance, step, batches)
+            coming = self._batches(step + count, updates)
+            self._account(job, batches)
+            step += count
+            self._count_time(started)
+            started = time.perf_counter()
+            if self.runs and (step % updates == 0 or step == self.training.steps):
+                self._evaluate()
+                started = time.perf_counter()
+            self._report_progress(updates)
+            for run in [run for run in self.runs if run.unwanted]:
+                self._leave(run, Stopped())
+
+    def _batches(self, step: int, updates: int) -> dict[int, list[Batch]]:
+        """The next batches of every run, up to the next evaluation at most."""
+        count = min(AHEAD, updates - step % updates)
+        if self.training.steps is not None:
+            count = min(count, self.training.steps - step)
+        return {run.number: [run.source.batch(step + ahead) for ahead in range(count)] for run in self.runs}
+
+    def _advance(self, step: int, batches: dict[int, list[Batch]]) -> dict[int, list[_Found]]:
+        """Train all runs on their batches; of each, what was found, up to the first step that went wrong."""
+        source, count = self.runs[0].source, len(batches[self.runs[0].number])
+        rates = [
+            learning_rate(self.training, step + ahead, source.time(step + ahead), source.updates)
+            for ahead in range(count)
+        ]
+        if not self.native:
+            return {run.number: list(_advance_in_torch(run, batches[run.number], rates)) for run in self.runs}
+        work = [training_steps(run.optimizer, batches[run.number], rates) for run in self.runs]
+        members = [run.member for run in self.runs]
+        native.do_steps(members, work, self.runs[0].optimizer.weights.dtype, self.threads)
+        right = COUNTS[type(self.task).count_right]
+        found = {}
+        for run, steps in zip(self.runs, work, strict=True):
+            run.optimizer.steps += run.member.done
+            tried = steps[: run.member.done + run.member.stopped]
+            found[run.number] = [_Found(s.loss, s.norm if s.norm >= 0 else None, getattr(s, right)) for s in tried]
+        return found
+
+    def _account(self, job: "Future[dict[int, list[_Found]]]", batches: dict[int, list[Batch]]) -> None:
+        for number, found in job.result().items():
+            run = next(run for run in self.runs if run.number == number)
+            if not found[-1].well:
+                self._leave(run, None)
+                continue
+            progress = run.progress
+            for one, batch in zip(found, batches[number], strict=True):
+                rows = len(batch.inputs)
+                progress.rows += rows
+                progress.tokens += batch.tokens
+                progress.loss_sum += one.loss * rows
+                progress.correct += one.right
+                progress.norms.append(cast(float, one.norm))
+            progress.step += len(found)
+            progress.batch += len(found)
+            del progress.norms[:-KEPT_NORMS]
+
+    def _count_time(self, started: float) -> None:
+        """A run's time is its share of the stack's."""
+        for run in self.runs:
+            share = (time.perf_counter() - started) / len(self.runs)
+            run.progress.seconds += share
+            run.progress.epoch_seconds += share
+
+    def _evaluate(self) -> None:
+        """Close an epoch: score all runs on the validation rows; those that are finished leave."""
+        for run, (tally, _) in zip(list(self.runs), self._answers(self.data.valid), strict=True):
+            scores = tally.score()
+            if not math.isfinite(scores["loss"]):
+                self._leave(run, None)
+                continue
+            improved = _better(scores, run.progress.best, self.task)
+            run.progress.epoch += 1
+            if improved:
+                run.progress.best, run.progress.best_epoch = scores, run.progress.epoch
+                run.best = {name: value.detach().clone() for name, value in run.network.state_dict().items()}
+            event = _close_epoch(run.progress, scores, improved)
+            if self.training.monitor.gradients:
+                event["gradients"] = probe(run.network, probe_batch(self.data.valid))
+            run.directory.append_event(event)
+            self._tell(run, event)
+        finished = [run for run in self.runs if _finished(run.progress, self.training, self.task)]
+        if finished:
+            self._finish(finished)
+
+    def _finish(self, finished: list[_Run]) -> None:
+        others = [run for run in self.runs if run not in finished]
+        self.runs = finished
+        for run in finished:
+            run.network.load_state_dict(run.best)
+        valid = self._answers(self.data.valid)
+        started = time.perf_counter()
+        test = self._answers(self.data.test)
+        row_seconds = (time.perf_counter() - started) / len(self.data.test) / len(finished)
+        for run, on_valid, on_test in zip(finished, valid, test, strict=True):
+            self.outcomes[run.number] = Finished(self._seal(run, on_valid, on_test, row_seconds))
+        self.runs = others
+
+    def _seal(
+        self, run: _Run, valid: tuple[Tally, np.ndarray], test: tuple[Tally, np.ndarray], row_seconds: float
+    ) -> dict[str, Any]:
+        """The run directory as `training.run.execute` leaves it."""
+        tokens = None if self.task.streamed else int(self.data.train.lengths.sum())
+        write_atomically(run.directory / "model.json", Interface.of(self.data).to_json())
+        weights = safetensors.torch.save(contiguous(run.network.state_dict()))
+        write_atomically(run.directory / "weights.safetensors", weights)
+        _write_predictions(run.directory, self.task, self.data, valid[1], test[1])
+        return run.directory.seal(
+            {
+                "status": "finished",
+                "parameters": parameter_counts(run.network),
+                "epochs": run.progress.epoch,
+                "best_epoch": run.progress.best_epoch,
+                **_speed(run.progress.history, tokens),
+                "peak_memory_mb": peak_memory_mb(),
+                "environment": environment(self.threads),
+                "stacked": self.size,
+                "row_seconds": row_seconds,
+                "valid": valid[0].score(),
+                "test": _scores(test[0]),
+            }
+        )
+
+    def _answers(self, data: Sequences) -> list[tuple[Tally, np.ndarray]]:
+        """Of each run, as `evaluate` has them."""
+        if not self.native:
+            return [evaluate(run.network, self.task, data, CPU) for run in self.runs]
+        batches = [batch for _, batch in evaluation_batches(data)]
+        prepared = [answering_steps(run.network, batches) for run in self.runs]
+        members = [run.member for run in self.runs]
+        work = [steps for steps, _ in prepared]
+        native.do_steps(members, work, self.runs[0].optimizer.weights.dtype, self.threads)
+        return [evaluate(cast(Network, _Answered(answers)), self.task, data, CPU) for _, answers in prepared]
+
+    def _report_progress(self, updates: int) -> None:
+        if time.monotonic() - self.last_report > REPORT_SECONDS:
+            self.last_report = time.monotonic()
+            for run in self.runs:
+                if run.progress.rows:
+                    self._tell(run, _sign_of_life(run.progress, updates, time.perf_counter()))
+
+    def _tell(self, run: _Run, event: dict[str, Any]) -> None:
+        run.unwanted = bool(self.report(run.number, event)) or run.unwanted
+
+    def _leave(self, run: _Run, outcome: Outcome | None) -> None:
+        self.runs = [other for other in self.runs if other is not run]
+        self.outcomes[run.number] = outcome
+
+
+class _Answered(nn.Module):
+    """Stands for a network whose answers to the batches of an evaluation are there already, in their order."""
+
+    def __init__(self, answers: list[Tensor]):
+        super().__init__()
+        self.answers = iter(answers)
+
+    def forward(self, inputs: Tensor, lengths: Tensor) -> Tensor:
+        return next(self.answers)
+
+
+def _advance_in_torch(run: _Run, batches: list[Batch], rates: list[float]) -> Iterator[_Found]:
+    """As `training.loop.train` does."""
+    assert run.spec.training is not None
+    for batch, lr in zip(batches, rates, strict=True):
+        loss, right = backward(run.network, run.spec.task, batch)
+        norm = run.optimizer.step(lr, run.spec.training.clip) if abs(loss) < EXPLODED else None
+        found = _Found(loss, norm, right)
+        yield found
+        if not found.well:
+            return

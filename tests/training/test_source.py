@@ -1,0 +1,97 @@
+"""Batches by the number of the update, of rows or of tokens."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import torch
+
+from rnnlab.data.batches import collate
+from rnnlab.errors import ConfigError
+from rnnlab.experiment import RunSpec, Training, experiment_problems, parse_experiment
+from rnnlab.models.base import ARCHITECTURES
+from rnnlab.runs import Finished, Stopped
+from rnnlab.tasks.addition import Addition
+from rnnlab.tasks.classify import Classify
+from rnnlab.training.run import execute
+from rnnlab.training.source import AHEAD, Source
+
+
+def spec_of(reviews_csv: Path, **training: object) -> RunSpec:
+    model = ARCHITECTURES.parse({"kind": "gru", "hidden": 8, "embedding": {"width": 8}, "output_dropout": 0.2})
+    settings = {"device": "cpu", "epochs": 3, **training}
+    return RunSpec(Classify(data=str(reviews_csv)).resolve(), model, Training.model_validate(settings), 0)
+
+
+def test_batches_do_not_depend_on_what_was_made_ahead(reviews_csv: Path) -> None:
+    spec = spec_of(reviews_csv, batch_size=2)
+    data = spec.task.load()
+    source = Source(spec, data)
+    assert source.updates == 21 > AHEAD
+    in_turn = [source.batch(step) for step in range(50)]
+    for step in (49, 3, 20, 21, 4, 5):
+        alone = Source(spec, data).batch(step)
+        for batch in (alone, source.batch(step)):
+            assert torch.equal(batch.inputs, in_turn[step].inputs)
+            assert torch.equal(batch.targets, in_turn[step].targets)
+
+
+def test_fresh_batches_are_drawn_by_their_number() -> None:
+    task = Addition(length=3, held_out=10)
+    model = ARCHITECTURES.parse({"kind": "rnn", "hidden": 4, "embedding": {"width": 4}})
+    spec = RunSpec(task, model, Training.model_validate({**task.training_defaults, "batch_size": 5}), 7)
+    source = Source(spec, task.load())
+    for step in (0, 1, 2, 60, 49, 50):
+        drawn = task.draw(7, step, 5)
+        assert torch.equal(source.batch(step).inputs, collate(drawn, np.arange(5)).inputs)
+
+
+def test_a_run_of_token_batches_is_interrupted_and_goes_on_to_the_bit(reviews_csv: Path, tmp_path: Path) -> None:
+    spec = spec_of(reviews_csv, batch_tokens=60)
+    again = RunSpec.from_dict(spec.to_dict())
+    assert (again.digest, again.training) == (spec.digest, spec.training)
+    whole = execute(spec, tmp_path / "whole", lambda event: None, lambda: False)
+    stops = iter([*[False] * 7, True])
+    assert isinstance(execute(spec, tmp_path / "parts", lambda event: None, lambda: next(stops)), Stopped)
+    resumed = execute(spec, tmp_path / "parts", lambda event: None, lambda: False)
+    assert isinstance(whole, Finished)
+    assert isinstance(resumed, Finished)
+    one, other = (
+        safetensors.numpy.load_file(tmp_path / name / spec.digest / "weights.safetensors")
+        for name in ("whole", "parts")
+    )
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    assert spec.digest != spec_of(reviews_csv).digest == spec_of(reviews_csv, batch_size=64).digest
+
+
+def test_an_epoch_of_token_batches_counts_its_updates(reviews_csv: Path) -> None:
+    spec = spec_of(reviews_csv, batch_tokens=60)
+    data = spec.task.load()
+    source = Source(spec, data)
+    tokens = [source.batch(step).tokens for step in range(source.updates)]
+    assert sum(tokens) == data.train.lengths.sum()
+    assert abs(np.mean(tokens) / 60 - 1) < 0.3
+
+
+@pytest.mark.parametrize("batch_size", [32, 64])
+def test_rows_or_tokens_make_a_batch_not_both(batch_size: int) -> None:
+    tree = {"arms": {"rnn": {"model": {"kind": "rnn"}}}, "training": {"batch_tokens": 500, "batch_size": batch_size}}
+    (problem,) = experiment_problems(tree)
+    assert "'batch_tokens' would ignore" in problem
+    assert "leave one of them out" in problem
+    with pytest.raises(ConfigError, match="leave one of them out"):
+        parse_experiment(tree)
+    tree["training"].pop("batch_size")
+    assert parse_experiment(tree).arms["rnn"].training.batch_tokens == 500
+
+
+def test_fresh_batches_are_of_rows() -> None:
+    tree = {
+        "task": {"kind": "addition"},
+        "arms": {"rnn": {"model": {"kind": "rnn"}}},
+        "training": {"batch_tokens": 500},
+    }
+    assert "training.batch_tokens: 'addition' draws as many rows as batch_size says; set that" in experiment_problems(
+        tree
+    )
