@@ -151,6 +151,23 @@ def test_the_first_error_of_a_compiler_is_the_reason(tmp_path: Path, script: Scr
     assert not in_cache(tmp_path, ".build-*")
 
 
+def test_a_compiler_that_failed_is_asked_again_after_a_day(tmp_path: Path, script: Script) -> None:
+    asked = tmp_path / "asked"
+    script(f'echo asked >> "{asked}"; exit 7')
+    for _ in range(3):
+        with pytest.raises(BuildError, match="exit code 7"):
+            obtain()
+    times = len(asked.read_text().splitlines())
+    with pytest.raises(BuildError, match=r"to try again, delete .*failed"):
+        obtain()
+    assert len(asked.read_text().splitlines()) == times
+    (note,) = in_cache(tmp_path, "*.failed")
+    os.utime(note, (time.time() - 100_000,) * 2)
+    with pytest.raises(BuildError, match="exit code 7"):
+        obtain()
+    assert len(asked.read_text().splitlines()) > times
+
+
 def test_a_compiler_that_fails_in_silence_has_a_reason_too(script: Script) -> None:
     script("exit 7")
     assert native.status().reason == "the compiler failed: exit code 7"

@@ -4,6 +4,7 @@ compute and every gradient."""
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +52,11 @@ def directions_of(
     return directions
 
 
+def changed(direction: Direction, change: Callable[[Tensor], Tensor]) -> Direction:
+    tensors: list[Any] = [None if tensor is None else change(tensor) for tensor in direction]
+    return Direction(*tensors)
+
+
 # Three ways that are known to be right
 
 
@@ -62,10 +68,8 @@ def by_torch(kind: str, x: Tensor, lengths: Tensor | None, *directions: Directio
     order, back = packed.sorted_indices, packed.unsorted_indices
     assert order is not None
     zeros = x.new_zeros(batch, directions[0].w_hh.shape[1])
-    starts = [
-        torch.stack([zeros if direction[at] is None else direction[at] for direction in directions])[:, order]
-        for at in ((4, 5) if kind == "lstm" else (4,))
-    ]
+    given = [[d.h_start for d in directions], [d.c_start for d in directions]][: 2 if kind == "lstm" else 1]
+    starts = [torch.stack([zeros if start is None else start for start in part])[:, order] for part in given]
     weights = [tensor for direction in directions for tensor in direction[:4]]
     run = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu, "gru": torch.gru, "lstm": torch.lstm}[kind]
     begin = tuple(starts) if kind == "lstm" else starts[0]
@@ -125,41 +129,41 @@ def results(
     of: str = "shc",
     wanted: str = "all",
 ) -> dict[str, Tensor]:
-    """Outputs, and the gradients of some of them: of the states, their ends (h) and the ends of the cells (c)."""
-    leaves = {f"{name} {number}": t for number, d in enumerate(directions) for name, t in d._asdict().items()} | {
-        "x": x
-    }
+    """Outputs, and gradients of some of them: the states (s), their ends (h) and the ends of the cells (c). What they
+    are gradients for is ``wanted``: names like "x" and "w_ih 0", of the first direction."""
+    numbers = range(len(directions))
+    leaves: dict[str, Any] = {f"{name} {n}": t for n in numbers for name, t in directions[n]._asdict().items()}
+    leaves["x"] = x
     leaves = {name: None if tensor is None else tensor.detach() for name, tensor in leaves.items()}
     learned = {
-        n: t for n, t in leaves.items() if t is not None and "mask" not in n and (wanted == "all" or n in wanted)
+        name: tensor.requires_grad_()
+        for name, tensor in leaves.items()
+        if tensor is not None and not name.startswith("mask") and (wanted == "all" or name in wanted)
     }
-    for tensor in learned.values():
-        tensor.requires_grad_()
-    outputs = run(
-        kind,
-        leaves["x"],
-        lengths,
-        *(Direction(*(leaves[f"{name} {n}"] for name in Direction._fields)) for n in range(len(directions))),
+    own = [Direction(*(leaves[f"{name} {n}"] for name in Direction._fields)) for n in numbers]
+    outputs = dict(zip("shc", run(kind, leaves["x"], lengths, *own), strict=False))
+    seen = [outputs[name] for name in of if name in outputs]
+    gradients = torch.autograd.grad(
+        seen, list(learned.values()), [drawn(20, *t.shape, dtype=t.dtype) for t in seen], materialize_grads=True
     )
-    named_outputs = dict(zip("shc", outputs, strict=False))
-    loss = sum(
-        (drawn(20, *named_outputs[o].shape, dtype=x.dtype) * named_outputs[o]).sum() for o in of if o in named_outputs
-    )
-    assert isinstance(loss, Tensor)
-    gradients = torch.autograd.grad(loss, list(learned.values()), allow_unused=True)
-    zeros = [torch.zeros_like(t) if g is None else g for g, t in zip(gradients, learned.values(), strict=True)]
     return {
-        **{o: t.detach() for o, t in named_outputs.items()},
-        **dict(zip((f"for {n}" for n in learned), zeros, strict=True)),
+        **{name: t.detach() for name, t in outputs.items()},
+        **{f"for {n}": g for n, g in zip(learned, gradients, strict=True)},
     }
 
 
 def assert_right(
-    truth: Run, kind: str, x: Tensor, lengths, directions: Sequence[Direction], of: str = "shc", wanted="all"
+    truth: Run,
+    kind: str,
+    x: Tensor,
+    lengths: list[int] | None,
+    directions: Sequence[Direction],
+    of: str = "shc",
+    wanted: str = "all",
 ) -> None:
     """The truth is computed in double precision, from the same numbers."""
     given = torch.tensor(lengths) if lengths is not None else None
-    double = [Direction(*(None if t is None else t.double() for t in direction)) for direction in directions]  # type: ignore[arg-type]  # the first four are there
+    double = [changed(direction, Tensor.double) for direction in directions]
     ours = results(recur, kind, x, given, directions, of, wanted)
     expected = results(truth, kind, x.double(), given, double, of, wanted)
     assert ours.keys() == expected.keys()
@@ -367,12 +371,16 @@ def test_inputs_may_lie_anyhow(kind: str, view: str) -> None:
         assert_right(by_torch, kind, x, RAGGED, directions)
 
 
-def test_weights_starts_and_lengths_may_lie_anyhow() -> None:
+def test_weights_and_starts_may_lie_anyhow() -> None:
     direction = directions_of("lstm", 6, 20, rows=9)[0]
-    turned = Direction(*(t if t is None or t.ndim < 2 else t.t().contiguous().t() for t in direction))
+    turned = changed(direction, lambda t: t if t.ndim < 2 else t.t().contiguous().t())
     assert not turned.w_ih.is_contiguous()
     assert_right(by_torch, "lstm", drawn(1, 9, 7, 6), RAGGED, [turned])
-    x, spread = drawn(1, 9, 7, 6), torch.tensor([[length, 1] for length in RAGGED])[:, 0]
+
+
+def test_lengths_may_lie_anyhow() -> None:
+    direction, x = directions_of("lstm", 6, 20)[0], drawn(1, 9, 7, 6)
+    spread = torch.tensor([[length, 1] for length in RAGGED])[:, 0]
     for one, other in zip(recur("lstm", x, spread, direction), by_torch("lstm", x, spread, direction), strict=True):
         torch.testing.assert_close(one, other)
 
@@ -452,10 +460,7 @@ def test_a_sequence_is_the_same_to_the_bit_in_any_batch(kind: str, dtype: torch.
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_gradients_the_bits_are_the_same(kind: str) -> None:
     x, both = drawn(1, 9, 7, 6, dtype=torch.float32), directions_of(kind, 6, 20, 2, rows=9, dtype=torch.float32)
-    lengths, learned = (
-        torch.tensor(RAGGED),
-        [Direction(*(t if t is None else t.requires_grad_() for t in d)) for d in both],
-    )
+    lengths, learned = torch.tensor(RAGGED), [changed(direction, Tensor.requires_grad_) for direction in both]
     trained = recur(kind, x, lengths, *learned)
     with torch.no_grad():
         quiet = recur(kind, x, lengths, *learned)
@@ -479,7 +484,7 @@ def test_going_back_twice_gives_the_same(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_biases_have_gradients_of_their_own(kind: str) -> None:
     """Clipping in place would otherwise clip one twice."""
-    direction = Direction(*(t if t is None else t.requires_grad_() for t in directions_of(kind, 6, 20)[0]))
+    direction = changed(directions_of(kind, 6, 20)[0], Tensor.requires_grad_)
     recur(kind, drawn(1, 9, 7, 6), None, direction)[0].sum().backward()
     assert direction.b_ih.grad is not None
     assert direction.b_hh.grad is not None
@@ -498,8 +503,41 @@ def test_a_state_that_was_changed_since_is_noticed() -> None:
         loss.backward()
 
 
-def test_it_suits_both_precisions_on_a_processor() -> None:
-    assert suits(torch.zeros(1))
-    assert suits(torch.zeros(1, dtype=torch.float64))
-    assert not suits(torch.zeros(1, dtype=torch.float16))
-    assert not suits(torch.zeros(1, device="meta"))
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_suits_both_precisions_on_a_processor(kind: str) -> None:
+    assert suits(kind, torch.zeros(1), 128)
+    assert suits(kind, torch.zeros(1, dtype=torch.float64), 128)
+    assert not suits(kind, torch.zeros(1, dtype=torch.float16), 128)
+    assert not suits(kind, torch.zeros(1, device="meta"), 128)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "error"),
+    [
+        ([0, 2], ValueError),
+        ([2, 4], ValueError),
+        ([-1, 2], ValueError),
+        ([1, 2, 3], TypeError),
+        ([1.0, 2.0], TypeError),
+    ],
+)
+def test_lengths_that_would_lead_beyond_the_end_are_refused(lengths: list[float], error: type[Exception]) -> None:
+    weights = torch.nn.RNN(4, 5)
+    with pytest.raises(error, match="lengths must be"):
+        recur("tanh", torch.zeros(2, 3, 4), torch.tensor(lengths), Direction(*weights.parameters()))
+
+
+def test_steps_and_precisions_are_checked() -> None:
+    weights = Direction(*torch.nn.RNN(4, 5).parameters())
+    with pytest.raises(ValueError, match="no steps"):
+        recur("tanh", torch.zeros(2, 0, 4), None, weights)
+    with pytest.raises(TypeError, match="float64"):
+        recur("tanh", torch.zeros(2, 3, 4, dtype=torch.float64), None, weights)
+
+
+def test_a_batch_of_no_rows_has_gradients_of_zero() -> None:
+    network = torch.nn.LSTM(4, 5)
+    states, *_ = recur("lstm", torch.zeros(0, 3, 4), None, Direction(*network.parameters()))
+    states.sum().backward()
+    assert states.shape == (0, 3, 5)
+    assert all(weight.grad is not None and not weight.grad.any() for weight in network.parameters())

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Thread
 
 import pytest
 import torch
@@ -50,6 +50,24 @@ def test_threads_of_python_do_not_disturb_each_other(threads: int) -> None:
     with ThreadPoolExecutor(workers) as pool:
         assert all(pool.map(work, range(workers)))
     torch.set_num_threads(before)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="there is no way to see how much memory is in use")
+def test_a_thread_that_ends_gives_its_memory_back() -> None:
+    """A server has new threads all the time. Each needs 5 MB here, to lay out the weights."""
+    hidden = 512
+    shapes = [(4 * hidden, 50), (4 * hidden, hidden), (4 * hidden,), (4 * hidden,)]
+    x, direction = torch.zeros(2, 2, 50), Direction(*(torch.zeros(*shape) for shape in shapes))
+
+    def memory_after(threads: int) -> int:
+        for _ in range(threads):
+            thread = Thread(target=recur, args=("lstm", x, None, direction))
+            thread.start()
+            thread.join()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = memory_after(5)
+    assert memory_after(40) - before < 60e6
 
 
 CHILD = """

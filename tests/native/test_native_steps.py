@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
-from rnnlab import native
-from rnnlab import native
 from rnnlab.data.batches import Batch
 from rnnlab.experiment import Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding, TokenVectors
 from rnnlab.models.network import Network, build_network
-from rnnlab.native import steps
+from rnnlab.native import steps, switched_off
 from rnnlab.tasks.answers import SummaryHead
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.backward import backward
@@ -69,7 +67,7 @@ def trained(kind: str, dtype: torch.dtype, clip: float | None, threads: int = 1,
 @pytest.mark.parametrize("kind", ["lazy-adam", "adam", "adamw", "sgd"])
 def test_an_update_is_that_of_torch(kind: str, clip: float | None, dtype: torch.dtype) -> None:
     native = trained(kind, dtype, clip)
-    with native.switched_off():
+    with switched_off():
         expected = trained(kind, dtype, clip)
     for one, other in zip(native, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=10 * CLOSE[dtype], atol=CLOSE[dtype])
@@ -144,7 +142,7 @@ def test_vectors_and_their_gradients_are_those_of_torch(
 
     x, native = gradient()
     assert len(set(module.rows.tolist())) == len(module.rows)
-    with native.switched_off():
+    with switched_off():
         expected_x, expected = gradient()
     assert torch.equal(x, expected_x)
     torch.testing.assert_close(native, expected, rtol=10 * CLOSE[dtype], atol=10 * CLOSE[dtype])
@@ -246,7 +244,7 @@ def test_a_whole_step_is_that_of_torch(kind: str, dropout: float) -> None:
         return values, counts, list(network.state_dict().values())
 
     values, counts, weights = losses()
-    with native.switched_off():
+    with switched_off():
         expected_values, expected_counts, expected_weights = losses()
     assert values == pytest.approx(expected_values, rel=1e-4)
     assert counts == expected_counts

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rnnlab import native
 from rnnlab.models.convolution import ConvolutionalEncoder, TextCNN
+from rnnlab.native import library, switched_off
 
-pytestmark = pytest.mark.skipif(native.library() is None, reason="there are no native kernels")
+pytestmark = pytest.mark.skipif(library() is None, reason="there are no native kernels")
 
 DTYPES = [torch.float32, torch.float64]
 CLOSE = {torch.float32: (1e-4, 1e-5), torch.float64: (1e-10, 1e-12)}  # rtol, atol
@@ -51,7 +51,7 @@ def test_answers_and_gradients_are_those_of_torch(
     encoder = built(widths, filters, inputs, dtype)
     x = torch.randn(len(lengths), max(lengths) + spare, inputs, dtype=dtype)  # not zero at padding
     native = results(encoder, x, torch.tensor(lengths), of)
-    with native.switched_off():
+    with switched_off():
         expected = results(encoder, x, torch.tensor(lengths), of)
     assert len(native) == len(expected) == 4 + len(widths)
     for one, other in zip(native, expected, strict=True):
@@ -62,7 +62,7 @@ def test_equal_windows_share_the_gradient() -> None:
     encoder = built((2,), 16, 3, torch.float64)
     x = torch.randn(1, 1, 3, dtype=torch.float64).expand(1, 6, 3).contiguous()  # one word, again and again
     native = results(encoder, x, torch.tensor([6]), "summary")
-    with native.switched_off():
+    with switched_off():
         expected = results(encoder, x, torch.tensor([6]), "summary")
     assert (native[2][0, 1:5].abs().sum(1) > 0).all()
     for one, other in zip(native, expected, strict=True):

@@ -56,7 +56,12 @@ Plugins = Annotated[
 Quick = Annotated[bool, typer.Option("--quick", help="The small version that the file describes under [quick].")]
 On = Annotated[
     str,
-    typer.Option("--on", metavar="ENGINE", help="processes, serial, dask, ray, dask://HOST:PORT or ray://HOST:PORT."),
+    typer.Option(
+        "--on",
+        metavar="ENGINE",
+        help="processes, serial, stacked (small recurrent runs, all seeds at once), dask, ray, dask://HOST:PORT or "
+        "ray://HOST:PORT.",
+    ),
 ]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", metavar="N", help="Runs at a time (the cores); 0: in this process.")

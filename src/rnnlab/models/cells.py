@@ -1,8 +1,8 @@
 """One recurrent layer in one direction: the weights of `rnn`, `lstm` and `gru`, and how they run over time.
 
-A plain recurrence runs whole: in native code where there is any (`rnnlab.native`), else in torch's fused form or ours.
-Options that change what happens inside a step (layer norm, the GRU's reset before the product, without native code
-recurrent dropout too) run step by step.
+A recurrence runs whole in native code where there is any (`rnnlab.native`). Elsewhere a plain one runs in torch's fused
+form or ours, and options that change what happens inside a step (layer norm, the GRU's reset before the product,
+recurrent dropout) run step by step.
 """
 
 from abc import abstractmethod
@@ -14,6 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlab.models.recurrence import Recomputed, Recurrence
+from rnnlab.native import normalised
+from rnnlab.native.normalised import Inside, normalise_input, recur_normalised
 from rnnlab.native.recurrence import Direction, recur, suits
 
 State = tuple[Tensor, ...]  # (h,) or, for the LSTM, (h, c); each (B, H). Empty: all zeros
@@ -41,6 +43,8 @@ class Cell(nn.Module):
     gates: ClassVar[int]
     parts: ClassVar[int] = 1
     """How many tensors make up a state."""
+    resets_before: bool = False
+    """Whether a reset gate acts before the product."""
 
     def __init__(self, options: CellOptions, input_width: int):
         super().__init__()
@@ -112,7 +116,22 @@ class Cell(nn.Module):
             return recur(self.kind, x, None, self.direction(start, mask))
         if self.plain and mask is None and real is None:
             return self.whole(x, start)
+        if real is None and normalised.suits(x):
+            return self._whole_steps(x, mask, start)
         return self._stepwise(x, mask, real, start)
+
+    def _whole_steps(self, x: Tensor, mask: Tensor | None, start: State) -> tuple[Tensor, ...]:
+        """As `_stepwise`, in native code."""
+        if self.options.layer_norm:
+            a = normalise_input(x @ self.weight_ih_l0.t(), self.input_gain, self.bias_ih_l0)
+        else:
+            a = self.from_input(x)
+        inside = Inside(self.weight_hh_l0, self.bias_hh_l0, *self.gains(), *start, *(None,) * (2 - len(start)), mask)
+        return recur_normalised(self.kind, a, inside, reset_before=self.resets_before)
+
+    def gains(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Of layer norm, inside a step: of the gates, of the cell, and the cell's bias."""
+        return (self.state_gain if self.options.layer_norm else None), None, None
 
     def _stepwise(self, x: Tensor, mask: Tensor | None, real: Tensor | None, state: State) -> tuple[Tensor, ...]:
         state = state or self.zeros(x)
@@ -195,6 +214,10 @@ class LSTMCell(Cell):
     def kind(self) -> str:
         return "lstm"
 
+    def gains(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        normed = self.options.layer_norm
+        return (self.state_gain, self.cell_gain, self.cell_bias) if normed else (None, None, None)
+
     def whole(self, x: Tensor, start: State) -> tuple[Tensor, ...]:
         begin, weights = self._fused(start, x)
         states, h, c = torch.lstm(x, begin, weights, True, 1, 0.0, self.training, False, True)
@@ -216,10 +239,11 @@ class GRUCell(Cell):
     def __init__(self, options: CellOptions, input_width: int, reset: Literal["after", "before"]):
         super().__init__(options, input_width)
         self.reset = reset
+        self.resets_before = reset == "before"
 
     @property
     def plain(self) -> bool:
-        return super().plain and self.reset == "after"
+        return super().plain and not self.resets_before
 
     @property
     def kind(self) -> str:

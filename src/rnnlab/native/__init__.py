@@ -7,7 +7,7 @@ answers to rounding. `rnnlab doctor` says which path is in use.
 import ctypes
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,10 +29,13 @@ class Status:
     library: Path | None = None
 
 
+def _unwanted() -> bool:
+    return os.environ.get(SWITCH, "on").lower() in ("off", "0", "no", "false")
+
+
 @cache
 def _loaded() -> tuple[ctypes.CDLL | None, Status]:
-    switch = os.environ.get(SWITCH, "on").lower()
-    if switch in ("off", "0", "no", "false"):
+    if _unwanted():
         return None, Status(False, f"switched off by {SWITCH}={os.environ[SWITCH]}")
     try:
         built = obtain()
@@ -65,6 +68,13 @@ def switched_off() -> Iterator[None]:
         _allowed = before
 
 
+def prepare() -> None:
+    """Compile the library if it isn't there, without loading it: before processes begin that would all wait for it."""
+    if not _unwanted():
+        with suppress(BuildError):
+            obtain()
+
+
 def status() -> Status:
     """What `library` found."""
     return _loaded()[1]
@@ -84,4 +94,4 @@ def _share_threads(library: ctypes.CDLL) -> None:
         return
 
 
-__all__ = ["BuildError", "Built", "Status", "library", "status", "switched_off"]
+__all__ = ["BuildError", "Built", "Status", "library", "prepare", "status", "switched_off"]

@@ -241,7 +241,7 @@ void backward(const Task<T>& task) {
     Layout layout(task);
     int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H), Dp = padded<T>(D + 1), rows = gates_of(KIND) * Hp;
     int64_t state_panels = (vectors<T>(H) + COLUMNS - 1) / COLUMNS, input_panels = task.for_x ? (vectors<T>(D) + COLUMNS - 1) / COLUMNS : 0;
-    int threads = int(task.threads < task.batch ? task.threads : task.batch);
+    int threads = threads_of(task);
     Panels<T> panels;
     panels.size = rows * COLUMNS * W;
     int64_t tokens = layout.first[task.steps], work = TOKENS * (Dp + Hp);

@@ -10,17 +10,19 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rnnlab.cache import cache_dir
-from rnnlab.files import locked, move_into_place
+from rnnlab.files import locked, move_into_place, write_atomically
 
 FOLDER = Path(__file__).parent
 CACHE = "RNNLAB_NATIVE_CACHE"  # a folder for the library alone, in place of one in the cache
 SECONDS = 300  # a compiler that takes longer is stopped
+FORGOTTEN_AFTER = 24 * 3600  # seconds since a compiler failed
 PATIENCE = 2.0  # seconds until somebody who waits is told why
 FLAGS = ("-std=c++17", "-O3", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
 
@@ -46,7 +48,7 @@ def obtain() -> Built:
         if path is None:
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder / f"kernels-{key}"):
-                path = _find(folder, key) or _compile(command, folder, key)
+                path = _find(folder, key) or _compile_unless_it_failed(command, folder, key)
     except OSError as error:
         raise BuildError(f"the cache folder can't be used: {error}") from error
     return Built(path, compiler)
@@ -93,6 +95,18 @@ def _processor_features() -> str:
         return platform.processor()
     found = re.search(r"^(flags|Features)\s*:(.*)$", text, re.MULTILINE)
     return " ".join(sorted(found[2].split())) if found else platform.processor()
+
+
+def _compile_unless_it_failed(command: list[str], folder: Path, key: str) -> Path:
+    """A compiler that failed is not asked again by every run, but once a day."""
+    note = folder / f"kernels-{key}.failed"
+    if note.is_file() and time.time() - note.stat().st_mtime < FORGOTTEN_AFTER:
+        raise BuildError(f"{note.read_text(encoding='utf-8')} (to try again, delete {note})")
+    try:
+        return _compile(command, folder, key)
+    except BuildError as error:
+        write_atomically(note, str(error))
+        raise
 
 
 def _compile(command: list[str], folder: Path, key: str) -> Path:

@@ -197,7 +197,7 @@ void forward(const Task<T>& task) {
     panels.bias = arena.take(count * COLUMNS * W);
     T* cells = KIND == LSTM ? arena.take(task.batch * Hp) : nullptr;
     T* masked = task.mask ? arena.take(2 * task.batch * Hp) : nullptr;  // the states of two steps by turns
-    int threads = int(task.threads < task.batch ? task.threads : task.batch);
+    int threads = threads_of(task);
     in_parallel(threads, [&](int part, int parts) {
         for (int64_t panel = part; panel < count; panel += parts) pack<T, KIND>(task, panels, panel);
     });
@@ -218,6 +218,13 @@ void run(const Task<T>* task) {
 
 extern "C" void recurrence_forward_float(const Task<float>* task) { run(task); }
 extern "C" void recurrence_forward_double(const Task<double>* task) { run(task); }
+
+// Whether every sequence has from 1 to all steps.
+extern "C" int64_t recurrence_lengths_fit(const int64_t* lengths, int64_t batch, int64_t steps) {
+    for (int64_t b = 0; b < batch; b++)
+        if (lengths[b] < 1 || lengths[b] > steps) return 0;
+    return 1;
+}
 
 // Numbers that forward leaves for backward.
 extern "C" int64_t recurrence_saved_float(int64_t kind, int64_t tokens, int64_t hidden) {

@@ -3,6 +3,7 @@
 // doesn't depend on the others, nor on the number of threads.
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 #include "recurrence.h"
 
@@ -86,6 +87,8 @@ struct Member {
     int64_t count, done, stopped;  // done: steps that were completed; stopped: the one after them broke
 
     int64_t width_of_states() const { return directions * hidden; }
+    // A vocabulary that is smaller than its vectors (digits) is folded into the weights: see Folded.
+    bool folded() const { return words && words < width + frozen_width; }
 };
 
 // Buffers of the calling thread, each kept from call to call. They don't begin at the same place of a page: those that
@@ -98,7 +101,7 @@ T* buffer(int which, int64_t numbers) {
     arenas[which].take(apart);
     return arenas[which].take(numbers);
 }
-enum Buffer { EMBEDDED, SUMMARY, LOGITS, PANELS, FOR_TOP, FOR_LAYER, FOR_INPUT = FOR_LAYER + 2, FOR_ROWS, SUMS, STATES = 16, SAVED = 32 };
+enum Buffer { EMBEDDED, SUMMARY, LOGITS, PANELS, FOR_TOP, FOR_LAYER, FOR_INPUT = FOR_LAYER + 2, FOR_ROWS, COLUMNS_OF_LOGITS, WORDS, FOLDED, STATES = 16, SAVED = 32 };
 
 // e^x for x up to 0.
 INLINE Vec<float> exponential(Vec<float> x) {
@@ -153,55 +156,113 @@ void answer(const Member<T>& m, int64_t n, const T* const* rows, T* const* out) 
         for (int64_t c = 0; c < C; c++) out[r][c] += m.head_bias[c];
 }
 
-// Of a row of logits: the loss; the row becomes the gradient of the sum of losses. Returns where it is highest.
-template <class T>
-INLINE int64_t cross_entropy(T* row, int64_t classes, int64_t target, double& loss) {
-    int64_t best = 0;
-    for (int64_t c = 1; c < classes; c++)
-        if (row[c] > row[best] || (std::isnan(row[c]) && !std::isnan(row[best]))) best = c;
-    T highest = row[best], wanted = row[target], sum = 0;
-    for (int64_t c = 0; c < classes; c += WIDTH<T>) {
-        int some = int(std::min<int64_t>(WIDTH<T>, classes - c));
-        Vec<T> power = exponential(load_some(row + c, some) - highest);
-        store_some(row + c, power, some);
-        for (int k = 0; k < some; k++) sum += power[k];
+// The cross-entropy of some logits (n, ·), rows `step` apart, which become its gradient times `share`; `targets[r]` is of
+// row r. Calls right(r) where the highest logit is the target's. Returns the sum of all losses. Rows lie side by side in
+// the lanes of vectors meanwhile: nothing has to be added up across a vector.
+template <class T, class Right>
+double cross_entropy(int64_t n, T* logits, int64_t step, int64_t classes, const int64_t* targets, T share, const Right& right) {
+    constexpr int W = WIDTH<T>;
+    T* columns = buffer<T>(COLUMNS_OF_LOGITS, classes * W);
+    double loss = 0;
+    for (int64_t first = 0; first < n; first += W) {
+        int some = int(std::min<int64_t>(W, n - first));
+        transpose(logits + first * step, step, some, classes, columns, W);
+        Vec<T> highest = load(columns), sum{};
+        for (int64_t c = 1; c < classes; c++) {
+            Vec<T> v = load(columns + c * W);
+            highest = v > highest ? v : highest;
+        }
+        T wanted[W], sums[W], tops[W];
+        store(tops, highest);
+        for (int r = 0; r < some; r++) {
+            int64_t target = targets[first + r], c = 0;
+            wanted[r] = columns[target * W + r];
+            if (wanted[r] != tops[r]) continue;
+            while (columns[c * W + r] != tops[r]) c++;  // of equals, the first one is the answer
+            if (c == target) right(first + r);
+        }
+        for (int64_t c = 0; c < classes; c++) {
+            Vec<T> power = exponential(load(columns + c * W) - highest);
+            sum += power;
+            store(columns + c * W, power);
+        }
+        store(sums, sum);
+        Vec<T> factor = share / sum;
+        for (int64_t c = 0; c < classes; c++) store(columns + c * W, load(columns + c * W) * factor);
+        for (int r = 0; r < some; r++) {
+            loss += double(std::log(sums[r]) - (wanted[r] - tops[r]));
+            columns[targets[first + r] * W + r] -= share;
+        }
+        for (int64_t c = 0; c < classes; c += W)
+            transpose(columns + c * W, W, int(std::min<int64_t>(W, classes - c)), some, logits + first * step + c, step);
     }
-    loss += double(std::log(sum) - (wanted - highest));
-    T inverse_sum = 1 / sum;
-    for (int64_t c = 0; c < classes; c++) row[c] *= inverse_sum;
-    row[target] -= 1;
-    return best;
+    return loss;
 }
 
-// The head and the loss, forward and backward: `for_rows` gets the gradient of each row that is asked for.
+// The gradients of the head: δᵀ · rows, and the sums of δ (n, C), rows Cp apart.
+template <class T>
+void weigh_head(const Member<T>& m, int64_t n, const T* const* rows, const T* delta, int64_t Cp) {
+    int64_t S = m.width_of_states(), C = m.outputs;
+    memset(m.for_head, 0, C * S * sizeof(T));
+    memset(m.for_head_bias, 0, C * sizeof(T));
+    T* panel = buffer<T>(PANELS, BLOCK * COLUMNS * WIDTH<T>);
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        int64_t some = std::min(BLOCK, n - from);
+        const T* own = delta + from * Cp;
+        in_panels(vectors<T>(S), [&](int64_t first, auto width) {
+            constexpr int NV = decltype(width)::value;
+            for (int64_t r = 0; r < some; r++)
+                for (int j = 0; j < NV; j++) {
+                    int64_t column = (first + j) * WIDTH<T>;
+                    store(panel + (r * NV + j) * WIDTH<T>, load_some(rows[from + r] + column, int(S - column)));
+                }
+            in_blocks(C, [&](int64_t c, auto count) {
+                constexpr int MR = decltype(count)::value;
+                Vec<T> acc[MR][NV];
+                EACH(r, MR) EACH(j, NV) acc[r][j] = Vec<T>{}; END END
+                multiply_along<T, MR, NV>(some, own + c, Cp, panel, acc);
+                for (int r = 0; r < MR; r++)
+                    for (int j = 0; j < NV; j++) {
+                        int64_t column = (first + j) * WIDTH<T>;
+                        T* to = m.for_head + (c + r) * S + column;
+                        int left = int(std::min<int64_t>(WIDTH<T>, S - column));
+                        store_some(to, load_some(to, left) + acc[r][j], left);
+                    }
+            });
+        });
+        std::vector<T> sums(C);
+        for (int64_t r = 0; r < some; r++) add(C, T(1), own + r * Cp, sums.data());
+        add(C, T(1), sums.data(), m.for_head_bias);
+    }
+}
+
+// The head and the loss, forward and backward: `for_rows` gets the gradient of each row that is asked for; `places` are
+// where their targets are.
 template <class T>
 void learn_head(const Member<T>& m, Step<T>& step, const std::vector<const T*>& rows, const std::vector<int64_t>& places,
                 const std::vector<T*>& for_rows) {
     int64_t n = int64_t(rows.size()), S = m.width_of_states(), C = m.outputs, Cp = padded<T>(C);
-    T* logits = buffer<T>(LOGITS, n * Cp);
+    T* logits = buffer<T>(LOGITS, (n + WIDTH<T>) * Cp);
     std::vector<T*> out(n);
     std::vector<const T*> left(n);
     for (int64_t r = 0; r < n; r++) left[r] = out[r] = logits + r * Cp;
     answer<T>(m, n, rows.data(), out.data());
-    double loss = 0;
     T share = T(1) / T(n);
     std::vector<int64_t> right(step.batch), asked(step.batch);
     int64_t per_row = m.answer == CLASS_A_STEP ? step.steps : 1;
-    for (int64_t r = 0; r < n; r++) {
-        int64_t b = places[r] / per_row;
-        bool good;
-        if (m.answer == NUMBER) {
+    for (int64_t r = 0; r < n; r++) asked[places[r] / per_row]++;
+    double loss = 0;
+    if (m.answer == NUMBER) {
+        for (int64_t r = 0; r < n; r++) {
             T error = out[r][0] - static_cast<const T*>(step.targets)[places[r]];
             loss += double(error) * double(error);
-            good = std::abs(error) <= T(m.close);
-            out[r][0] = 2 * error;
-        } else {
-            int64_t target = static_cast<const int64_t*>(step.targets)[places[r]];
-            good = cross_entropy(out[r], C, target, loss) == target;
+            right[r] += std::abs(error) <= T(m.close);
+            out[r][0] = 2 * error * share;
         }
-        for (int64_t c = 0; c < C; c++) out[r][c] *= share;
-        right[b] += good;
-        asked[b]++;
+    } else {
+        std::vector<int64_t> targets(n);
+        for (int64_t r = 0; r < n; r++) targets[r] = static_cast<const int64_t*>(step.targets)[places[r]];
+        loss = cross_entropy<T>(n, logits, Cp, C, targets.data(), share, [&](int64_t r) { right[places[r] / per_row]++; });
     }
     step.loss = double(T(loss / double(n)));
     step.share = 0;
@@ -217,20 +278,72 @@ void learn_head(const Member<T>& m, Step<T>& step, const std::vector<const T*>& 
                 store(panel, load_some(m.head + c * S + column, int(std::min<int64_t>(WIDTH<T>, S - column))));
             }
     });
-    memset(m.for_head, 0, C * S * sizeof(T));
-    memset(m.for_head_bias, 0, C * sizeof(T));
-    T* sums = buffer<T>(SUMS, C * (S + 1));
-    for (int64_t first = 0; first < n; first += BLOCK) {
-        memset(sums, 0, C * (S + 1) * sizeof(T));
-        for (int64_t r = first; r < std::min(n, first + BLOCK); r++)
-            for (int64_t c = 0; c < C; c++) {
-                add(S, out[r][c], rows[r], sums + c * S);
-                sums[C * S + c] += out[r][c];
-            }
-        add(C * S, T(1), sums, m.for_head);
-        add(C, T(1), sums + C * S, m.for_head_bias);
-    }
+    weigh_head<T>(m, n, rows.data(), logits, Cp);
 }
+
+// The embedding of a small vocabulary as part of the weights of the first layer. W · [e(a); e(b)] is a sum of columns of
+// P = W · E, one for each of the ids a step has: the layer gets P as its weights, and K · V zeros and ones as its input.
+template <class T>
+struct Folded {
+    const Member<T>& m;
+    int64_t rows, vector, columns;  // of a layer's weights; numbers of a word; K · V
+    T *words, *weights, *gradients;  // E (V, ·); of each direction P and its gradient, (rows, K · V)
+
+    explicit Folded(const Member<T>& member)
+        : m(member), rows(gates_of(int(m.kind)) * m.hidden), vector(m.width + m.frozen_width), columns(m.tokens * m.words) {
+        words = buffer<T>(WORDS, 2 * m.words * vector);
+        weights = buffer<T>(FOLDED, 2 * m.directions * rows * columns);
+        gradients = weights + m.directions * rows * columns;
+        T* across = words + m.words * vector;  // Eᵀ
+        for (int64_t v = 0; v < m.words; v++) {
+            memcpy(words + v * vector, m.table + v * m.width, m.width * sizeof(T));
+            if (m.frozen) memcpy(words + v * vector + m.width, m.frozen + v * m.frozen_width, m.frozen_width * sizeof(T));
+            for (int64_t j = 0; j < vector; j++) across[j * m.words + v] = words[v * vector + j];
+        }
+        memset(weights, 0, m.directions * rows * columns * sizeof(T));
+        for (int64_t d = 0; d < m.directions; d++)
+            for (int64_t row = 0; row < rows; row++)
+                for (int64_t k = 0; k < m.tokens; k++)
+                    for (int64_t j = 0; j < vector; j++)
+                        add(m.words, m.weights[4 * d][row * m.inputs + k * vector + j], across + j * m.words,
+                            of(weights, d) + row * columns + k * m.words);
+    }
+    T* of(T* all, int64_t direction) const { return all + direction * rows * columns; }
+
+    // The input (n, K · V); which words occur, but for padding, into `used`. -1: an id that isn't there.
+    int64_t lay(const int64_t* ids, int64_t n, T* x, int64_t* used) const {
+        memset(x, 0, n * columns * sizeof(T));
+        std::vector<char> seen(m.words);
+        for (int64_t i = 0; i < n * m.tokens; i++) {
+            if (ids[i] < 0 || ids[i] >= m.words) return -1;
+            if (ids[i] == 0) continue;
+            x[i * m.words + ids[i]] = 1;
+            seen[ids[i]] = 1;
+        }
+        int64_t count = 0;
+        for (int64_t v = 1; v < m.words; v++)
+            if (seen[v]) used[count++] = v;
+        return count;
+    }
+
+    // From the gradients of P to those of W, and of the words in use, (count, width), unless that is null.
+    void unfold(const int64_t* used, int64_t count, T* for_rows) const {
+        if (for_rows) memset(for_rows, 0, count * m.width * sizeof(T));
+        for (int64_t d = 0; d < m.directions; d++) {
+            const T *gradient = of(gradients, d), *W = m.weights[4 * d];
+            memset(m.gradients[4 * d], 0, rows * m.inputs * sizeof(T));
+            for (int64_t row = 0; row < rows; row++)
+                for (int64_t k = 0; k < m.tokens; k++) {
+                    int64_t at = row * m.inputs + k * vector;
+                    for (int64_t u = 0; u < count; u++) {
+                        T delta = gradient[row * columns + k * m.words + used[u]];
+                        add(vector, delta, words + used[u] * vector, m.gradients[4 * d] + at);
+                        if (for_rows) add(m.width, delta, W + at, for_rows + u * m.width);
+                    }
+                }
+        }
+    }
+};
 
 template <class T>
 Task<T> task_of(const Member<T>& m, const Step<T>& step, int64_t layer, int64_t direction, const T* x, int64_t inputs, T* states, T* saved) {
@@ -243,6 +356,8 @@ Task<T> task_of(const Member<T>& m, const Step<T>& step, int64_t layer, int64_t 
     task.w_ih = own[0], task.w_hh = own[1], task.b_ih = own[2], task.b_hh = own[3];
     task.states = states + direction * m.hidden, task.states_row = step.steps * width, task.states_step = width;
     task.end_row = width, task.saved = saved;
+    T* const* gradients = m.gradients + (layer * m.directions + direction) * 4;
+    task.for_w_ih = gradients[0], task.for_w_hh = gradients[1], task.for_b_ih = gradients[2], task.for_b_hh = gradients[3];
     return task;
 }
 
@@ -255,7 +370,6 @@ void learn_layers(const Member<T>& m, std::vector<Task<T>>& tasks, const Step<T>
         T* below = layer > 0 ? buffer<T>(FOR_LAYER + layer % 2, n * width) : for_input;
         for (int64_t d = 0; d < m.directions; d++) {
             Task<T>& task = tasks[layer * m.directions + d];
-            T* const* own = m.gradients + (layer * m.directions + d) * 4;
             if (for_states) {
                 task.for_states = for_states + d * m.hidden;
                 task.for_states_row = step.steps * width, task.for_states_step = width;
@@ -263,33 +377,46 @@ void learn_layers(const Member<T>& m, std::vector<Task<T>>& tasks, const Step<T>
                 task.for_h_end = for_top + d * m.hidden;
             }
             task.for_x = below, task.add_to_x = d > 0;
-            task.for_w_ih = own[0], task.for_w_hh = own[1], task.for_b_ih = own[2], task.for_b_hh = own[3];
             Kernels<T>::backward(&task);
-            if (m.kind != GRU) memcpy(own[3], own[2], gates_of(int(m.kind)) * m.hidden * sizeof(T));  // they are added
+            if (m.kind != GRU) memcpy(task.for_b_hh, task.for_b_ih, gates_of(int(m.kind)) * m.hidden * sizeof(T));  // they are added
         }
         for_states = below;
     }
 }
 
+template <class T>
+double update(const Member<T>& m, const Step<T>& step, const int64_t* used, const T* for_rows, int64_t count) {
+    if (m.table_gradient)
+        for (int64_t r = 0; r < count; r++) add(m.width, T(1), for_rows + r * m.width, m.table_gradient + used[r] * m.width);
+    if (m.descends) return Kernels<T>::descend(m.dense, m.gradient, m.moment1, m.numbers, m.clip, m.decay, m.momentum, step.rate, 1);
+    return Kernels<T>::adam(m.dense, m.gradient, m.moment1, m.moment2, m.numbers, const_cast<T*>(m.table), m.row_moment1, m.row_moment2,
+                            used, for_rows, m.table_gradient ? 0 : count, m.width, m.clip, step.keep, m.beta1, m.beta2, step.root,
+                            m.epsilon, step.rate, 1);
+}
+
 // One batch: answered, or trained on. False: it broke, and nothing was changed.
 template <class T>
 bool do_step(const Member<T>& m, Step<T>& step) {
-    static thread_local std::vector<int64_t> used;    // rows of the embedding
+    static thread_local std::vector<int64_t> used;     // rows of the embedding
     static thread_local std::vector<int32_t> numbers;  // of each id, which of them it is
-    int64_t n = step.batch * step.steps, width = m.width_of_states(), ids = n * m.tokens, used_rows = 0;
+    int64_t n = step.batch * step.steps, width = m.width_of_states(), ids = n * m.tokens, used_rows = 0, inputs = m.inputs;
     bool train = !step.out;
     step.norm = -1;
+    step.loss = NAN;
     const T* x = static_cast<const T*>(step.inputs);
+    std::optional<Folded<T>> folded;
     if (m.words) {
-        T* embedded = buffer<T>(EMBEDDED, n * m.inputs);
+        const int64_t* given = static_cast<const int64_t*>(step.inputs);
+        if (m.folded()) inputs = folded.emplace(m).columns;
+        T* embedded = buffer<T>(EMBEDDED, n * inputs);
         if (int64_t(used.size()) < ids) used.resize(ids), numbers.resize(ids);
-        used_rows = Kernels<T>::pick(static_cast<const int64_t*>(step.inputs), ids, m.table, m.words, m.width, m.frozen,
-                                     m.frozen_width, m.places, embedded, used.data(), numbers.data());
-        step.loss = NAN;
+        used_rows = folded ? folded->lay(given, n, embedded, used.data())
+                           : Kernels<T>::pick(given, ids, m.table, m.words, m.width, m.frozen, m.frozen_width, m.places, embedded,
+                                              used.data(), numbers.data());
         if (used_rows < 0) return false;  // an id that isn't there
         x = embedded;
     }
-    int64_t tokens = 0, inputs = m.inputs;
+    int64_t tokens = 0;
     for (int64_t b = 0; b < step.batch; b++) tokens += step.lengths[b];
     std::vector<Task<T>> tasks;
     T *states = nullptr, *ends = buffer<T>(SUMMARY, step.batch * width);
@@ -298,9 +425,11 @@ bool do_step(const Member<T>& m, Step<T>& step) {
         for (int64_t d = 0; d < m.directions; d++) {
             int64_t kept = train ? Kernels<T>::saved(m.kind, tokens, m.hidden) : 0;
             T* saved = kept ? buffer<T>(SAVED + int(layer * m.directions + d), kept) : nullptr;
-            tasks.push_back(task_of(m, step, layer, d, x, inputs, states, saved));
-            tasks.back().h_end = ends + d * m.hidden;
-            Kernels<T>::forward(&tasks.back());
+            Task<T> task = task_of(m, step, layer, d, x, inputs, states, saved);
+            if (folded && layer == 0) task.w_ih = folded->of(folded->weights, d), task.for_w_ih = folded->of(folded->gradients, d);
+            task.h_end = ends + d * m.hidden;
+            Kernels<T>::forward(&task);
+            tasks.push_back(task);
         }
         x = states, inputs = width;
     }
@@ -317,28 +446,24 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     T* for_top = buffer<T>(FOR_TOP, answers * width);
     std::vector<int64_t> places;
     for (int64_t r = 0; r < answers; r++) {
-        if (stepwise && static_cast<const int64_t*>(step.targets)[r] == IGNORE) continue;
+        if (m.answer != NUMBER) {
+            int64_t target = static_cast<const int64_t*>(step.targets)[r];
+            if (stepwise && target == IGNORE) continue;
+            if (target < 0 || target >= m.outputs) return false;  // no class
+        }
         places.push_back(r), rows.push_back(top + r * width), others.push_back(for_top + r * width);
     }
     if (int64_t(places.size()) < answers) memset(for_top, 0, answers * width * sizeof(T));
     learn_head<T>(m, step, rows, places, others);
     if (!(std::abs(step.loss) < m.exploded)) return false;
-    T* for_input = m.table_learns ? buffer<T>(FOR_INPUT, n * m.inputs) : nullptr;
+    T* for_input = m.table_learns && !folded ? buffer<T>(FOR_INPUT, n * m.inputs) : nullptr;
     learn_layers<T>(m, tasks, step, for_top, for_input);
-    T* for_rows = nullptr;
-    if (m.table_learns) {
-        for_rows = buffer<T>(FOR_ROWS, used_rows * m.width);
+    T* for_rows = m.table_learns ? buffer<T>(FOR_ROWS, used_rows * m.width) : nullptr;
+    if (folded)
+        folded->unfold(used.data(), used_rows, for_rows);
+    else if (for_rows)
         Kernels<T>::gather_gradients(for_input, ids, m.width + m.frozen_width, m.width, numbers.data(), for_rows);
-        if (m.table_gradient)
-            for (int64_t r = 0; r < used_rows; r++) add(m.width, T(1), for_rows + r * m.width, m.table_gradient + used[r] * m.width);
-    }
-    bool by_rows = m.table_learns && !m.table_gradient;
-    if (m.descends)
-        step.norm = Kernels<T>::descend(m.dense, m.gradient, m.moment1, m.numbers, m.clip, m.decay, m.momentum, step.rate, 1);
-    else
-        step.norm = Kernels<T>::adam(m.dense, m.gradient, m.moment1, m.moment2, m.numbers, const_cast<T*>(m.table), m.row_moment1,
-                                     m.row_moment2, used.data(), for_rows, by_rows ? used_rows : 0, m.width, m.clip, step.keep,
-                                     m.beta1, m.beta2, step.root, m.epsilon, step.rate, 1);
+    step.norm = update(m, step, used.data(), for_rows, for_rows ? used_rows : 0);
     return std::isfinite(step.norm);
 }
 

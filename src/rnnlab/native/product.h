@@ -106,10 +106,11 @@ void multiply_rows(int64_t n, int64_t K, const T* const* a, const T* panel, T* c
             } else if (whole) {
                 EACH(r, MR) EACH(j, NV) store(out[first + r] + j * WIDTH<T>, acc[r][j]); END END
             } else {
-                T sums[MR][NV * WIDTH<T>];
-                EACH(r, MR) EACH(j, NV) store(&sums[r][j * WIDTH<T>], acc[r][j]); END END
-                for (int r = 0; r < MR; r++)
-                    for (int64_t c = 0; c < columns; c++) out[first + r][c] = sums[r][c] + (more ? out[first + r][c] : T(0));
+                EACH(r, MR) EACH(j, NV)
+                    T* to = out[first + r] + j * WIDTH<T>;
+                    int64_t some = columns - j * WIDTH<T>;
+                    store_some(to, more ? load_some(to, some) + acc[r][j] : acc[r][j], some);
+                END END
             }
         });
     });

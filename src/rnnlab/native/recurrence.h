@@ -40,6 +40,12 @@ constexpr int gates_of(int kind) { return kind == LSTM ? 4 : kind == GRU ? 3 : 1
 constexpr int saved_of(int kind) { return kind == LSTM ? 5 : kind == GRU ? 4 : 0; }   // vectors kept a unit: i f g o c; r z n q
 constexpr int deltas_of(int kind) { return kind == LSTM ? 4 : kind == GRU ? 4 : 1; }  // gradients a unit: i f g o; n r z n·r
 
+template <class T>
+int threads_of(const Task<T>& task) {
+    int64_t most = task.threads < task.batch ? task.threads : task.batch;
+    return int(most > 1 ? most : 1);
+}
+
 // Longer sequences come first, so that the rows still running at a step are the first ones. Token (t, i), of row i of
 // that order, has the number first[t] + i. Nothing is computed for padding, and the numbering doesn't depend on threads.
 struct Layout {
@@ -76,6 +82,7 @@ template <class T>
 struct Arena {
     char* memory = nullptr;
     size_t size = 0, used = 0;
+    ~Arena() { free(memory); }
     void begin(size_t numbers) {
         size_t wanted = numbers * sizeof(T) + 64 * 64;
         used = 0;

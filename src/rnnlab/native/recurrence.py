@@ -1,6 +1,7 @@
 """Whole recurrences in native code: a layer in one direction or both, as one autograd function."""
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import c_int64, c_void_p
 from functools import cache
 from typing import Any, NamedTuple
@@ -48,7 +49,8 @@ class Direction(NamedTuple):
 
 
 @cache
-def _functions(dtype: torch.dtype) -> tuple[Any, Any, Any]:
+def _functions(dtype: torch.dtype) -> tuple[Any, Any, Any, Any]:
+    """Forward, backward, how many numbers go from one to the other, and a check of lengths."""
     library = native.library()
     assert library is not None  # the caller asked `suits`
     forward, backward, saved = (
@@ -57,7 +59,11 @@ def _functions(dtype: torch.dtype) -> tuple[Any, Any, Any]:
     for function in (forward, backward):
         function.argtypes, function.restype = [ctypes.POINTER(Task)], None
     saved.argtypes, saved.restype = [c_int64] * 3, c_int64
-    return forward, backward, saved
+    library.recurrence_lengths_fit.argtypes, library.recurrence_lengths_fit.restype = (
+        [c_void_p, c_int64, c_int64],
+        c_int64,
+    )
+    return forward, backward, saved, library.recurrence_lengths_fit
 
 
 def suits(kind: str, x: Tensor, hidden: int) -> bool:
@@ -77,44 +83,63 @@ def recur(kind: str, x: Tensor, lengths: Tensor | None, *directions: Direction) 
 
     ``x`` is (B, T, D), ``lengths`` (B,) int64 on the CPU, or None when all have T steps. States at padding are zero,
     and nothing is computed for it."""
-    flat = [tensor for direction in directions for tensor in direction]
+    if x.stride(2) != 1:
+        x = x.contiguous()
+    flat = [None if given is None else given.contiguous() for direction in directions for given in direction]
+    if any(given is not None and given.dtype != x.dtype for given in flat):
+        raise TypeError(f"x is {x.dtype}, and some of the weights, starts or masks aren't")
+    if lengths is not None:
+        lengths = lengths.contiguous()
+        _check(lengths, *x.shape[:2], x.dtype)
+    elif not x.shape[1]:
+        raise ValueError("sequences of no steps")
+    if not torch.is_grad_enabled():
+        return _forward(kind, x, lengths, flat, keep=False)[0]
     return Recurrence.apply(kind, x, lengths, *flat)
+
+
+def _check(lengths: Tensor, batch: int, steps: int, dtype: torch.dtype) -> None:
+    """Native code would read beyond the end of things."""
+    if lengths.dtype != torch.int64 or lengths.shape != (batch,):
+        raise TypeError(f"lengths must be ({batch},) int64, and are {tuple(lengths.shape)} {lengths.dtype}")
+    if not _functions(dtype)[3](lengths.data_ptr(), batch, steps):
+        raise ValueError(f"lengths must be from 1 to {steps}, and are {lengths.min()} to {lengths.max()}")
+
+
+def _forward(
+    kind: str, x: Tensor, lengths: Tensor | None, flat: Sequence[Tensor | None], keep: bool
+) -> tuple[tuple[Tensor, ...], Tensor | None]:
+    """The outputs, and what the backward pass needs besides."""
+    run, _, saved_numbers, _ = _functions(x.dtype)
+    batch, steps, _ = x.shape
+    count, hidden = len(flat) // 7, flat[1].shape[1]  # pyright: ignore[reportOptionalMemberAccess]
+    size = saved_numbers(KINDS[kind], batch * steps, hidden) if keep else 0
+    states = x.new_empty(batch, steps, count * hidden)
+    ends = x.new_empty(2 if kind == "lstm" else 1, batch, count * hidden)
+    saved = x.new_empty(count, size) if size else None
+    for number in range(count):
+        task = _task(kind, x, lengths, Direction(*flat[7 * number : 7 * number + 7]), states, number)
+        _point_to_ends(task, ends, number * hidden)
+        if saved is not None:
+            task.saved = saved[number].data_ptr()
+        run(task)
+    return (states, *ends.unbind(0)), saved
 
 
 class Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, kind: str, x: Tensor, lengths: Tensor | None, *flat: Tensor | None) -> tuple[Tensor, ...]:
-        run, _, saved_numbers = _functions(x.dtype)
-        if x.stride(2) != 1:
-            x = x.contiguous()
-        if lengths is not None:
-            lengths = lengths.contiguous()
-        flat = tuple(None if tensor is None else tensor.contiguous() for tensor in flat)
-        batch, steps, _ = x.shape
-        count, hidden = len(flat) // 7, flat[1].shape[1]  # pyright: ignore[reportOptionalMemberAccess]
-        tokens = batch * steps if lengths is None else int(lengths.sum())
-        keep = any(ctx.needs_input_grad)
-        size = saved_numbers(KINDS[kind], tokens, hidden) if keep else 0
-        states = x.new_empty(batch, steps, count * hidden)
-        ends = x.new_empty(2 if kind == "lstm" else 1, batch, count * hidden)
-        saved = x.new_empty(count, size) if size else None
-        for number in range(count):
-            task = _task(kind, x, lengths, Direction(*flat[7 * number : 7 * number + 7]), states, number)
-            _point_to_ends(task, ends, number * hidden)
-            if saved is not None:
-                task.saved = saved[number].data_ptr()
-            run(task)
-        if keep:
-            ctx.kind, ctx.count = kind, count
-            ctx.set_materialize_grads(False)
-            ctx.save_for_backward(x, lengths, states, saved, *flat)
-        return states, *ends.unbind(0)
+        outputs, saved = _forward(kind, x, lengths, flat, keep=any(ctx.needs_input_grad))
+        ctx.kind, ctx.count = kind, len(flat) // 7
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x, lengths, outputs[0], saved, *flat)
+        return outputs
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         x, lengths, states, saved, *flat = ctx.saved_tensors
-        _, run, _ = _functions(x.dtype)
+        run = _functions(x.dtype)[1]
         for_states, for_h, for_c = (*gradients, None)[:3]
         if for_states is not None and for_states.stride(2) != 1:
             for_states = for_states.contiguous()

@@ -53,10 +53,9 @@ class Member(ctypes.Structure):
 
 
 @cache
-def _function(dtype: torch.dtype) -> Any | None:
-    library = native.library() if dtype in TYPES else None
-    if library is None:
-        return None
+def _function(dtype: torch.dtype) -> Any:
+    library = native.library()
+    assert library is not None  # the caller asked `suits`
     function = getattr(library, f"do_steps_{TYPES[dtype]}")
     function.argtypes, function.restype = [POINTER(Member), c_int64, c_int64], None
     return function
@@ -64,18 +63,16 @@ def _function(dtype: torch.dtype) -> Any | None:
 
 def suits(weights: Tensor) -> bool:
     """Whether there is native code for networks with such weights here."""
-    return weights.device.type == "cpu" and _function(weights.dtype) is not None
+    return weights.device.type == "cpu" and weights.dtype in TYPES and native.library() is not None
 
 
 def do_steps(members: Sequence[Member], work: Sequence[Any], dtype: torch.dtype, threads: int) -> None:
     """Do the steps of each member, a C array of `Step`, in turn, and write into them what was found. ``done`` of a
     member says how many were completed; one whose next step broke is ``stopped``, and left as it was before it."""
-    function = _function(dtype)
-    assert function is not None  # the caller asked `suits`
     given = (Member * len(members))(*members)
     for member, steps in zip(given, work, strict=True):
         member.work, member.count, member.done, member.stopped = steps, len(steps), 0, 0
-    function(given, len(members), threads)
+    _function(dtype)(given, len(members), threads)
     for member, mine in zip(given, members, strict=True):
         mine.done, mine.stopped = member.done, member.stopped
 

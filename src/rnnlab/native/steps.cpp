@@ -7,35 +7,19 @@
 #include "threads.h"
 #include "vector.h"
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
 namespace {
 
 constexpr int64_t BLOCK = 4096;   // numbers summed before they are added to the total
 constexpr int64_t SHARE = 32768;  // numbers that are worth a thread
 constexpr int64_t AHEAD = 8;      // rows fetched from memory while others are worked on
 
-// What the calling thread does with denormal numbers, for the other threads too: moments of unused rows decay into them.
-struct Denormals {
-#if defined(__SSE2__)
-    unsigned mode = _mm_getcsr();
-    void same() const { _mm_setcsr(mode); }
-#else
-    void same() const {}
-#endif
-};
-
 int parts_of(int64_t n, int64_t threads) { return int(std::max<int64_t>(1, std::min(threads, n / SHARE))); }
 
 // part(first, last) over slices of 0 … n, in whole blocks.
 template <class Part>
 void in_slices(int64_t n, int64_t threads, const Part& part) {
-    Denormals denormals;
     int64_t blocks = (n + BLOCK - 1) / BLOCK;
     in_parallel(parts_of(n, threads), [&](int i, int parts) {
-        denormals.same();
         part(blocks * i / parts * BLOCK, std::min(n, blocks * (i + 1) / parts * BLOCK));
     });
 }
@@ -116,9 +100,7 @@ double adam(T* weights, T* gradient, T* moment1, T* moment2, int64_t n, T* table
         update(last - first, weights + first, gradient + first, moment1 + first, moment2 + first);
         memset(gradient + first, 0, (last - first) * sizeof(T));
     });
-    Denormals denormals;
     in_parallel(parts_of(count * width, threads), [&](int i, int parts) {
-        denormals.same();
         int64_t last = count * (i + 1) / parts;
         for (int64_t r = count * i / parts; r < last; r++) {
             if (r + AHEAD < last)

@@ -47,18 +47,26 @@ INLINE Vec<T> spread(T x) {
 
 // The first n numbers only: beyond the end of a row lies something else.
 template <class T>
-INLINE Vec<T> load_some(const T* from, int n) {
+INLINE Vec<T> load_some(const T* from, int64_t n) {
     if (n >= WIDTH<T>) return load(from);
+    if (n <= 0) return Vec<T>{};
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == 4) return (Vec<T>)_mm512_maskz_loadu_ps(__mmask16((1u << n) - 1), from);
+    if constexpr (sizeof(T) == 8) return (Vec<T>)_mm512_maskz_loadu_pd(__mmask8((1u << n) - 1), from);
+#endif
     Vec<T> v{};
-    if (n > 0) memcpy(&v, from, n * sizeof(T));
+    memcpy(&v, from, n * sizeof(T));
     return v;
 }
 template <class T>
-INLINE void store_some(T* to, Vec<T> v, int n) {
-    if (n >= WIDTH<T>)
-        store(to, v);
-    else if (n > 0)
-        memcpy(to, &v, n * sizeof(T));
+INLINE void store_some(T* to, Vec<T> v, int64_t n) {
+    if (n >= WIDTH<T>) return store(to, v);
+    if (n <= 0) return;
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == 4) return _mm512_mask_storeu_ps(to, __mmask16((1u << n) - 1), (__m512)v);
+    if constexpr (sizeof(T) == 8) return _mm512_mask_storeu_pd(to, __mmask8((1u << n) - 1), (__m512d)v);
+#endif
+    memcpy(to, &v, n * sizeof(T));
 }
 
 // Within bounds; NaN stays NaN.

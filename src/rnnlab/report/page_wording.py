@@ -231,6 +231,7 @@ ENVIRONMENT = {
     "machine": Both("machine", "架构"),
     "cpu": Both("CPU", "CPU"),
     "cpu_capability": Both("CPU capability", "CPU 指令集"),
+    "kernels": Both("kernels", "计算内核"),
     "threads": Both("threads a run", "每次运行的线程数"),
 }
 TRAINING_TIME = Both("training time, all runs", "训练时间（全部运行）")

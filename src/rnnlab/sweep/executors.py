@@ -1,7 +1,8 @@
 """Where runs are computed. One law for all: same outcomes as `Serial`, to the bit (`rnnlab.testing.check_executor`).
 
 `executor_for` finds one by its name: ``serial`` here; ``processes``, a process for every run (`sweep.processes`);
-``dask`` and ``ray``, the same on the machines of a cluster (`sweep.cluster`). No torch here: a cluster's workers import
+``dask`` and ``ray``, the same on the machines of a cluster (`sweep.cluster`); ``stacked``, the one that has the bits to
+rounding only, and is never taken unasked (`sweep.stacked`). No torch here: a cluster's workers import
 this.
 """
 
@@ -78,15 +79,15 @@ class Serial:
                     raise KeyboardInterrupt
 
 
-ENGINES = ("processes", "serial", "dask", "ray")
+ENGINES = ("processes", "serial", "stacked", "dask", "ray")
 
 
 def executor_for(
     on: str = "processes", jobs: int | None = None, plugins: Sequence[str] = (), limits: Limits = Limits()
 ) -> Executor:
-    """``processes``, ``serial``, ``dask``, ``ray`` (both on this machine), ``dask://HOST:PORT``, ``ray://HOST:PORT`` or
-    ``ray://auto`` (the cluster that runs here). ``jobs`` runs at a time: as many as there are cores by default; 0 is
-    the same as ``serial``."""
+    """``processes``, ``serial``, ``stacked``, ``dask``, ``ray`` (both on this machine), ``dask://HOST:PORT``,
+    ``ray://HOST:PORT`` or ``ray://auto`` (the cluster that runs here). ``jobs`` runs at a time: as many as there are
+    cores by default; 0 is the same as ``serial``."""
     engine, _, address = on.partition("://")
     if engine not in ENGINES or (address and engine not in ("dask", "ray")) or on.endswith("://"):
         known = f"; known: {', '.join(ENGINES)}, dask://HOST:PORT, ray://HOST:PORT"
@@ -101,6 +102,8 @@ def executor_for(
         from rnnlab.sweep.processes import Processes
 
         return Processes(jobs or cores(), tuple(plugins), limits)
+    if engine == "stacked":
+        return _stacked(jobs or cores(), plugins, limits)
     from rnnlab.sweep.cluster import OnCluster
 
     return OnCluster(_connection(engine, address, jobs), jobs, tuple(plugins), limits)
@@ -114,6 +117,15 @@ def _serial(jobs: int | None, limits: Limits) -> Serial:
             "a run in this process can't be ended from outside, so limits would be ignored; use --on processes --jobs 1"
         )
     return Serial()
+
+
+def _stacked(jobs: int, plugins: Sequence[str], limits: Limits) -> Executor:
+    if limits.minutes is not None or limits.memory_mb is not None:
+        raise ConfigError("runs in a stack share a process, so limits of one would be ignored; use --on processes")
+    from rnnlab.sweep.processes import Processes
+    from rnnlab.sweep.stacked import Stacked
+
+    return Stacked(Processes(jobs, tuple(plugins), limits), jobs)
 
 
 def _connection(engine: str, address: str, jobs: int | None) -> Any:

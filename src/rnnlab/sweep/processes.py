@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rnnlab import native
 from rnnlab.errors import RnnlabError
 from rnnlab.runs import Failed, Outcome, RunDirectory, Stopped
 from rnnlab.sweep.executors import EventSink, Limits, failure, interrupt_flag
@@ -77,6 +78,7 @@ def supervise(
         raise RnnlabError(
             "the memory limit can't be held here: this system doesn't say (in /proc) what a process holds"
         )
+    native.prepare()
     todo = enumerate(orders)
     running: list[_Run] = []
     try:

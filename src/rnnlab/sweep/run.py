@@ -73,9 +73,10 @@ def run_all(
             display.outcome(number, known, again=True)
     todo = [number for number in range(len(runs)) if number not in outcomes]
     interrupted = False
-    specs = (runs[n][1] for n in todo if deadline is None or time.monotonic() < deadline)
+    specs = [runs[n][1] for n in todo]
+    in_time = specs if deadline is None else (spec for spec in specs if time.monotonic() < deadline)
     try:
-        found = executor.map(specs, folder, lambda n, event: display.event(todo[n], event))
+        found = executor.map(in_time, folder, lambda n, event: display.event(todo[n], event))
         for position, outcome in found:
             outcomes[todo[position]] = outcome
             display.outcome(todo[position], outcome, again=False)

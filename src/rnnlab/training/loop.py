@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rnnlab import native
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.experiment import RunSpec, Training
@@ -188,6 +189,7 @@ def environment(threads: int) -> dict[str, Any]:
         "system": platform.system(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "threads": threads,
+        "kernels": f"native {kernels.vectors}" if (kernels := native.status()).active else "torch",
     }
 
 

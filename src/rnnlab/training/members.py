@@ -15,6 +15,7 @@ from rnnlab.models.cells import Cell
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent, RecurrentEncoder
 from rnnlab.native import stacked as native
+from rnnlab.native.recurrence import LARGEST_LSTM
 from rnnlab.tasks.addition import Addition
 from rnnlab.tasks.answers import LabelPerStep, OneLabel, OneNumber, StateHead, SummaryHead
 from rnnlab.tasks.base import Task
@@ -39,6 +40,8 @@ def unsuited_model(model: Recurrent) -> str | None:
         return "dropout draws random numbers in training"
     if model.initial_state != "zeros":
         return f"initial_state = '{model.initial_state}' starts every sequence elsewhere"
+    if isinstance(model, LSTM) and model.hidden > LARGEST_LSTM:
+        return f"an lstm of hidden = {model.hidden} is faster on torch"
     usual = {"state": "reset", "layer_norm": False, "residual": False, "checkpoint_segments": 1, "reset": "after"}
     for name, value in usual.items():
         if getattr(model, name, value) != value:
@@ -141,7 +144,8 @@ def _at(tensor: Tensor | None) -> int | None:
 
 def training_steps(optimizer: Optimizer, batches: Sequence[Batch], rates: Sequence[float]) -> Any:
     """The batches as a C array of steps; formulas as in `Optimizer`."""
-    steps = (native.Step * len(batches))()
+    steps: Any = (native.Step * len(batches))()
+    steps.batches = batches  # it holds their addresses: they live as long as it does
     for number, (step, batch, lr) in enumerate(zip(steps, batches, rates, strict=True)):
         _point_to(step, batch)
         step.targets = batch.targets.data_ptr()
@@ -154,7 +158,9 @@ def training_steps(optimizer: Optimizer, batches: Sequence[Batch], rates: Sequen
 
 def answering_steps(network: Network, batches: Sequence[Batch]) -> tuple[Any, list[Tensor]]:
     """The batches as a C array of steps, and the tensors (B, C) or (B, T, C) that their answers are written to."""
-    steps, answers = (native.Step * len(batches))(), list[Tensor]()
+    steps: Any = (native.Step * len(batches))()
+    answers: list[Tensor] = []
+    steps.batches = batches
     for step, batch in zip(steps, batches, strict=True):
         _point_to(step, batch)
         shape = batch.inputs.shape[:2] if network.per_step else batch.inputs.shape[:1]

@@ -85,8 +85,9 @@ def can_stack(spec: RunSpec) -> str | None:
     return unsuited_model(model) or unsuited_task(spec.task, model)
 
 
-def same_but_for_the_seed(specs: Sequence[RunSpec]) -> bool:
-    return len({RunSpec(spec.task, spec.model, spec.training, 0).digest for spec in specs}) == 1
+def family(spec: RunSpec) -> str:
+    """Equal for runs that differ in nothing but the seed."""
+    return RunSpec(spec.task, spec.model, spec.training, 0).digest
 
 
 def execute_stacked(
@@ -100,7 +101,7 @@ def execute_stacked(
     again, one that was interrupted by itself goes on by itself. One that diverges in the stack is done again, alone,
     so that its verdict is the one that it has alone. A stack that is stopped keeps what is finished; the others start
     again."""
-    if not same_but_for_the_seed(specs) or len({spec.seed for spec in specs}) < len(specs):
+    if len(set(map(family, specs))) != 1 or len({spec.seed for spec in specs}) < len(specs):
         raise ConfigError("runs can be stacked if they differ in the seed, and in nothing else")
     if reason := can_stack(specs[0]):
         raise ConfigError(f"this run can't be stacked: {reason}")

@@ -1,0 +1,61 @@
+// Layer norm of H numbers, padded with zeros to whole vectors, and its gradient.
+#pragma once
+#include "vector.h"
+
+constexpr double EPSILON = 1e-5;  // torch's
+
+#if defined(__AVX512F__)
+INLINE float total(Vec<float> v) { return _mm512_reduce_add_ps((__m512)v); }
+INLINE double total(Vec<double> v) { return _mm512_reduce_add_pd((__m512d)v); }
+#else
+template <class V>
+INLINE auto total(V v) {
+    constexpr int n = sizeof(V) / sizeof(v[0]);
+    for (int half = n / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) v[i] += v[i + half];
+    return v[0];
+}
+#endif
+
+// Zero from the n-th number on.
+template <class T>
+INLINE Vec<T> within(Vec<T> v, int64_t n) {
+    if (n >= WIDTH<T>) return v;
+    for (int i = 0; i < WIDTH<T>; i++) v[i] = i < n ? v[i] : T(0);
+    return v;
+}
+
+// H numbers to mean 0 and variance 1, in place; returns what they were multiplied with.
+template <class T>
+INLINE T normalise(T* x, int64_t H) {
+    Vec<T> sum{}, squares{};
+    for (int64_t u = 0; u < H; u += WIDTH<T>) sum += load(x + u);
+    T mean = total(sum) / T(H);
+    for (int64_t u = 0; u < H; u += WIDTH<T>) {
+        Vec<T> v = within<T>(load(x + u) - mean, H - u);
+        squares += v * v;
+        store(x + u, v);
+    }
+    T scale = T(1) / std::sqrt(total(squares) / T(H) + T(EPSILON));
+    for (int64_t u = 0; u < H; u += WIDTH<T>) store(x + u, load(x + u) * scale);
+    return scale;
+}
+
+// From the gradient of gain · x + bias to that of what was normalised to x, in place; adds to those of gain and bias.
+template <class T>
+INLINE void differentiate_norm(bool normed, T* gradient, const T* x, T scale, const T* gain, int64_t H, T* for_gain, T* for_bias) {
+    Vec<T> sum{}, along{};
+    for (int64_t u = 0; u < H; u += WIDTH<T>) {
+        Vec<T> d = load(gradient + u), v = load(x + u);
+        store(for_bias + u, load(for_bias + u) + d);
+        store(for_gain + u, load(for_gain + u) + d * v);
+        d *= load(gain + u);
+        store(gradient + u, d);
+        sum += d;
+        along += d * v;
+    }
+    if (!normed) return;
+    T mean = total(sum) / T(H), slope = total(along) / T(H);
+    for (int64_t u = 0; u < H; u += WIDTH<T>)
+        store(gradient + u, within<T>((load(gradient + u) - mean - load(x + u) * slope) * scale, H - u));
+}
