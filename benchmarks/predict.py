@@ -10,8 +10,9 @@ the turns. What is timed:
 - ours, onnxruntime: from token ids to logits, on the same batches: rows of nearly one length, at most ``--batch``.
   ONNX Runtime is given its padded batches ready made; ours are laid out while the clock runs. Its graph is what an
   exporter would write: Gather, LSTM with ``sequence_lens``, Gemm.
+- torch alone: ours without native code, on the same batches.
 - own batches: ours, given all rows at once, as `predict` does with every 4,096 of a stream.
-- torch: the network itself, in padded batches.
+- network: the network itself, as training evaluates it, in its own padded batches.
 - tokens: from texts to ids, which all would need.
 - whole: from texts to `Prediction` objects.
 """
@@ -19,6 +20,7 @@ the turns. What is timed:
 import argparse
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -33,17 +35,20 @@ from trained import trained
 from turns import Effort
 
 import rnnlab
+from rnnlab import native
 from rnnlab.data.batches import evaluation_batches
 from rnnlab.data.sequences import Sequences, gather_rows
 from rnnlab.models.cells import LSTMCell
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import RecurrentEncoder
 from rnnlab.predict import Predictor
+from rnnlab.predict.folded import fold
 from rnnlab.predict.predictor import network_outputs
 from rnnlab.tasks.answers import SummaryHead
 from rnnlab.tasks.classify import Classify
 
 BATCHES = (1024, 128, 32)
+COMPARED = ("onnxruntime", "torch alone", "network")
 
 
 def main() -> None:
@@ -55,6 +60,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    print(f"native code: {native.status().reason}", file=sys.stderr)  # built now if it isn't there yet
     model = rnnlab.load(arguments.model or trained())
     result = compared(model, arguments.rows, arguments.batch, arguments.turns)
     print(json.dumps(result, indent=2) if arguments.json else described(result))
@@ -85,6 +91,8 @@ def compared(
     batches = same_batches(data, batch)
     parts = [taken(data, rows) for rows, _ in batches]
 
+    by_torch = fold(model.stored.network)
+    assert by_torch is not None
     expected = network_outputs(model.stored.network, data)
     outputs = np.empty_like(expected)
     for chosen, feed in batches:
@@ -96,8 +104,9 @@ def compared(
     jobs: dict[str, Callable[[], Any]] = {
         "ours": lambda: [model.logits(part) for part in parts],
         "onnxruntime": lambda: [session.run(None, feed) for _, feed in batches],
+        "torch alone": lambda: [by_torch.outputs(part) for part in parts],
         "own batches": lambda: model.logits(data),
-        "torch": lambda: network_outputs(model.stored.network, data),
+        "network": lambda: network_outputs(model.stored.network, data),
         "tokens": lambda: model.task.encode(texts, model.interface),
         "whole": lambda: model.predict(texts),
     }
@@ -107,11 +116,7 @@ def compared(
         "tokens": int(data.offsets[-1]),
         "batch": batch,
         "seconds": {name: statistics.median(taken) for name, taken in seconds.items()},
-        **{
-            f"{name}_over_ours": ratio(seconds[name], seconds["ours"])
-            for name in ("onnxruntime", "torch")
-            if name in seconds
-        },
+        **{f"{name}_over_ours": ratio(seconds[name], seconds["ours"]) for name in COMPARED if name in seconds},
         "furthest_from_network": furthest,
         "versions": {"torch": torch.__version__, "onnxruntime": onnxruntime.__version__},
     }
@@ -220,7 +225,7 @@ def described(result: dict[str, Any]) -> str:
     lines = [f"{rows:,} rows, {result['tokens']:,} tokens, at most {result['batch']:,} rows a batch, one thread"]
     for name, seconds in result["seconds"].items():
         lines.append(f"{name:12} {seconds:7.3f} s {rows / seconds:11,.0f} rows/s")
-    for name in ("onnxruntime", "torch"):
+    for name in COMPARED:
         found = result[f"{name}_over_ours"]
         lines.append(f"{name} takes {found['median']:.2f} times as long ({found['least']:.2f} to {found['most']:.2f})")
     furthest = ", ".join(f"{name} {value:.1e}" for name, value in result["furthest_from_network"].items())

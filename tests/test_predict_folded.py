@@ -1,5 +1,7 @@
-"""The recurrences for answers alone give what the network gives, and every model the same whatever the batch."""
+"""The recurrences for answers alone, by torch and by native code, give what the network gives, and every model the same
+whatever the batch."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,16 +10,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnlab import native
 from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Network, build_network
-from rnnlab.predict import folded
+from rnnlab.predict import compiled, folded
+from rnnlab.predict.compiled import Answers, Compiled, compile_network
 from rnnlab.predict.folded import Folded, fold
 from rnnlab.predict.predictor import network_outputs, outputs_of
 from rnnlab.tasks.answers import SummaryHead, probabilities
 
 WORDS, CLASSES = 40, 3
+needs_library = pytest.mark.skipif(not native.status().active, reason=native.status().reason)
 POOLINGS = ("last", "first+last", "mean", "max", "attention")
 
 
@@ -100,23 +105,43 @@ def recurrent(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=120, deadline=None, derandomize=True)
 @given(recurrent(), st.lists(st.integers(1, 30), min_size=1, max_size=12), st.sampled_from(["ids", "pairs", "numbers"]))
 def test_the_same_numbers_as_the_network(chosen, lengths, inputs):
+    check_the_same_numbers(fold, chosen, lengths, inputs)
+
+
+@needs_library
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(recurrent(), st.lists(st.integers(1, 30), min_size=1, max_size=12), st.sampled_from(["ids", "pairs", "numbers"]))
+def test_the_same_numbers_by_native_code(chosen, lengths, inputs):
+    check_the_same_numbers(natively, chosen, lengths, inputs)
+
+
+def natively(network: Network) -> Compiled | None:
+    quick = fold(network)
+    assert quick is not None
+    return compile_network(quick)
+
+
+def check_the_same_numbers(
+    quickly: Callable[[Network], Folded | Compiled | None], chosen: dict[str, Any], lengths: list[int], inputs: str
+) -> None:
     shape: dict[str, Any] = {"ids": {}, "pairs": {"tokens": 2}, "numbers": {"features": 2}}[inputs]
     network = build(chosen, **shape)
     data = rows(lengths, **shape)
-    quick = fold(network)
+    quick = quickly(network)
     assert quick is not None
     expected = network_outputs(network, data)
     for _ in range(3):  # the first products, then the table
         np.testing.assert_allclose(quick.outputs(data), expected, atol=1e-5, rtol=1e-5)
 
 
-def test_a_table_takes_the_place_of_the_product_when_it_pays():
-    network = build({"kind": "lstm", "hidden": 8, "bidirectional": True})
-    quick, data = Folded(network), rows([WORDS // 4, WORDS // 4])
+@pytest.mark.parametrize("quickly", [Folded, pytest.param(natively, marks=needs_library)])
+def test_a_table_takes_the_place_of_the_product_when_it_pays(quickly):
+    network = build({"kind": "lstm", "hidden": 16, "bidirectional": True})
+    quick, data = quickly(network), rows([WORDS // 4 + 1] * 2)
     first = quick.outputs(data)
     assert [one.table for one in quick.first] == [None, None]
     second = quick.outputs(data)
-    assert all(one.table is not None and one.table.shape == (WORDS, 32) for one in quick.first)
+    assert all(one.table is not None and one.table.shape == (WORDS, 64) for one in quick.first)
     np.testing.assert_allclose(first, second, atol=1e-5)
 
 
@@ -162,9 +187,11 @@ def catalogue() -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.parametrize("read", ["at first", "later"])
 @pytest.mark.parametrize("chosen", catalogue(), ids=lambda chosen: "-".join(map(str, chosen.values())))
-def test_answers_do_not_depend_on_the_batch(chosen):
-    """Alone, together, backwards, a few at a time, and beside a row of 400 tokens."""
+def test_answers_do_not_depend_on_the_batch(chosen, read, monkeypatch):
+    """Alone, together, backwards, a few at a time, and beside a row of 400 tokens; by torch or by native code."""
+    monkeypatch.setattr(compiled, "FROM", 0 if read == "later" else 1 << 30)
     network = build(chosen)
     outputs = outputs_of(network)
     data = rows(LENGTHS)
@@ -178,10 +205,48 @@ def test_answers_do_not_depend_on_the_batch(chosen):
     assert len({tuple(row) for row in together.round(4).tolist()}) > 3  # it does look at the rows
 
 
-def test_many_rows_in_several_batches(monkeypatch):
+@pytest.mark.parametrize("quickly", [fold, pytest.param(natively, marks=needs_library)])
+def test_many_rows_in_several_batches(quickly, monkeypatch):
     data = rows([1 + n * 7 % 23 for n in range(60)])
     network = build({"kind": "lstm", "hidden": 8})
     expected = network_outputs(network, data)
-    monkeypatch.setattr(folded, "ROWS", 7)
-    monkeypatch.setattr(folded, "TOKENS", 50)
-    np.testing.assert_allclose(Folded(network).outputs(data), expected, atol=1e-5)
+    for module in (folded, compiled):
+        monkeypatch.setattr(module, "ROWS", 7)
+        monkeypatch.setattr(module, "TOKENS", 50)
+    np.testing.assert_allclose(quickly(network).outputs(data), expected, atol=1e-5)
+
+
+# When native code is used
+
+
+@needs_library
+def test_native_code_is_loaded_when_much_was_read():
+    answers, data = Answers(Folded(build({"kind": "gru", "hidden": 8}))), rows([compiled.FROM // 2])
+    first = answers.outputs(data)
+    assert answers.compiled is None
+    second = answers.outputs(data)
+    assert answers.compiled is not None
+    np.testing.assert_allclose(first, second, atol=1e-5)
+
+
+def test_without_native_code(monkeypatch):
+    monkeypatch.setattr(compiled, "FROM", 0)
+    network, data = build({"kind": "lstm", "hidden": 8}), rows([3, 9, 1])
+    answers = Answers(Folded(network))
+    with native.switched_off():
+        np.testing.assert_allclose(answers.outputs(data), network_outputs(network, data), atol=1e-5)
+    assert answers.asked
+    assert answers.compiled is None
+
+
+@needs_library
+def test_a_row_that_is_too_long_is_left_to_torch(monkeypatch):
+    monkeypatch.setattr(compiled, "FROM", 0)
+    monkeypatch.setattr(compiled, "LONGEST", 8)
+    answers = Answers(Folded(build({"kind": "lstm", "hidden": 8})))
+    long = Folded(answers.folded.network).outputs(rows([9, 2]))
+    assert np.array_equal(answers.outputs(rows([9, 2])), long)
+    assert answers.compiled is not None
+    assert answers.compiled.first[0].read == 0
+    answers.outputs(rows([8, 2]))
+    assert answers.compiled.first[0].read == 10

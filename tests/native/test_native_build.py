@@ -162,7 +162,8 @@ def test_a_compiler_that_failed_is_asked_again_after_a_day(tmp_path: Path, scrip
         obtain()
     assert len(asked.read_text().splitlines()) == times
     (note,) = in_cache(tmp_path, "*.failed")
-    os.utime(note, (time.time() - 100_000,) * 2)
+    long_ago = time.time() - 100_000
+    os.utime(note, (long_ago, long_ago))
     with pytest.raises(BuildError, match="exit code 7"):
         obtain()
     assert len(asked.read_text().splitlines()) > times

@@ -126,7 +126,8 @@ class Cell(nn.Module):
             a = normalise_input(x @ self.weight_ih_l0.t(), self.input_gain, self.bias_ih_l0)
         else:
             a = self.from_input(x)
-        inside = Inside(self.weight_hh_l0, self.bias_hh_l0, *self.gains(), *start, *(None,) * (2 - len(start)), mask)
+        h, c = (*start, None, None)[:2]
+        inside = Inside(self.weight_hh_l0, self.bias_hh_l0, *self.gains(), h, c, mask)
         return recur_normalised(self.kind, a, inside, reset_before=self.resets_before)
 
     def gains(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:

@@ -6,12 +6,15 @@ answers to rounding. `rnnlab doctor` says which path is in use.
 
 import ctypes
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from rnnlab.cache import cache_dir
+from rnnlab.native import build
 from rnnlab.native.build import BuildError, Built, obtain
 
 SWITCH = "RNNLAB_NATIVE"
@@ -57,6 +60,22 @@ def library() -> ctypes.CDLL | None:
     return _loaded()[0] if _allowed else None
 
 
+def is_built() -> bool:
+    """Whether there is a library for this source, compiler and processor, so that none need be compiled."""
+    try:
+        command = build.compiler_command()
+        compiler = Path(shutil.which(command[0]) or command[0]).resolve()
+        folder = Path(os.environ.get(build.CACHE) or cache_dir() / "native")
+        return build._find(folder, build._key(command, compiler)) is not None
+    except (BuildError, OSError):
+        return False
+
+
+def ready() -> ctypes.CDLL | None:
+    """As `library`, but never compiles: None until somebody has. For work that a compiler would outlast."""
+    return library() if _loaded.cache_info().currsize or is_built() else None
+
+
 @contextmanager
 def switched_off() -> Iterator[None]:
     """Torch alone, to compare with."""
@@ -94,4 +113,4 @@ def _share_threads(library: ctypes.CDLL) -> None:
         return
 
 
-__all__ = ["BuildError", "Built", "Status", "library", "prepare", "status", "switched_off"]
+__all__ = ["BuildError", "Built", "Status", "is_built", "library", "prepare", "ready", "status", "switched_off"]

@@ -42,6 +42,7 @@ INLINE T normalise(T* x, int64_t H) {
 }
 
 // From the gradient of gain · x + bias to that of what was normalised to x, in place; adds to those of gain and bias.
+// Beyond the row's end, where the gain is zero, it leaves numbers that mean nothing.
 template <class T>
 INLINE void differentiate_norm(bool normed, T* gradient, const T* x, T scale, const T* gain, int64_t H, T* for_gain, T* for_bias) {
     Vec<T> sum{}, along{};
@@ -57,5 +58,5 @@ INLINE void differentiate_norm(bool normed, T* gradient, const T* x, T scale, co
     if (!normed) return;
     T mean = total(sum) / T(H), slope = total(along) / T(H);
     for (int64_t u = 0; u < H; u += WIDTH<T>)
-        store(gradient + u, within<T>((load(gradient + u) - mean - load(x + u) * slope) * scale, H - u));
+        store(gradient + u, (load(gradient + u) - mean - load(x + u) * slope) * scale);
 }

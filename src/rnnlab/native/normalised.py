@@ -63,8 +63,8 @@ def suits(a: Tensor) -> bool:
 
 
 def recur_normalised(kind: str, a: Tensor, inside: Inside, *, reset_before: bool = False) -> tuple[Tensor, ...]:
-    """All steps of one layer, given ``a`` (B, T, G · H), what the input brings to the gates: (states (B, T, H), the last
-    state (B, H), and of an LSTM the last cell)."""
+    """All steps of one layer: (states (B, T, H), the last state (B, H), and of an LSTM the last cell). ``a``, of shape
+    (B, T, G · H), is what the input brings to the gates, its bias included."""
     states, *cell = _Normalised.apply(kind, reset_before, a, *inside)  # type: ignore[misc]  # torch types it as Any
     return states, states[:, -1], *cell
 
@@ -93,7 +93,7 @@ class _Normalised(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]  # the decorator hides ctx
         a, states, saved, *given = ctx.saved_tensors
         inside = Inside(*given)
         for_states, for_cell = (*gradients, None)[:2]
@@ -114,7 +114,7 @@ class _Normalised(torch.autograd.Function):
 
 
 def normalise_input(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
-    """Of x (B, T, G · H) each group of H numbers to mean 0 and variance 1, times ``gain`` (G, H), plus ``bias`` (G · H,)."""
+    """Each group of H numbers in x (B, T, G · H) to mean 0 and variance 1, times gain (G, H), plus bias (G · H,)."""
     return _NormalisedInput.apply(x, gain, bias)  # type: ignore[return-value]  # torch types it as Any
 
 
@@ -135,9 +135,9 @@ class _NormalisedInput(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, for_out: Tensor) -> tuple[Tensor, ...]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]  # the decorator hides ctx
         gain, bias, normed, scales = ctx.saved_tensors
-        for_out = for_out.contiguous()
+        for_out = gradients[0].contiguous()
         for_x, for_gain, for_bias = (torch.empty_like(tensor) for tensor in (for_out, gain, bias))
         rows = _rows(for_out, gain, bias)
         rows.normed, rows.scales, rows.for_out = normed.data_ptr(), scales.data_ptr(), for_out.data_ptr()

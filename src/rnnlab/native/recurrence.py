@@ -90,7 +90,7 @@ def recur(kind: str, x: Tensor, lengths: Tensor | None, *directions: Direction) 
         raise TypeError(f"x is {x.dtype}, and some of the weights, starts or masks aren't")
     if lengths is not None:
         lengths = lengths.contiguous()
-        _check(lengths, *x.shape[:2], x.dtype)
+        _check(lengths, x)
     elif not x.shape[1]:
         raise ValueError("sequences of no steps")
     if not torch.is_grad_enabled():
@@ -98,11 +98,12 @@ def recur(kind: str, x: Tensor, lengths: Tensor | None, *directions: Direction) 
     return Recurrence.apply(kind, x, lengths, *flat)
 
 
-def _check(lengths: Tensor, batch: int, steps: int, dtype: torch.dtype) -> None:
+def _check(lengths: Tensor, x: Tensor) -> None:
     """Native code would read beyond the end of things."""
+    batch, steps = x.shape[:2]
     if lengths.dtype != torch.int64 or lengths.shape != (batch,):
         raise TypeError(f"lengths must be ({batch},) int64, and are {tuple(lengths.shape)} {lengths.dtype}")
-    if not _functions(dtype)[3](lengths.data_ptr(), batch, steps):
+    if not _functions(x.dtype)[3](lengths.data_ptr(), batch, steps):
         raise ValueError(f"lengths must be from 1 to {steps}, and are {lengths.min()} to {lengths.max()}")
 
 
@@ -112,13 +113,14 @@ def _forward(
     """The outputs, and what the backward pass needs besides."""
     run, _, saved_numbers, _ = _functions(x.dtype)
     batch, steps, _ = x.shape
-    count, hidden = len(flat) // 7, flat[1].shape[1]  # pyright: ignore[reportOptionalMemberAccess]
+    directions = _directions(flat)
+    count, hidden = len(directions), directions[0].w_hh.shape[1]
     size = saved_numbers(KINDS[kind], batch * steps, hidden) if keep else 0
     states = x.new_empty(batch, steps, count * hidden)
     ends = x.new_empty(2 if kind == "lstm" else 1, batch, count * hidden)
     saved = x.new_empty(count, size) if size else None
-    for number in range(count):
-        task = _task(kind, x, lengths, Direction(*flat[7 * number : 7 * number + 7]), states, number)
+    for number, direction in enumerate(directions):
+        task = _task(kind, x, lengths, direction, states, number)
         _point_to_ends(task, ends, number * hidden)
         if saved is not None:
             task.saved = saved[number].data_ptr()
@@ -130,13 +132,13 @@ class Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, kind: str, x: Tensor, lengths: Tensor | None, *flat: Tensor | None) -> tuple[Tensor, ...]:
         outputs, saved = _forward(kind, x, lengths, flat, keep=any(ctx.needs_input_grad))
-        ctx.kind, ctx.count = kind, len(flat) // 7
+        ctx.kind, ctx.count = kind, len(_directions(flat))
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(x, lengths, outputs[0], saved, *flat)
         return outputs
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @torch.autograd.function.once_differentiable  # pyright: ignore[reportIncompatibleMethodOverride]  (how torch types it)
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         x, lengths, states, saved, *flat = ctx.saved_tensors
         run = _functions(x.dtype)[1]
@@ -147,8 +149,7 @@ class Recurrence(torch.autograd.Function):
         hidden = states.shape[2] // ctx.count
         for_x = torch.empty_like(x, memory_format=torch.contiguous_format) if ctx.needs_input_grad[1] else None
         found: list[Tensor | None] = []
-        for number in range(ctx.count):
-            direction = Direction(*flat[7 * number : 7 * number + 7])
+        for number, direction in enumerate(_directions(flat)):
             task = _task(ctx.kind, x, lengths, direction, states, number)
             at = number * hidden
             if saved is not None:
@@ -177,6 +178,11 @@ class Recurrence(torch.autograd.Function):
             run(task)
             found += [*weights, *(s if want else None for s, want in zip(starts, wanted[4:6], strict=True)), None]
         return None, for_x, None, *found
+
+
+def _directions(flat: Sequence[Any]) -> list[Direction]:
+    size = len(Direction._fields)
+    return [Direction(*flat[at : at + size]) for at in range(0, len(flat), size)]
 
 
 def _task(kind: str, x: Tensor, lengths: Tensor | None, direction: Direction, states: Tensor, number: int) -> Task:

@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 
 from rnnlab.data.sequences import Sequences
-from rnnlab.models.base import Encoded
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import RecurrentEncoder
@@ -135,32 +134,39 @@ class Direction:
 
 
 class FirstInputs:
-    """What tokens, or numbers, bring to the first layer in one direction."""
+    """What tokens, or numbers, bring to the first layer in one direction: their product with its weights (D, lanes),
+    and the bias (lanes,)."""
 
-    def __init__(self, network: Network, direction: Direction):
+    def __init__(self, network: Network, weights: Tensor, bias: Tensor):
         self.network = network
-        self.direction = direction
+        self.weights, self.bias = weights, bias
         self.words = 0 if network.embedding is None else len(_any_channel(network))
         self.read = 0  # tokens
-        self.table: Tensor | None = None  # (V, G · H)
+        self.table: Tensor | None = None  # (V, lanes)
 
-    def of(self, values: Tensor) -> Source:
-        """``values`` (N,) token ids, or (N, D) numbers, step by step."""
-        weights, bias = self.direction.from_input, self.direction.bias
-        if self.network.embedding is None:
-            return lambda start, end, out: torch.addmm(bias, values[start:end], weights, out=out)
-        self.read += len(values)
-        small = values.ndim == 1 and self.words * len(bias) <= LARGEST_TABLE
-        if self.table is None and small and self.read > self.words:
-            self.table = torch.addmm(bias, self._vectors(torch.arange(self.words)), weights)
+    def of(self, values: Tensor) -> tuple[Tensor, Tensor | None]:
+        """``values`` (N,) ids or (N, D) numbers → (V, lanes) for all words, and the ids; or (N, lanes) and None."""
+        self.count(values)
+        return (self.product(values), None) if self.table is None else (self.table, values)
+
+    def stepwise(self, values: Tensor) -> Source:
+        self.count(values)
         if self.table is None:
-            return lambda start, end, out: torch.addmm(bias, self._vectors(values[start:end]), weights, out=out)
+            return lambda start, end, out: self.product(values[start:end], out)
         table = self.table
         return lambda start, end, out: torch.index_select(table, 0, values[start:end], out=out)
 
-    def _vectors(self, ids: Tensor) -> Tensor:
-        assert self.network.embedding is not None
-        return self.network.embedding(ids[None])[0]
+    def count(self, values: Tensor) -> None:
+        """Makes the table when it pays."""
+        self.read += len(values)
+        small = values.ndim == 1 and self.words * len(self.bias) <= LARGEST_TABLE
+        if self.table is None and small and self.read > self.words > 0:
+            self.table = self.product(torch.arange(self.words))
+
+    def product(self, values: Tensor, out: Tensor | None = None) -> Tensor:
+        embedding = self.network.embedding
+        vectors = values if embedding is None else embedding(values[None])[0]
+        return torch.addmm(self.bias, vectors, self.weights, out=out)
 
 
 class Folded:
@@ -169,19 +175,22 @@ class Folded:
     def __init__(self, network: Network):
         encoder = network.encoder
         assert isinstance(encoder, RecurrentEncoder)
+        assert isinstance(network.head, SummaryHead)
+        self.linear = network.head.linear
         self.network, self.encoder = network, encoder
         self.residual = encoder.settings.residual
+        self.width = encoder.state_width
         self.layers = [
             [Direction(cell, _begin(encoder, number, layer)) for number, cell in enumerate(cells)]
             for layer, cells in enumerate(zip(*filter(len, (encoder.ahead, encoder.back)), strict=True))
         ]
-        self.first = [FirstInputs(network, direction) for direction in self.layers[0]]
+        self.first = [FirstInputs(network, one.from_input, one.bias) for one in self.layers[0]]
 
     def outputs(self, data: Sequences) -> np.ndarray:
         """(rows, C)."""
         order = np.argsort(-data.lengths, kind="stable")
         with torch.inference_mode():
-            found = [self._batch(data, rows)[1:] for rows in _batches(order, data.lengths[order])]
+            found = [self._batch(data, rows)[1:] for rows in batches(order, data.lengths[order], ROWS, TOKENS)]
         outputs = np.empty((len(data), found[0].shape[1]), np.float32)
         outputs[order] = torch.cat(found).numpy()
         return outputs
@@ -193,25 +202,31 @@ class Folded:
         begins = data.offsets[rows]
         steps = Steps.of(data.offsets[rows + 1] - begins)
         values = torch.from_numpy(data.values[begins[steps.row.numpy()] + steps.step.numpy()])
-        sources = [first.of(values) for first in self.first]
+        sources = [first.stepwise(values) for first in self.first]
         x = torch.empty(0)
         for number, directions in enumerate(self.layers):
-            last = number == len(self.layers) - 1
-            kept = not last or self.residual or self.encoder.settings.pooling != "last"
-            states = torch.empty(len(values), self.encoder.state_width) if kept else None
+            states = torch.empty(len(values), self.width) if self.keeps_states(number) else None
             ends = [
                 direction.run(steps, source, backward > 0, _columns(states, direction.hidden, backward))
                 for backward, (direction, source) in enumerate(zip(directions, sources, strict=True))
             ]
             if states is None:  # the ends are all that is asked for
-                return self._head(torch.cat(ends, dim=1))
+                return self.head(torch.cat(ends, dim=1))
             x = x + states if self.residual and number > 0 else states
-            sources = [] if last else [_product(x, direction) for direction in self.layers[number + 1]]
-        summary, _ = self.encoder.pool(steps.padded(x), steps.lengths)
-        return self._head(summary)
+            if number + 1 < len(self.layers):
+                sources = [_product(x, direction) for direction in self.layers[number + 1]]
+        return self.head(self.pooled(steps.padded(x), steps.lengths))
 
-    def _head(self, summary: Tensor) -> Tensor:
-        return self.network.head(Encoded(summary[:, None], summary))
+    def keeps_states(self, layer: int) -> bool:
+        """Whether more than the last states of a layer is asked for."""
+        return layer + 1 < len(self.layers) or self.residual or self.encoder.settings.pooling != "last"
+
+    def pooled(self, states: Tensor, lengths: Tensor) -> Tensor:
+        """(B, T, H), zero at padding → (B, H)."""
+        return self.encoder.pool(states, lengths)[0]
+
+    def head(self, summary: Tensor) -> Tensor:
+        return torch.nn.functional.linear(summary, self.linear.weight, self.linear.bias)
 
 
 def fold(network: Network) -> Folded | None:
@@ -248,11 +263,11 @@ def _columns(states: Tensor | None, hidden: int, backward: int) -> Tensor | None
     return None if states is None else states[:, backward * hidden : (backward + 1) * hidden]
 
 
-def _batches(order: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
-    """``order`` in pieces of at most `ROWS` rows and, unless a row is longer, `TOKENS` tokens."""
+def batches(order: np.ndarray, lengths: np.ndarray, most_rows: int, most_tokens: int) -> list[np.ndarray]:
+    """``order`` in pieces of at most so many rows and, unless a row is longer, tokens; ``lengths`` are falling."""
     found, start = [], 0
     while start < len(order):
-        rows = max(1, min(ROWS, TOKENS // int(lengths[start])))
+        rows = max(1, min(most_rows, most_tokens // int(lengths[start])))
         found.append(order[start : start + rows])
         start += rows
     return found

@@ -14,6 +14,7 @@ from rnnlab.data.sequences import Sequences
 from rnnlab.errors import DataError, RunError
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.network import Network
+from rnnlab.predict.compiled import Answers
 from rnnlab.predict.explanation import Explainer
 from rnnlab.predict.folded import fold
 from rnnlab.stored import StoredModel, open_model
@@ -88,7 +89,7 @@ def load(model: str | Path) -> Predictor:
 def outputs_of(network: Network) -> Callable[[Sequences], np.ndarray]:
     """The fastest way to the outputs of a network in evaluation mode."""
     folded = fold(network)
-    return folded.outputs if folded is not None else partial(network_outputs, network)
+    return Answers(folded).outputs if folded is not None else partial(network_outputs, network)
 
 
 def network_outputs(network: Network, data: Sequences) -> np.ndarray:

@@ -16,6 +16,7 @@ from rnnlab.seeding import stream_seed
 from rnnlab.sweep.plan import Opened
 from rnnlab.sweep.studies import PlannedStudy
 from rnnlab.training.assemble import assemble, resolve_device
+from rnnlab.training.backward import backward
 from rnnlab.training.evaluate import evaluate
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
@@ -64,7 +65,7 @@ def probe(spec: RunSpec, opened: Opened) -> tuple[float, int]:
         started = time.perf_counter()
         while step < WARM_UP + 1 or time.perf_counter() - started < TIMED:
             batch = source.batch(step).to(device)
-            spec.task.loss(network(batch.inputs, batch.lengths), batch).backward()
+            backward(network, spec.task, batch)
             optimizer.step(training.lr, training.clip)
             step += 1
             if step == WARM_UP:

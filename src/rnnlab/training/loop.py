@@ -61,7 +61,7 @@ def train(
     last_report = last_checkpoint = time.monotonic()
 
     network.train()
-    while not _finished(progress, training, task):
+    while not is_finished(progress, training, task):
         started = time.perf_counter()
         while progress.batch < source.updates:
             if should_stop():
@@ -88,7 +88,7 @@ def train(
             del progress.norms[:-KEPT_NORMS]
             if time.monotonic() - last_report > REPORT_SECONDS:
                 last_report = time.monotonic()
-                report(_sign_of_life(progress, source.updates, started))
+                report(sign_of_life(progress, source.updates, started))
             if progress.step == training.steps or _out_of_time(progress, training, started):
                 break
         _count_time(progress, started)
@@ -96,12 +96,12 @@ def train(
         scores = evaluate(network, task, data.valid, device)[0].score()
         if not math.isfinite(scores["loss"]):
             return Trained(network, progress, overflowed_on_validation(progress.step, progress.norms, training))
-        improved = _better(scores, progress.best, task)
+        improved = is_better(scores, progress.best, task)
         progress.epoch += 1
         if improved:
             progress.best, progress.best_epoch = scores, progress.epoch
             best = {name: value.detach().clone() for name, value in network.state_dict().items()}
-        event = _close_epoch(progress, scores, improved)
+        event = close_epoch(progress, scores, improved)
         if training.monitor.gradients:
             event["gradients"] = probe(network, probe_batch(data.valid).to(device))
         run.append_event(event)
@@ -119,13 +119,13 @@ def _reached(progress: Progress, until: float, task: Task) -> bool:
     return score is not None and (score <= until if task.lower_is_better else score >= until)
 
 
-def _better(scores: dict[str, float], best: dict[str, float], task: Task) -> bool:
+def is_better(scores: dict[str, float], best: dict[str, float], task: Task) -> bool:
     """By the metric; of equals, which are common on few validation rows, the one with the lower loss."""
     sign = -1 if task.lower_is_better else 1
     return not best or (sign * scores[task.metric], -scores["loss"]) > (sign * best[task.metric], -best["loss"])
 
 
-def _finished(progress: Progress, training: Training, task: Task) -> bool:
+def is_finished(progress: Progress, training: Training, task: Task) -> bool:
     return (
         progress.epoch == training.epochs
         or progress.step == training.steps
@@ -147,7 +147,7 @@ def _count_time(progress: Progress, started: float) -> None:
     progress.epoch_seconds += spent
 
 
-def _sign_of_life(progress: Progress, batches: int, started: float) -> dict[str, Any]:
+def sign_of_life(progress: Progress, batches: int, started: float) -> dict[str, Any]:
     return {
         "event": "progress",
         "epoch": progress.epoch + 1,
@@ -157,7 +157,7 @@ def _sign_of_life(progress: Progress, batches: int, started: float) -> dict[str,
     }
 
 
-def _close_epoch(progress: Progress, scores: dict[str, float], improved: bool) -> dict[str, Any]:
+def close_epoch(progress: Progress, scores: dict[str, float], improved: bool) -> dict[str, Any]:
     """The event of an epoch that just ended; the counters start again."""
     event = {
         "event": "epoch",

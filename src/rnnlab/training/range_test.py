@@ -23,6 +23,7 @@ from rnnlab.data.interface import Interface
 from rnnlab.experiment import RunSpec
 from rnnlab.seeding import stream_seed
 from rnnlab.training.assemble import assemble, resolve_device
+from rnnlab.training.backward import backward
 from rnnlab.training.divergence import EXPLODED
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
@@ -70,9 +71,7 @@ def range_test(spec: RunSpec, data: EncodedData, steps: int = STEPS) -> RangeTes
             batch = source.batch(next(numbers)).to(device)
             with torch.no_grad(), torch.random.fork_rng():  # the same dropout for both
                 untrained = spec.task.loss(beginner(batch.inputs, batch.lengths), batch).item()
-            loss = spec.task.loss(network(batch.inputs, batch.lengths), batch)
-            loss.backward()
-            value = loss.item()
+            value, _ = backward(network, spec.task, batch)
             whole = abs(value) < EXPLODED and math.isfinite(optimizer.step(rate, training.clip))
             return value if whole else math.inf, untrained
 

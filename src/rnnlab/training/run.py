@@ -55,7 +55,7 @@ def _train(
         "parameters": parameter_counts(trained.network),
         "epochs": trained.progress.epoch,
         "best_epoch": trained.progress.best_epoch,
-        **_speed(trained.progress.history, None if spec.task.streamed else int(data.train.lengths.sum())),
+        **speed_of(trained.progress.history, None if spec.task.streamed else int(data.train.lengths.sum())),
         "peak_memory_mb": peak_memory_mb(),
         "environment": environment(spec.training.threads),
     }
@@ -69,8 +69,8 @@ def _train(
     write_atomically(run / "model.json", Interface.of(data).to_json())
     weights = safetensors.torch.save(contiguous(trained.network.state_dict()))
     write_atomically(run / "weights.safetensors", weights)
-    _write_predictions(run, spec.task, data, valid_logits, test_logits)
-    return Finished(run.seal(result | {"valid": valid_tally.score(), "test": _scores(test_tally)}))
+    write_predictions(run, spec.task, data, valid_logits, test_logits)
+    return Finished(run.seal(result | {"valid": valid_tally.score(), "test": all_scores(test_tally)}))
 
 
 def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -> dict[str, Any]:
@@ -83,14 +83,14 @@ def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -
     row_seconds = (time.perf_counter() - started) / len(data.test)
     write_atomically(run / "model.json", Interface.of(data).to_json())
     write_atomically(run / "weights.safetensors", safetensors.numpy.save(learnt))
-    _write_predictions(run, task, data, valid_logits, test_logits)
+    write_predictions(run, task, data, valid_logits, test_logits)
     return run.seal(
         {
             "status": "finished",
             "parameters": {"total": int(learnt["coef"].size + learnt["intercept"].size) if "coef" in learnt else 0},
             "row_seconds": row_seconds,
             "valid": _count(valid_logits, data.valid, len(data.labels)).score(),
-            "test": _scores(_count(test_logits, data.test, len(data.labels))),
+            "test": all_scores(_count(test_logits, data.test, len(data.labels))),
             "environment": environment(1),
         }
     )
@@ -104,11 +104,11 @@ def _count(logits: np.ndarray, data: Sequences, classes: int) -> ClassTally:
     return ClassTally(float(loss.sum()), confusion)
 
 
-def _scores(tally: Tally) -> dict[str, Any]:
+def all_scores(tally: Tally) -> dict[str, Any]:
     return tally.score() | tally.details()
 
 
-def _write_predictions(run: RunDirectory, task: Task, data: EncodedData, valid: np.ndarray, test: np.ndarray) -> None:
+def write_predictions(run: RunDirectory, task: Task, data: EncodedData, valid: np.ndarray, test: np.ndarray) -> None:
     """All that a comparison needs, so that it never opens the data again."""
     arrays = {
         "valid.logits": valid,
@@ -126,7 +126,7 @@ def _write_predictions(run: RunDirectory, task: Task, data: EncodedData, valid: 
     write_atomically(run / "predictions.safetensors", safetensors.numpy.save(arrays, names))
 
 
-def _speed(history: list[dict[str, float]], tokens: int | None) -> dict[str, float | None]:
+def speed_of(history: list[dict[str, float]], tokens: int | None) -> dict[str, float | None]:
     """Median over the epochs, of which the last may be a part; the first, which warms up, doesn't count when there are
     others. ``tokens`` make a whole epoch, where there are epochs."""
     counted = history[1:] or history
@@ -145,7 +145,7 @@ def own_process_state(threads: int) -> Iterator[None]:
     """A run has its own random state and thread count, and leaves the caller's as they were.
 
     Numbers below 1e-38 count as zero: gradients that vanish pass through them, and a CPU takes up to ten times as long
-    over a sum of such numbers (docs/cost.md). What is in memory already isn't searched for garbage meanwhile, which took
+    over a sum of such numbers (docs/cost.md). What is in memory already isn't searched for garbage meanwhile: that took
     5 % of the time."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)

@@ -10,7 +10,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -41,13 +41,13 @@ from rnnlab.training.evaluate import evaluate
 from rnnlab.training.loop import (
     KEPT_NORMS,
     REPORT_SECONDS,
-    _better,
-    _close_epoch,
-    _finished,
-    _sign_of_life,
+    close_epoch,
     contiguous,
     environment,
+    is_better,
+    is_finished,
     peak_memory_mb,
+    sign_of_life,
 )
 from rnnlab.training.members import (
     COUNTS,
@@ -60,12 +60,12 @@ from rnnlab.training.members import (
 )
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
-from rnnlab.training.run import _scores, _speed, _write_predictions, execute, own_process_state
+from rnnlab.training.run import all_scores, execute, own_process_state, speed_of, write_predictions
 from rnnlab.training.schedule import learning_rate
-from rnnlab.training.source import Source
+from rnnlab.training.source import AHEAD, Source
 
-AHEAD = 8  # steps of each run between two looks at the world
 CPU = torch.device("cpu")
+_WORKER = ThreadPoolExecutor(1, "stack")  # always the same thread: native code keeps buffers for each that calls it
 
 Report = Callable[[int, dict[str, Any]], bool | None]
 """Called with the number of a run and an event of its. Returning True asks for that run to be stopped."""
@@ -131,7 +131,10 @@ def execute_stacked(
             outcomes |= {number: outcome for number, outcome in found.items() if outcome is not None}
             alone += [number for number, outcome in found.items() if outcome is None]
     for number in sorted(alone):
-        outcomes[number] = _execute_alone(number, specs[number], folder, report, should_stop)
+        try:
+            outcomes[number] = _execute_alone(number, specs[number], folder, report, should_stop)
+        except RnnlabError as error:  # ends this run, not the others
+            outcomes[number] = Failed(str(error))
     return [outcomes[number] for number in range(len(specs))]
 
 
@@ -209,11 +212,10 @@ class _Stack:
         for run in self.runs:
             run.begin(self.data)
         self.native = native.suits(self.runs[0].optimizer.weights)
-        with ThreadPoolExecutor(1) as worker:
-            self._train(worker)
+        self._train()
         return self.outcomes
 
-    def _train(self, worker: ThreadPoolExecutor) -> None:
+    def _train(self) -> None:
         step, updates = 0, self.runs[0].source.updates
         started = time.perf_counter()
         coming = self._batches(0, updates)
@@ -223,9 +225,16 @@ class _Stack:
                     self._leave(run, Stopped())
                 return
             batches, count = coming, len(coming[self.runs[0].number])
-            job = worker.submit(self._advance, step, batches)
-            coming = self._batches(step + count, updates)
-            self._account(job, batches)
+            if self.native:
+                job = _WORKER.submit(self._advance, step, batches)
+                try:
+                    coming = self._batches(step + count, updates)
+                finally:
+                    wait([job])  # it works on our tensors
+                self._account(job.result(), batches)
+            else:
+                self._account(self._advance(step, batches), batches)
+                coming = self._batches(step + count, updates)
             step += count
             self._count_time(started)
             started = time.perf_counter()
@@ -237,10 +246,13 @@ class _Stack:
                 self._leave(run, Stopped())
 
     def _batches(self, step: int, updates: int) -> dict[int, list[Batch]]:
-        """The next batches of every run, up to the next evaluation at most."""
-        count = min(AHEAD, updates - step % updates)
+        """The next batches of every run, as many as a source makes at a time, up to the next evaluation at most."""
+        ends = [(step // updates + 1) * updates, step + AHEAD]
         if self.training.steps is not None:
-            count = min(count, self.training.steps - step)
+            ends.append(self.training.steps)
+        if self.training.epochs is not None:
+            ends.append(self.training.epochs * updates)
+        count = min(ends) - step
         return {run.number: [run.source.batch(step + ahead) for ahead in range(count)] for run in self.runs}
 
     def _advance(self, step: int, batches: dict[int, list[Batch]]) -> dict[int, list[_Found]]:
@@ -263,8 +275,8 @@ class _Stack:
             found[run.number] = [_Found(s.loss, s.norm if s.norm >= 0 else None, getattr(s, right)) for s in tried]
         return found
 
-    def _account(self, job: "Future[dict[int, list[_Found]]]", batches: dict[int, list[Batch]]) -> None:
-        for number, found in job.result().items():
+    def _account(self, found_by_run: dict[int, list[_Found]], batches: dict[int, list[Batch]]) -> None:
+        for number, found in found_by_run.items():
             run = next(run for run in self.runs if run.number == number)
             if not found[-1].well:
                 self._leave(run, None)
@@ -295,17 +307,17 @@ class _Stack:
             if not math.isfinite(scores["loss"]):
                 self._leave(run, None)
                 continue
-            improved = _better(scores, run.progress.best, self.task)
+            improved = is_better(scores, run.progress.best, self.task)
             run.progress.epoch += 1
             if improved:
                 run.progress.best, run.progress.best_epoch = scores, run.progress.epoch
                 run.best = {name: value.detach().clone() for name, value in run.network.state_dict().items()}
-            event = _close_epoch(run.progress, scores, improved)
+            event = close_epoch(run.progress, scores, improved)
             if self.training.monitor.gradients:
                 event["gradients"] = probe(run.network, probe_batch(self.data.valid))
             run.directory.append_event(event)
             self._tell(run, event)
-        finished = [run for run in self.runs if _finished(run.progress, self.training, self.task)]
+        finished = [run for run in self.runs if is_finished(run.progress, self.training, self.task)]
         if finished:
             self._finish(finished)
 
@@ -330,20 +342,20 @@ class _Stack:
         write_atomically(run.directory / "model.json", Interface.of(self.data).to_json())
         weights = safetensors.torch.save(contiguous(run.network.state_dict()))
         write_atomically(run.directory / "weights.safetensors", weights)
-        _write_predictions(run.directory, self.task, self.data, valid[1], test[1])
+        write_predictions(run.directory, self.task, self.data, valid[1], test[1])
         return run.directory.seal(
             {
                 "status": "finished",
                 "parameters": parameter_counts(run.network),
                 "epochs": run.progress.epoch,
                 "best_epoch": run.progress.best_epoch,
-                **_speed(run.progress.history, tokens),
+                **speed_of(run.progress.history, tokens),
                 "peak_memory_mb": peak_memory_mb(),
                 "environment": environment(self.threads),
                 "stacked": self.size,
                 "row_seconds": row_seconds,
                 "valid": valid[0].score(),
-                "test": _scores(test[0]),
+                "test": all_scores(test[0]),
             }
         )
 
@@ -363,7 +375,7 @@ class _Stack:
             self.last_report = time.monotonic()
             for run in self.runs:
                 if run.progress.rows:
-                    self._tell(run, _sign_of_life(run.progress, updates, time.perf_counter()))
+                    self._tell(run, sign_of_life(run.progress, updates, time.perf_counter()))
 
     def _tell(self, run: _Run, event: dict[str, Any]) -> None:
         run.unwanted = bool(self.report(run.number, event)) or run.unwanted
