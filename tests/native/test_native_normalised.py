@@ -254,6 +254,14 @@ def test_a_state_that_stands_still_goes_step_by_step():
     assert torch.equal(h, states[:, 2])
 
 
+def test_a_few_tokens_are_not_worth_the_preparation():
+    cell = cell_of("gru", 140)
+    assert not is_native(cell(*inputs_of(cell, 1, 5, start=True, mask=False))[0])
+    assert is_native(cell(*inputs_of(cell, 2, 3, start=True, mask=False))[0])
+    small = cell_of("gru", 8)
+    assert is_native(small(*inputs_of(small, 1, 1, start=True, mask=False))[0])
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("hidden", [7, 16, 37])
 def test_the_norm_of_the_input_is_torchs(hidden, dtype):
@@ -273,3 +281,18 @@ def test_the_norm_of_the_input_is_torchs(hidden, dtype):
 def test_numbers_that_are_all_the_same_normalise_to_the_bias():
     x, gain, bias = torch.full((2, 3, 20), 1e4), torch.ones(2, 10), torch.arange(20.0)
     assert torch.equal(normalise_input(x, gain, bias), bias.expand(2, 3, 20))
+
+
+def test_what_native_code_would_misread_is_refused():
+    cell = cell_of("gru", 13)
+    a, weights = drawn(1, 4, 5, 39), (cell.weight_hh_l0, cell.bias_hh_l0, *cell.gains())
+    with pytest.raises(TypeError, match="float32"):
+        recur_normalised("gru", a.float(), Inside(*weights))
+    with pytest.raises(TypeError, match="float32"):
+        normalise_input(a.float(), cell.input_gain, cell.bias_ih_l0)
+    with pytest.raises(ValueError, match=r"must be \(4, 13\), and is \(1, 13\)"):
+        recur_normalised("gru", a, Inside(*weights, mask=drawn(2, 1, 13)))
+    with pytest.raises(ValueError, match="brings 26 numbers a step, and the weights have 39 rows"):
+        recur_normalised("gru", a[:, :, :26], Inside(*weights))
+    with pytest.raises(ValueError, match="no steps"):
+        recur_normalised("gru", a[:, :0], Inside(*weights))

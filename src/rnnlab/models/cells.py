@@ -88,8 +88,8 @@ class Cell(nn.Module):
 
     def direction(self, start: State, mask: Tensor | None) -> Direction:
         """Weights, start and mask as native code takes them."""
-        weights = (self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0)
-        return Direction(*weights, *start, *(None,) * (2 - len(start)), mask)
+        h, c = (*start, None, None)[:2]
+        return Direction(self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0, h, c, mask)
 
     def forward(
         self, x: Tensor, start: State = (), mask: Tensor | None = None, real: Tensor | None = None
@@ -116,7 +116,7 @@ class Cell(nn.Module):
             return recur(self.kind, x, None, self.direction(start, mask))
         if self.plain and mask is None and real is None:
             return self.whole(x, start)
-        if real is None and normalised.suits(x):
+        if real is None and normalised.suits(x, self.options.hidden):
             return self._whole_steps(x, mask, start)
         return self._stepwise(x, mask, real, start)
 

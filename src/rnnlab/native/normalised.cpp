@@ -29,6 +29,7 @@ struct Steps {
 
     int64_t gates() const { return gates_of(int(kind)); }
     bool normed() const { return gain; }
+    bool multiplies() const { return steps > 1 || h_start; }  // a first step from zeros has no product
     const T* input(int64_t t, int64_t b) const { return a + (b * steps + t) * gates() * hidden; }
     T* state(int64_t t, int64_t b) const { return states + (b * steps + t) * hidden; }
     const T* before(int64_t t, int64_t b) const { return t > 0 ? state(t - 1, b) : h_start ? h_start + b * hidden : nullptr; }
@@ -238,7 +239,7 @@ void forward(const Steps<T>& task) {
     T* work = task.saved ? task.saved : arena.take(tokens);
     int threads = int(task.threads < B ? task.threads : B);
     int64_t together = task.reset_before ? 2 : G;
-    in_parallel(threads, [&](int part, int parts) {
+    if (task.multiplies()) in_parallel(threads, [&](int part, int parts) {
         pack_gates(task, 0, together, weights.panels, part, parts);
         pack_gates(task, together, G, weights.panels, part, parts);
     });
@@ -531,7 +532,7 @@ void backward(const Steps<T>& task) {
     T *deltas = arena.take(tokens * delta_step<T>(G, Hp)), *memory = arena.take(carried);
     T *sums = arena.take(G * Hp * Hp), *right = arena.take(threads * TOKENS * Hp);
     int64_t together = task.reset_before ? 2 : G;
-    in_parallel(threads, [&](int part, int parts) {
+    if (task.multiplies()) in_parallel(threads, [&](int part, int parts) {
         pack_back(task, 0, together, weights.panels, part, parts);
         pack_back(task, together, G, weights.panels, part, parts);
     });

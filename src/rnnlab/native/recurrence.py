@@ -138,8 +138,10 @@ class Recurrence(torch.autograd.Function):
         return outputs
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # pyright: ignore[reportIncompatibleMethodOverride]  (how torch types it)
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+    @torch.autograd.function.once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]  # the decorator hides the names
+        ctx: Any, *gradients: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
         x, lengths, states, saved, *flat = ctx.saved_tensors
         run = _functions(x.dtype)[1]
         for_states, for_h, for_c = (*gradients, None)[:3]
