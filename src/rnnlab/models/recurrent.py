@@ -161,7 +161,7 @@ class RecurrentEncoder(Encoder):
         self.width = self.pool.width
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
-        if self.settings.checkpoint_segments == 1 and all(cell.runs_native(x) for cell in self.ahead):
+        if self.settings.checkpoint_segments == 1 and all(isinstance(cell, Cell) and cell.runs_native(x) for cell in self.ahead):
             return self._native(x, lengths)
         order = mirror_order(lengths, x.shape[1]) if len(self.back) else None
         carrying = self.training and self.settings.state == "carried"
@@ -188,11 +188,11 @@ class RecurrentEncoder(Encoder):
         after each sequence's last step."""
         ends: list[Tensor] = []
         end: Tensor | None = None
-        for layer, ahead in enumerate(self.ahead):
+        cells = [[cell for cell in way if isinstance(cell, Cell)] for way in (self.ahead, self.back)]
+        for layer, ahead in enumerate(cells[0]):
             given = self.dropout(x) if layer > 0 else x
-            ways = [ahead.direction(self._start(0, layer, x), self._mask(x))]
-            if len(self.back):
-                ways.append(self.back[layer].direction(self._start(1, layer, x), self._mask(x)))
+            both = [way[layer] for way in cells if way]
+            ways = [cell.direction(self._start(way, layer, x), self._mask(x)) for way, cell in enumerate(both)]
             states, *parts = recur(ahead.kind, given, lengths, *ways)
             end = parts[0]
             if self.settings.state == "carried":
