@@ -161,7 +161,9 @@ class RecurrentEncoder(Encoder):
         self.width = self.pool.width
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
-        if self.settings.checkpoint_segments == 1 and all(isinstance(cell, Cell) and cell.runs_native(x) for cell in self.ahead):
+        if self.settings.checkpoint_segments == 1 and all(
+            isinstance(cell, Cell) and cell.runs_native(x) for cell in self.ahead
+        ):
             return self._native(x, lengths)
         order = mirror_order(lengths, x.shape[1]) if len(self.back) else None
         carrying = self.training and self.settings.state == "carried"
