@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from rnnlab import native
 from rnnlab.cache import cache_dir
 
 if not os.environ.get("RNNLAB_DATA", "unset"):
@@ -13,6 +14,7 @@ if not os.environ.get("RNNLAB_DATA", "unset"):
 
 # The native kernels are compiled once for all processes of all sessions, wherever the rest of a test's cache is.
 os.environ.setdefault("RNNLAB_NATIVE_CACHE", str(cache_dir() / "native"))
+native.prepare()  # before the first test, so that all of them take the same path
 
 torch.set_num_threads(1)  # as every run has it: the tests share the cores
 

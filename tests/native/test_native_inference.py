@@ -128,20 +128,26 @@ def test_what_is_outside_is_refused():
             layer.read(torch.tensor(offsets), table, ids, False, ends, None)
 
 
+def begin_anew() -> None:
+    """As in a new process."""
+    native._loaded.cache_clear()
+    native._found.cache_clear()
+
+
 def test_ready_never_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(build.CACHE, str(tmp_path / "cache"))
-    native._loaded.cache_clear()
+    begin_anew()
     try:
         assert native.ready() is None
         assert not (tmp_path / "cache").exists()
     finally:
-        native._loaded.cache_clear()
+        begin_anew()
 
 
 @needs_library
 def test_ready_once_it_is_compiled():
     assert native.library() is not None
-    native._loaded.cache_clear()  # as in a new process
+    begin_anew()
     assert native.ready() is not None
     with native.switched_off():
         assert native.ready() is None

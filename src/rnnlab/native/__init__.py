@@ -1,4 +1,4 @@
-"""The native kernels: a small C++ library, compiled for this very processor when it is first needed.
+"""The native kernels: a small C++ library, compiled for this very processor when a training first needs it.
 
 It is optional. Without a compiler, or with ``RNNLAB_NATIVE=off``, everything runs on torch, slower, with the same
 answers to rounding. `rnnlab doctor` says which path is in use.
@@ -6,14 +6,12 @@ answers to rounding. `rnnlab doctor` says which path is in use.
 
 import ctypes
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from rnnlab.cache import cache_dir
 from rnnlab.native import build
 from rnnlab.native.build import BuildError, Built, obtain
 
@@ -60,20 +58,15 @@ def library() -> ctypes.CDLL | None:
     return _loaded()[0] if _allowed else None
 
 
-def is_built() -> bool:
-    """Whether there is a library for this source, compiler and processor, so that none need be compiled."""
-    try:
-        command = build.compiler_command()
-        compiler = Path(shutil.which(command[0]) or command[0]).resolve()
-        folder = Path(os.environ.get(build.CACHE) or cache_dir() / "native")
-        return build._find(folder, build._key(command, compiler)) is not None
-    except (BuildError, OSError):
-        return False
-
-
 def ready() -> ctypes.CDLL | None:
-    """As `library`, but never compiles: None until somebody has. For work that a compiler would outlast."""
-    return library() if _loaded.cache_info().currsize or is_built() else None
+    """As `library`, but never compiles: None until somebody has. Training compiles; to answer, nobody should wait."""
+    return library() if _loaded.cache_info().currsize or _found() else None
+
+
+@cache
+def _found() -> bool:
+    """Looked for once: what is compiled later in this process is loaded by then."""
+    return not _unwanted() and build.is_built()
 
 
 @contextmanager
@@ -113,4 +106,4 @@ def _share_threads(library: ctypes.CDLL) -> None:
         return
 
 
-__all__ = ["BuildError", "Built", "Status", "is_built", "library", "prepare", "ready", "status", "switched_off"]
+__all__ = ["BuildError", "Built", "Status", "library", "prepare", "ready", "status", "switched_off"]

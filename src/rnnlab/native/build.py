@@ -40,8 +40,8 @@ class Built:
 def obtain() -> Built:
     """The library, from the cache or compiled now. Processes that want it at the same time wait for the first."""
     command = compiler_command()
-    compiler = Path(shutil.which(command[0]) or command[0]).resolve()
-    folder = Path(os.environ.get(CACHE) or cache_dir() / "native")
+    compiler = _program(command)
+    folder = _folder()
     try:
         key = _key(command, compiler)
         path = _find(folder, key)
@@ -52,6 +52,23 @@ def obtain() -> Built:
     except OSError as error:
         raise BuildError(f"the cache folder can't be used: {error}") from error
     return Built(path, compiler)
+
+
+def is_built() -> bool:
+    """Whether there is a library for this source, compiler and processor, so that none need be compiled."""
+    try:
+        command = compiler_command()
+        return _find(_folder(), _key(command, _program(command))) is not None
+    except (BuildError, OSError):
+        return False
+
+
+def _program(command: list[str]) -> Path:
+    return Path(shutil.which(command[0]) or command[0]).resolve()
+
+
+def _folder() -> Path:
+    return Path(os.environ.get(CACHE) or cache_dir() / "native")
 
 
 def _find(folder: Path, key: str) -> Path | None:

@@ -64,7 +64,7 @@ def suits(x: Tensor, hidden: int) -> bool:
     """Whether there is native code for x (B, T, D) here, and it is the faster way: to bring the weights into its order
     takes as long as a few tokens do (measured at 512 units: 0.5 × for one token, 1.1 × for 7)."""
     few = hidden > SMALL and x.shape[0] * x.shape[1] < FEW
-    return x.device.type == "cpu" and x.dtype in TYPES and not few and native.library() is not None
+    return x.device.type == "cpu" and x.dtype in TYPES and not few and native.ready() is not None
 
 
 def recur_normalised(kind: str, a: Tensor, inside: Inside, *, reset_before: bool = False) -> tuple[Tensor, ...]:

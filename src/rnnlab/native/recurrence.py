@@ -72,7 +72,7 @@ def suits(kind: str, x: Tensor, hidden: int) -> bool:
     return (
         x.device.type == "cpu"
         and not (kind == "lstm" and hidden > LARGEST_LSTM)
-        and native.library() is not None
+        and native.ready() is not None
         and x.dtype in TYPES
     )
 

@@ -63,7 +63,7 @@ def _function(dtype: torch.dtype) -> Any:
 
 def suits(weights: Tensor) -> bool:
     """Whether there is native code for networks with such weights here."""
-    return weights.device.type == "cpu" and weights.dtype in TYPES and native.library() is not None
+    return weights.device.type == "cpu" and weights.dtype in TYPES and native.ready() is not None
 
 
 def do_steps(members: Sequence[Member], work: Sequence[Any], dtype: torch.dtype, threads: int) -> None:

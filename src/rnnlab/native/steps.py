@@ -40,7 +40,7 @@ def function(name: str, dtype: torch.dtype) -> Callable[..., Any]:
 
 def active() -> bool:
     """Whether there are native kernels."""
-    return native.library() is not None
+    return native.ready() is not None
 
 
 def usable(*tensors: Tensor) -> bool:

@@ -189,7 +189,7 @@ def environment(threads: int) -> dict[str, Any]:
         "system": platform.system(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "threads": threads,
-        "kernels": f"native {kernels.vectors}" if (kernels := native.status()).active else "torch",
+        "kernels": "torch" if native.ready() is None else f"native {native.status().vectors}",
     }
 
 

@@ -14,6 +14,7 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 
+from rnnlab import native
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.sequences import Sequences
@@ -40,6 +41,7 @@ def execute(spec: RunSpec, folder: Path, report: Report, should_stop: Callable[[
         data = spec.task.load()
         if isinstance(spec.model, Baseline):
             return Finished(_fit(spec.task, spec.model, data, run))
+        native.library()  # compiled now, if it isn't there and can be
         return _train(spec, data, run, report, should_stop)
 
 

@@ -29,6 +29,7 @@ from rnnlab.experiment import RunSpec, Training
 from rnnlab.files import write_atomically
 from rnnlab.models.network import Network, parameter_counts
 from rnnlab.models.recurrent import Recurrent
+from rnnlab.native import library
 from rnnlab.native import stacked as native
 from rnnlab.runs import Failed, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.seeding import stream_seed
@@ -126,6 +127,7 @@ def execute_stacked(
                 continue
             stack.append(_Run(number, spec, directory))
         if stack:
+            library()  # compiled now, if it isn't there and can be
             with own_process_state(threads):
                 found = _Stack(stack, stack[0].spec.task.load(), report, should_stop, threads).run()
             outcomes |= {number: outcome for number, outcome in found.items() if outcome is not None}
