@@ -74,7 +74,7 @@ def test_the_library_is_built_once_and_loaded(tmp_path: Path, script: Script) ->
     assert (status.active, status.vectors) == (True, "tiny")
     assert status.library == in_cache(tmp_path)[0]
     assert "tiny" in status.reason
-    assert str(tmp_path / "compiler") in status.reason
+    assert "built by compiler for" in status.reason
     assert native.library() is not None
     assert len(calls.read_text().split()) == 2  # once to compile, once to link
     assert obtain().path == status.library

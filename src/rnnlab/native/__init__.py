@@ -50,7 +50,7 @@ def _loaded() -> tuple[ctypes.CDLL | None, Status]:
     vectors = library.vector_name().decode()
     _share_threads(library)
     compiler = str(built.compiler)
-    return library, Status(True, f"built by {compiler} for {vectors}", compiler, vectors, built.path)
+    return library, Status(True, f"built by {built.compiler.name} for {vectors}", compiler, vectors, built.path)
 
 
 def library() -> ctypes.CDLL | None:
