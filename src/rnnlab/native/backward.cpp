@@ -177,22 +177,6 @@ void gather(const Task<T>& task, const Layout& layout, int64_t first, int64_t en
     }
 }
 
-// sums (rows, ·) += δᵀ · right over some tokens, for δs first … end.
-template <class T>
-void add_products(const T* delta, int64_t delta_step, int64_t tokens, const T* right, int64_t width, int64_t first, int64_t end, T* sums) {
-    in_panels(width / WIDTH<T>, [&](int64_t column, auto columns) {
-        constexpr int NV = decltype(columns)::value;
-        in_blocks(end - first, [&](int64_t at, auto count) {
-            constexpr int MR = decltype(count)::value;
-            T* sum = sums + (first + at) * width + column * WIDTH<T>;
-            Vec<T> acc[MR][NV];
-            EACH(r, MR) EACH(j, NV) acc[r][j] = load(sum + r * width + j * WIDTH<T>); END END
-            multiply_along<T, MR, NV>(tokens, delta + first + at, delta_step, right + column * tokens * WIDTH<T>, acc);
-            EACH(r, MR) EACH(j, NV) store(sum + r * width + j * WIDTH<T>, acc[r][j]); END END
-        });
-    });
-}
-
 // One thread: some rows of the weights' gradients.
 template <class T, int KIND>
 void weigh_part(const Task<T>& task, const Layout& layout, const T* deltas, T* work, T* of_input, T* of_state, int part, int parts) {

@@ -103,26 +103,6 @@ T* buffer(int which, int64_t numbers) {
 }
 enum Buffer { EMBEDDED, SUMMARY, LOGITS, PANELS, FOR_TOP, FOR_LAYER, FOR_INPUT = FOR_LAYER + 2, FOR_ROWS, COLUMNS_OF_LOGITS, WORDS, FOLDED, STATES = 16, SAVED = 32 };
 
-// e^x for x up to 0.
-INLINE Vec<float> exponential(Vec<float> x) {
-    typedef int32_t Ints __attribute__((vector_size(VECTOR_BYTES)));
-    const float big = 12582912.0f;  // as in `sigmoid`
-    Vec<float> t = clamped(x * 1.44269504f, -126.0f, 126.0f);
-    Vec<float> whole = t + big;
-    Vec<float> f = t - (whole - big);
-    Vec<float> p = f * 1.5469732e-4f + 1.34004322e-3f;
-    p = p * f + 9.61802560e-3f;
-    p = p * f + 5.55032721e-2f;
-    p = p * f + 2.40226512e-1f;
-    p = p * f + 6.93147207e-1f;
-    p = p * f + 1.0f;
-    return (Vec<float>)((Ints)p + ((Ints)whole << 23));
-}
-INLINE Vec<double> exponential(Vec<double> x) {
-    for (int i = 0; i < WIDTH<double>; i++) x[i] = std::exp(x[i]);
-    return x;
-}
-
 template <class T>
 INLINE void add(int64_t n, T factor, const T* __restrict from, T* __restrict to) {
     for (int64_t i = 0; i < n; i++) to[i] += factor * from[i];

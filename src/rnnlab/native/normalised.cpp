@@ -461,23 +461,6 @@ void lay(const Steps<T>& task, int64_t first, int64_t tokens, bool reset, T* pan
     });
 }
 
-// sums (·, Hp) += δᵀ · right over some tokens, for δs first … end.
-template <class T>
-void add_products(const T* delta, int64_t delta_step, int64_t tokens, const T* right, int64_t Hp, int64_t first, int64_t end, T* sums) {
-    if (first >= end) return;
-    in_panels(Hp / WIDTH<T>, [&](int64_t column, auto columns) {
-        constexpr int NV = decltype(columns)::value;
-        in_blocks(end - first, [&](int64_t at, auto count) {
-            constexpr int MR = decltype(count)::value;
-            T* sum = sums + (first + at) * Hp + column * WIDTH<T>;
-            Vec<T> acc[MR][NV];
-            EACH(r, MR) EACH(j, NV) acc[r][j] = load(sum + r * Hp + j * WIDTH<T>); END END
-            multiply_along<T, MR, NV>(tokens, delta + first + at, delta_step, right + column * tokens * WIDTH<T>, acc);
-            EACH(r, MR) EACH(j, NV) store(sum + r * Hp + j * WIDTH<T>, acc[r][j]); END END
-        });
-    });
-}
-
 // One thread: some rows of the gradient of W_hh.
 template <class T>
 void weigh(const Steps<T>& task, const T* deltas, T* right, T* sums, int part, int parts) {

@@ -116,6 +116,23 @@ void multiply_rows(int64_t n, int64_t K, const T* const* a, const T* panel, T* c
     });
 }
 
+// sums (rows, width) += δᵀ · right over some tokens, for δs first … end; right lies in panels.
+template <class T>
+void add_products(const T* delta, int64_t delta_step, int64_t tokens, const T* right, int64_t width, int64_t first, int64_t end, T* sums) {
+    if (first >= end) return;
+    in_panels(width / WIDTH<T>, [&](int64_t column, auto columns) {
+        constexpr int NV = decltype(columns)::value;
+        in_blocks(end - first, [&](int64_t at, auto count) {
+            constexpr int MR = decltype(count)::value;
+            T* sum = sums + (first + at) * width + column * WIDTH<T>;
+            Vec<T> acc[MR][NV];
+            EACH(r, MR) EACH(j, NV) acc[r][j] = load(sum + r * width + j * WIDTH<T>); END END
+            multiply_along<T, MR, NV>(tokens, delta + first + at, delta_step, right + column * tokens * WIDTH<T>, acc);
+            EACH(r, MR) EACH(j, NV) store(sum + r * width + j * WIDTH<T>, acc[r][j]); END END
+        });
+    });
+}
+
 // WIDTH rows of a matrix, of which ``rows`` exist, become columns: to[k · to_step + i] = from[i · from_step + k].
 template <class T>
 void transpose(const T* from, int64_t from_step, int rows, int64_t K, T* to, int64_t to_step) {
