@@ -51,6 +51,7 @@ def test_processes_give_the_bits_of_serial(reviews_csv, tmp_path):
     ("optimizer", "model"),
     [
         ("lazy-adam", {}),
+        ("lazy-adam", {"output_dropout": 0.0}),  # whole updates in native code
         ("adam", {}),
         ("sgd", {}),
         ("lazy-adam", {"kind": "lstm", "state": "carried", "initial_state": "normal"}),
@@ -62,7 +63,13 @@ def test_interrupted_and_resumed_equals_uninterrupted(reviews_csv, tmp_path, opt
 
     run = spec(reviews_csv, model=model, optimizer=optimizer)
     execute(run, tmp_path / "whole", lambda event: None, lambda: False)
-    for stop_after in (0, 1, 7, 8):  # within an epoch, between two, and again and again
+    for stop_after in (
+        0,
+        1,
+        2,
+        2,
+        3,
+    ):  # after 0, 1, 4, 6 and 13 updates, 6 being an epoch, on a machine that isn't busy
         asked = iter([False] * stop_after + [True])
         outcome = execute(run, tmp_path / "parts", lambda event: None, lambda: next(asked))  # noqa: B023 - used at once
         assert isinstance(outcome, Stopped)

@@ -1,5 +1,6 @@
 """Speed buys no other answer: with dense Adam the losses are those of a plain torch loop on the same batches."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -12,10 +13,12 @@ from rnnlab.data.interface import Interface
 from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import Network
+from rnnlab.native import switched_off
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.source import Source
+from rnnlab.training.update import Updater
 
 STEPS, WIDTH, HIDDEN = 100, 50, 32
 LR, CLIP = 0.003, 1.0  # a norm that some of the first hundred gradients exceed
@@ -79,17 +82,12 @@ def run_of(task: Classify, kind: str, optimizer: str) -> tuple[RunSpec, EncodedD
 
 
 def our_losses(spec: RunSpec, data: EncodedData, network: Network) -> tuple[list[float], list[float]]:
-    """The parts that the training loop is made of: losses, and norms before clipping."""
+    """As the training loop has them: losses, and norms before clipping."""
     assert spec.training is not None
-    optimizer, source = Optimizer(network.train(), spec.training), Source(spec, data)
-    losses, norms = [], []
-    for step in range(STEPS):
-        batch = source.batch(step)
-        loss = spec.task.loss(network(batch.inputs, batch.lengths), batch)
-        loss.backward()
-        norms.append(float(optimizer.step(LR, CLIP)))
-        losses.append(loss.item())
-    return losses, norms
+    updater = Updater(spec, network, Optimizer(network.train(), spec.training), threads=1)
+    source = Source(spec, data)
+    updates = list(updater.advance([source.batch(step) for step in range(STEPS)], [LR] * STEPS))
+    return [update.loss for update in updates], [update.norm or 0.0 for update in updates]
 
 
 def plain_losses(spec: RunSpec, data: EncodedData, model: Plain) -> list[float]:
@@ -106,9 +104,15 @@ def plain_losses(spec: RunSpec, data: EncodedData, model: Plain) -> list[float]:
     return losses
 
 
+@pytest.mark.parametrize("path", ["native", "torch"])
 @pytest.mark.parametrize("kind", [*MODULES, "textcnn"])
-def test_a_hundred_steps_of_dense_adam_have_the_losses_of_a_plain_torch_loop(task, kind):
+def test_a_hundred_steps_of_dense_adam_have_the_losses_of_a_plain_torch_loop(task, kind, path):
     spec, data = run_of(task, kind, "adam")
+    with switched_off() if path == "torch" else nullcontext():
+        assert_plain_losses(spec, data, kind)
+
+
+def assert_plain_losses(spec: RunSpec, data: EncodedData, kind: str) -> None:
     torch.manual_seed(0)
     network = assemble(spec, Interface.of(data))
     plain = Plain(kind, network)

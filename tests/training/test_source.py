@@ -52,7 +52,7 @@ def test_a_run_of_token_batches_is_interrupted_and_goes_on_to_the_bit(reviews_cs
     again = RunSpec.from_dict(spec.to_dict())
     assert (again.digest, again.training) == (spec.digest, spec.training)
     whole = execute(spec, tmp_path / "whole", lambda event: None, lambda: False)
-    stops = iter([*[False] * 7, True])
+    stops = iter([*[False] * 2, True])
     assert isinstance(execute(spec, tmp_path / "parts", lambda event: None, lambda: next(stops)), Stopped)
     resumed = execute(spec, tmp_path / "parts", lambda event: None, lambda: False)
     assert isinstance(whole, Finished)

@@ -1,6 +1,6 @@
-// Training steps of several networks of one kind, side by side. A network belongs to one thread at a time, and no thread
-// waits for another: who has finished a step takes the network that is furthest behind. What is computed for a network
-// doesn't depend on the others, nor on the number of threads.
+// Whole training steps: of one network, shared by threads, or of several of one kind, side by side. Then a network belongs
+// to one thread at a time, and no thread waits for another: who has finished a step takes the network that is furthest
+// behind. What is computed for a network doesn't depend on the others, nor on the number of threads.
 #include <algorithm>
 #include <mutex>
 #include <optional>
@@ -67,7 +67,7 @@ struct Step {
 // A network and the batches that await it. The fields, in this order, are those of Member in stacked.py.
 template <class T>
 struct Member {
-    int64_t kind, layers, directions, inputs, hidden;
+    int64_t kind, layers, directions, inputs, hidden, threads;
     const T* const* weights;  // of each layer and direction: w_ih, w_hh, b_ih, b_hh
     T* const* gradients;      // of the same
     int64_t words, width, frozen_width, tokens;  // words = 0: no embedding; K ids a step
@@ -331,7 +331,7 @@ Task<T> task_of(const Member<T>& m, const Step<T>& step, int64_t layer, int64_t 
     int64_t width = m.width_of_states();
     Task<T> task{};
     task.kind = m.kind, task.batch = step.batch, task.steps = step.steps, task.inputs = inputs, task.hidden = m.hidden;
-    task.reverse = direction, task.threads = 1, task.lengths = step.lengths;
+    task.reverse = direction, task.threads = m.threads, task.lengths = step.lengths;
     task.x = x, task.x_row = step.steps * inputs, task.x_step = inputs;
     task.w_ih = own[0], task.w_hh = own[1], task.b_ih = own[2], task.b_hh = own[3];
     task.states = states + direction * m.hidden, task.states_row = step.steps * width, task.states_step = width;
@@ -368,10 +368,10 @@ template <class T>
 double update(const Member<T>& m, const Step<T>& step, const int64_t* used, const T* for_rows, int64_t count) {
     if (m.table_gradient)
         for (int64_t r = 0; r < count; r++) add(m.width, T(1), for_rows + r * m.width, m.table_gradient + used[r] * m.width);
-    if (m.descends) return Kernels<T>::descend(m.dense, m.gradient, m.moment1, m.numbers, m.clip, m.decay, m.momentum, step.rate, 1);
+    if (m.descends) return Kernels<T>::descend(m.dense, m.gradient, m.moment1, m.numbers, m.clip, m.decay, m.momentum, step.rate, m.threads);
     return Kernels<T>::adam(m.dense, m.gradient, m.moment1, m.moment2, m.numbers, const_cast<T*>(m.table), m.row_moment1, m.row_moment2,
                             used, for_rows, m.table_gradient ? 0 : count, m.width, m.clip, step.keep, m.beta1, m.beta2, step.root,
-                            m.epsilon, step.rate, 1);
+                            m.epsilon, step.rate, m.threads);
 }
 
 // One batch: answered, or trained on. False: it broke, and nothing was changed.

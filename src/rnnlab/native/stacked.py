@@ -34,7 +34,7 @@ class Member(ctypes.Structure):
     """The fields of Member in many.cpp, in its order."""
 
     _fields_ = [
-        *((name, c_int64) for name in ("kind", "layers", "directions", "inputs", "hidden")),
+        *((name, c_int64) for name in ("kind", "layers", "directions", "inputs", "hidden", "threads")),
         *((name, POINTER(c_void_p)) for name in ("weights", "gradients")),
         *((name, c_int64) for name in ("words", "width", "frozen_width", "tokens")),
         *((name, c_void_p) for name in ("table", "frozen", "places")),

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from rnnlab import native
+from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.experiment import RunSpec, Training
@@ -20,20 +21,21 @@ from rnnlab.runs import RunDirectory
 from rnnlab.seeding import stream_seed
 from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import assemble, resolve_device
-from rnnlab.training.backward import backward
 from rnnlab.training.checkpoint import Progress, load_checkpoint, save_checkpoint
-from rnnlab.training.divergence import EXPLODED, diagnose, overflowed_on_validation
+from rnnlab.training.divergence import diagnose, overflowed_on_validation
 from rnnlab.training.evaluate import evaluate
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.processor import processor_name
 from rnnlab.training.schedule import learning_rate
-from rnnlab.training.source import Source
+from rnnlab.training.source import AHEAD, Source
+from rnnlab.training.update import Update, Updater
 
 Report = Callable[[dict[str, Any]], None]
 REPORT_SECONDS = 0.3  # between two signs of life to the display
 KEPT_NORMS = 100  # gradient norms of the last steps, to say what was healthy if the run diverges
 CHECKPOINT_SECONDS = 60  # between two checkpoints at the end of an epoch
+DEAF_SECONDS = 0.1  # of updates without asking whether to stop, about, unless a single one takes longer
 
 
 class Trained:
@@ -58,7 +60,9 @@ def train(
     progress, best = load_checkpoint(run, network, optimizer) or (Progress(), {})
     run.keep_events(progress.step)
     source = Source(spec, data)
+    updater = Updater(spec, network, optimizer, training.threads)
     last_report = last_checkpoint = time.monotonic()
+    ahead = 1  # updates at a time
 
     network.train()
     while not is_finished(progress, training, task):
@@ -69,25 +73,22 @@ def train(
                 save_checkpoint(run, progress, network, best, optimizer)
                 return None
 
-            batch = source.batch(progress.step).to(device)
-            value, right = backward(network, task, batch)
-            lr = learning_rate(training, progress.step, source.time(progress.step), source.updates)
-            norm = optimizer.step(lr, training.clip) if abs(value) < EXPLODED else None
-            if norm is None or not math.isfinite(norm):
-                step = progress.step + 1
-                found = diagnose(network, batch, step, value, norm, progress.norms, training)
-                return Trained(network, progress, found)
+            begun, first = time.monotonic(), progress.step
+            numbers = range(
+                first, min(first + ahead, first - progress.batch + source.updates, training.steps or sys.maxsize)
+            )
+            batches = [source.batch(number).to(device) for number in numbers]
+            rates = [learning_rate(training, number, source.time(number), source.updates) for number in numbers]
+            for batch, update in zip(batches, updater.advance(batches, rates), strict=False):
+                if not update.well:
+                    broken = (progress.step + 1, update.loss, update.norm, progress.norms)
+                    return Trained(network, progress, diagnose(network, batch, *broken, training))
+                count_update(progress, batch, update)
 
-            progress.step += 1
-            progress.batch += 1
-            progress.rows += len(batch.inputs)
-            progress.tokens += batch.tokens
-            progress.loss_sum += value * len(batch.inputs)
-            progress.correct += right
-            progress.norms.append(norm)
-            del progress.norms[:-KEPT_NORMS]
-            if time.monotonic() - last_report > REPORT_SECONDS:
-                last_report = time.monotonic()
+            now = time.monotonic()
+            ahead = min(2 * ahead, AHEAD) if now - begun < DEAF_SECONDS / 2 else max(1, ahead // 2)
+            if now - last_report > REPORT_SECONDS:
+                last_report = now
                 report(sign_of_life(progress, source.updates, started))
             if progress.step == training.steps or _out_of_time(progress, training, started):
                 break
@@ -112,6 +113,19 @@ def train(
 
     network.load_state_dict(best)
     return Trained(network, progress)
+
+
+def count_update(progress: Progress, batch: Batch, update: Update) -> None:
+    """Add an update that went well."""
+    assert update.norm is not None
+    progress.step += 1
+    progress.batch += 1
+    progress.rows += len(batch.inputs)
+    progress.tokens += batch.tokens
+    progress.loss_sum += update.loss * len(batch.inputs)
+    progress.correct += update.right
+    progress.norms.append(update.norm)
+    del progress.norms[:-KEPT_NORMS]
 
 
 def _reached(progress: Progress, until: float, task: Task) -> bool:

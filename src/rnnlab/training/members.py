@@ -60,8 +60,11 @@ def unsuited_task(task: Task, model: Recurrent) -> str | None:
     return None
 
 
-def member_of(network: Network, optimizer: Optimizer, task: Task, clip: float | None) -> native.Member:
-    """Where everything lies that a training step needs. It holds addresses alone: whoever has it keeps the others."""
+def member_of(
+    network: Network, optimizer: Optimizer, task: Task, clip: float | None, threads: int = 1
+) -> native.Member:
+    """Where everything lies that a training step needs. It holds addresses alone: whoever has it keeps the others.
+    ``threads`` share a step, where no other thread has another member's."""
     encoder, head = network.encoder, network.head
     assert isinstance(encoder, RecurrentEncoder)
     assert isinstance(head, StateHead | SummaryHead)
@@ -75,6 +78,7 @@ def member_of(network: Network, optimizer: Optimizer, task: Task, clip: float | 
         directions=len(directions),
         inputs=weights[0].shape[1],
         hidden=settings.hidden,
+        threads=threads,
         weights=native.addresses(weights),
         gradients=native.addresses([_gradient_of(weight) for weight in weights]),
         answer=native.ANSWERS[ANSWERS[type(task).loss]],

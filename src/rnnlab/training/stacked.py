@@ -9,7 +9,7 @@ made. Each run keeps its own random streams, batches, optimiser and directory, a
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,35 +35,26 @@ from rnnlab.runs import Failed, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.seeding import stream_seed
 from rnnlab.tasks.tally import Tally
 from rnnlab.training.assemble import assemble, resolve_device
-from rnnlab.training.backward import backward
 from rnnlab.training.checkpoint import Progress
-from rnnlab.training.divergence import EXPLODED
 from rnnlab.training.evaluate import evaluate
 from rnnlab.training.loop import (
-    KEPT_NORMS,
     REPORT_SECONDS,
     close_epoch,
     contiguous,
+    count_update,
     environment,
     is_better,
     is_finished,
     peak_memory_mb,
     sign_of_life,
 )
-from rnnlab.training.members import (
-    COUNTS,
-    answering_steps,
-    member_of,
-    scratch,
-    training_steps,
-    unsuited_model,
-    unsuited_task,
-)
+from rnnlab.training.members import answering_steps, unsuited_model, unsuited_task
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import all_scores, execute, own_process_state, speed_of, write_predictions
 from rnnlab.training.schedule import learning_rate
 from rnnlab.training.source import AHEAD, Source
+from rnnlab.training.update import Update, Updater, advance_side_by_side
 
 CPU = torch.device("cpu")
 _WORKER = ThreadPoolExecutor(1, "stack")  # always the same thread: native code keeps buffers for each that calls it
@@ -172,22 +163,7 @@ class _Run:
         self.directory.keep_events(0)
         self.source = Source(self.spec, data)
         self.network.train()
-        if native.suits(self.optimizer.weights):
-            self.member = member_of(self.network, self.optimizer, self.spec.task, self.spec.training.clip)
-            self.places = scratch(self.member)
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What a training step of a run was like."""
-
-    loss: float
-    norm: float | None
-    right: float
-
-    @property
-    def well(self) -> bool:
-        return abs(self.loss) < EXPLODED and self.norm is not None and math.isfinite(self.norm)
+        self.updater = Updater(self.spec, self.network, self.optimizer, threads=1)
 
 
 class _Stack:
@@ -213,7 +189,7 @@ class _Stack:
     def run(self) -> dict[int, Outcome | None]:
         for run in self.runs:
             run.begin(self.data)
-        self.native = native.suits(self.runs[0].optimizer.weights)
+        self.native = self.runs[0].updater.member is not None
         self._train()
         return self.outcomes
 
@@ -257,43 +233,27 @@ class _Stack:
         count = min(ends) - step
         return {run.number: [run.source.batch(step + ahead) for ahead in range(count)] for run in self.runs}
 
-    def _advance(self, step: int, batches: dict[int, list[Batch]]) -> dict[int, list[_Found]]:
-        """Train all runs on their batches; of each, what was found, up to the first step that went wrong."""
+    def _advance(self, step: int, batches: dict[int, list[Batch]]) -> dict[int, list[Update]]:
+        """Train all runs on their batches; of each, what was found, up to the first update that went wrong."""
         source, count = self.runs[0].source, len(batches[self.runs[0].number])
         rates = [
             learning_rate(self.training, step + ahead, source.time(step + ahead), source.updates)
             for ahead in range(count)
         ]
         if not self.native:
-            return {run.number: list(_advance_in_torch(run, batches[run.number], rates)) for run in self.runs}
-        work = [training_steps(run.optimizer, batches[run.number], rates) for run in self.runs]
-        members = [run.member for run in self.runs]
-        native.do_steps(members, work, self.runs[0].optimizer.weights.dtype, self.threads)
-        right = COUNTS[type(self.task).count_right]
-        found = {}
-        for run, steps in zip(self.runs, work, strict=True):
-            run.optimizer.steps += run.member.done
-            tried = steps[: run.member.done + run.member.stopped]
-            found[run.number] = [_Found(s.loss, s.norm if s.norm >= 0 else None, getattr(s, right)) for s in tried]
-        return found
+            return {run.number: list(run.updater.advance(batches[run.number], rates)) for run in self.runs}
+        updaters, own = [run.updater for run in self.runs], [batches[run.number] for run in self.runs]
+        found = advance_side_by_side(updaters, own, rates, self.threads)
+        return {run.number: updates for run, updates in zip(self.runs, found, strict=True)}
 
-    def _account(self, found_by_run: dict[int, list[_Found]], batches: dict[int, list[Batch]]) -> None:
-        for number, found in found_by_run.items():
-            run = next(run for run in self.runs if run.number == number)
-            if not found[-1].well:
+    def _account(self, found: dict[int, list[Update]], batches: dict[int, list[Batch]]) -> None:
+        for run in list(self.runs):
+            updates = found[run.number]
+            if not updates[-1].well:
                 self._leave(run, None)
                 continue
-            progress = run.progress
-            for one, batch in zip(found, batches[number], strict=True):
-                rows = len(batch.inputs)
-                progress.rows += rows
-                progress.tokens += batch.tokens
-                progress.loss_sum += one.loss * rows
-                progress.correct += one.right
-                progress.norms.append(cast(float, one.norm))
-            progress.step += len(found)
-            progress.batch += len(found)
-            del progress.norms[:-KEPT_NORMS]
+            for batch, update in zip(batches[run.number], updates, strict=True):
+                count_update(run.progress, batch, update)
 
     def _count_time(self, started: float) -> None:
         """A run's time is its share of the stack's."""
@@ -367,7 +327,7 @@ class _Stack:
             return [evaluate(run.network, self.task, data, CPU) for run in self.runs]
         batches = [batch for _, batch in evaluation_batches(data)]
         prepared = [answering_steps(run.network, batches) for run in self.runs]
-        members = [run.member for run in self.runs]
+        members = [run.updater.member for run in self.runs if run.updater.member is not None]
         work = [steps for steps, _ in prepared]
         native.do_steps(members, work, self.runs[0].optimizer.weights.dtype, self.threads)
         return [evaluate(cast(Network, _Answered(answers)), self.task, data, CPU) for _, answers in prepared]
@@ -396,15 +356,3 @@ class _Answered(nn.Module):
 
     def forward(self, inputs: Tensor, lengths: Tensor) -> Tensor:
         return next(self.answers)
-
-
-def _advance_in_torch(run: _Run, batches: list[Batch], rates: list[float]) -> Iterator[_Found]:
-    """As `training.loop.train` does."""
-    assert run.spec.training is not None
-    for batch, lr in zip(batches, rates, strict=True):
-        loss, right = backward(run.network, run.spec.task, batch)
-        norm = run.optimizer.step(lr, run.spec.training.clip) if abs(loss) < EXPLODED else None
-        found = _Found(loss, norm, right)
-        yield found
-        if not found.well:
-            return

@@ -1,0 +1,82 @@
+"""The updates of a run: whole training steps in native code where it knows the network, by torch elsewhere."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rnnlab.data.batches import Batch
+from rnnlab.experiment import RunSpec
+from rnnlab.models.network import Network
+from rnnlab.models.recurrent import Recurrent
+from rnnlab.native import stacked as native
+from rnnlab.training.backward import backward
+from rnnlab.training.divergence import EXPLODED
+from rnnlab.training.members import COUNTS, member_of, scratch, training_steps, unsuited_model, unsuited_task
+from rnnlab.training.optimizer import Optimizer
+
+
+@dataclass(frozen=True)
+class Update:
+    """What a training step found."""
+
+    loss: float
+    norm: float | None  # of the gradients before clipping; None: not computed, because the loss had exploded
+    right: float  # rows; those that are partly right count in part
+
+    @property
+    def well(self) -> bool:
+        """Whether the weights were changed."""
+        return abs(self.loss) < EXPLODED and self.norm is not None and math.isfinite(self.norm)
+
+
+class Updater:
+    """Changes a network, batch by batch. Weights and optimiser are the ordinary ones, whoever does the arithmetic."""
+
+    def __init__(self, spec: RunSpec, network: Network, optimizer: Optimizer, threads: int):
+        assert spec.training is not None
+        self.network, self.optimizer, self.task, self.clip = network, optimizer, spec.task, spec.training.clip
+        self.member: native.Member | None = None
+        if knows_whole_steps(spec) and native.suits(optimizer.weights):
+            self.member = member_of(network, optimizer, spec.task, self.clip, threads)
+            self._places = scratch(self.member)
+
+    def advance(self, batches: Sequence[Batch], rates: Sequence[float]) -> Iterator[Update]:
+        """An update for each batch, in turn. The one that doesn't go well is the last: it changed nothing, and the
+        gradients that it found are there to be looked at."""
+        done = 0
+        if self.member is not None:
+            for update in advance_side_by_side([self], [batches], rates)[0]:
+                if not update.well:
+                    self.optimizer.gradient.zero_()  # torch finds out what went wrong, and adds to what is there
+                    break
+                done += 1
+                yield update
+        for batch, lr in zip(batches[done:], rates[done:], strict=True):
+            loss, right = backward(self.network, self.task, batch)
+            update = Update(loss, self.optimizer.step(lr, self.clip) if abs(loss) < EXPLODED else None, right)
+            yield update
+            if not update.well:
+                return
+
+
+def knows_whole_steps(spec: RunSpec) -> bool:
+    """Whether native code, if there is any, can do all of a training step."""
+    return isinstance(spec.model, Recurrent) and not (
+        unsuited_model(spec.model) or unsuited_task(spec.task, spec.model)
+    )
+
+
+def advance_side_by_side(
+    updaters: Sequence[Updater], batches: Sequence[Sequence[Batch]], rates: Sequence[float], threads: int = 1
+) -> list[list[Update]]:
+    """The same for several networks that native code knows, so many at a time: of each, the updates that it tried."""
+    work = [training_steps(one.optimizer, own, rates) for one, own in zip(updaters, batches, strict=True)]
+    members = [one.member for one in updaters if one.member is not None]
+    native.do_steps(members, work, updaters[0].optimizer.weights.dtype, threads)
+    right = COUNTS[type(updaters[0].task).count_right]
+    found: list[list[Update]] = []
+    for updater, member, steps in zip(updaters, members, work, strict=True):
+        updater.optimizer.steps += member.done
+        tried = steps[: member.done + member.stopped]
+        found.append([Update(step.loss, step.norm if step.norm >= 0 else None, getattr(step, right)) for step in tried])
+    return found

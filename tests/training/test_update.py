@@ -1,0 +1,127 @@
+"""Updates in native code are those of torch, whoever shares the work, and one that breaks changes nothing."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from rnnlab.data.batches import Batch
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.interface import Interface
+from rnnlab.experiment import RunSpec, Training
+from rnnlab.models.base import ARCHITECTURES
+from rnnlab.native import switched_off
+from rnnlab.tasks.classify import Classify
+from rnnlab.training.assemble import assemble
+from rnnlab.training.optimizer import Optimizer
+from rnnlab.training.source import Source
+from rnnlab.training.update import Update, Updater
+
+COUNT = 25
+
+
+@pytest.fixture(scope="module")
+def task() -> Classify:
+    return Classify(data="reviews", rows=400).resolve()
+
+
+@pytest.fixture(scope="module")
+def data(task: Classify) -> EncodedData:
+    return task.load()
+
+
+def spec_of(task: Classify, optimizer: str = "lazy-adam", **model: Any) -> RunSpec:
+    settings = {"kind": "lstm", "hidden": 20, "embedding": {"width": 12}, **model}
+    training = Training.model_validate({"optimizer": optimizer, "batch_size": 16, "clip": 1.0})
+    return RunSpec(task, ARCHITECTURES.parse(settings), training, 0)
+
+
+def updater_of(spec: RunSpec, data: EncodedData, threads: int = 1) -> Updater:
+    assert spec.training is not None
+    torch.manual_seed(0)
+    network = assemble(spec, Interface.of(data)).train()
+    return Updater(spec, network, Optimizer(network, spec.training), threads)
+
+
+def batches_of(spec: RunSpec, data: EncodedData) -> list[Batch]:
+    source = Source(spec, data)
+    return [source.batch(number) for number in range(COUNT)]
+
+
+def weights_of(updater: Updater) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in updater.network.state_dict().items()}
+
+
+@pytest.mark.parametrize("optimizer", ["lazy-adam", "adam", "adamw", "sgd"])
+@pytest.mark.parametrize(
+    "model", [{}, {"kind": "gru", "bidirectional": True}, {"kind": "rnn", "activation": "relu", "layers": 2}]
+)
+def test_native_updates_are_those_of_torch(task, data, optimizer, model):
+    spec = spec_of(task, optimizer, **model)
+    batches, rates = batches_of(spec, data), [0.01] * COUNT
+    native = updater_of(spec, data)
+    assert native.member is not None
+    found = list(native.advance(batches, rates))
+    with switched_off():
+        plain = updater_of(spec, data)
+        assert plain.member is None
+        expected = list(plain.advance(batches, rates))
+    assert [update.loss for update in found] == pytest.approx([update.loss for update in expected], rel=1e-4)
+    assert [update.norm for update in found] == pytest.approx([update.norm for update in expected], rel=1e-3)
+    assert [update.right for update in found] == [update.right for update in expected]
+    assert native.optimizer.steps == plain.optimizer.steps == COUNT
+
+
+def test_bits_depend_neither_on_threads_nor_on_how_many_updates_are_done_at_a_time(task, data):
+    spec = spec_of(task)
+    batches, rates = batches_of(spec, data), [0.01] * COUNT
+    found = []
+    for threads, parts in ((1, [COUNT]), (2, [1, 2, 4, 18]), (3, [5] * 5)):
+        updater = updater_of(spec, data, threads)
+        updates: list[Update] = []
+        for part in parts:
+            at = len(updates)
+            updates += updater.advance(batches[at : at + part], rates[at : at + part])
+        found.append((updates, weights_of(updater)))
+    for updates, weights in found[1:]:
+        assert updates == found[0][0]
+        assert all(torch.equal(value, found[0][1][name]) for name, value in weights.items())
+
+
+def test_a_broken_update_changes_nothing_and_leaves_its_gradients(task, data):
+    """The weights break before the third batch: two went well, the third didn't, and no more are tried."""
+    spec = spec_of(task)
+    batches, rates = batches_of(spec, data), [0.01] * COUNT
+    updater = updater_of(spec, data)
+    assert all(update.well for update in updater.advance(batches[:2], rates[:2]))
+    table = updater.network.get_parameter("embedding.table")
+    with torch.no_grad():
+        table[int(batches[2].inputs[0, 0])] = float("nan")
+    before = weights_of(updater)
+    broken = list(updater.advance(batches[2:], rates[2:]))
+    assert len(broken) == 1
+    assert not broken[0].well
+    assert updater.optimizer.steps == 2
+    after = weights_of(updater)
+    assert all(torch.equal(value.nan_to_num(7), after[name].nan_to_num(7)) for name, value in before.items())
+
+
+def test_what_torch_finds_of_a_broken_update_is_not_added_to_what_native_code_left(task, data):
+    spec = spec_of(task)
+    batches = batches_of(spec, data)
+    updater = updater_of(spec, data)
+    assert updater.member is not None
+    updater.member.exploded = 1e-3  # native code gives up at once; torch, which knows better, does the update
+    found = list(updater.advance(batches[:3], [0.01] * 3))
+    with switched_off():
+        expected = list(updater_of(spec, data).advance(batches[:3], [0.01] * 3))
+    assert [update.norm for update in found] == pytest.approx([update.norm for update in expected], rel=1e-4)
+
+
+def test_networks_that_native_code_does_not_know_are_left_to_torch(task, data):
+    for model in ({"output_dropout": 0.2}, {"pooling": "mean"}, {"layer_norm": True}):
+        assert updater_of(spec_of(task, **model), data).member is None
+    spec = replace(spec_of(task), model=ARCHITECTURES.parse({"kind": "textcnn", "embedding": {"width": 12}}))
+    assert updater_of(spec, data).member is None
