@@ -22,7 +22,7 @@ Word = Literal["ok", "missing", "off", "broken"]
 """Only what is ``broken`` is needed: without what is ``off`` or ``missing``, less is possible, or slower."""
 
 NEEDED = (
-    *("numpy", "scipy", "scikit-learn", "pydantic", "safetensors"),
+    *("numpy", "scipy", "pydantic", "safetensors"),
     *("typer", "rich", "altair", "vl-convert-python", "jinja2"),
 )  # besides torch, which has a line of its own
 EXTRAS = {

@@ -29,7 +29,7 @@ def test_tfidf_equals_scikit_learn(classes):
     logits = baseline.logits(learnt, *flat(others))
     ours = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\S+")
-    pipeline = make_pipeline(vectorizer, LogisticRegression(C=baseline.C, max_iter=100))
+    pipeline = make_pipeline(vectorizer, LogisticRegression(C=baseline.C, max_iter=1000, tol=1e-8))
     pipeline.fit([" ".join(map(str, row)) for row in rows], targets)
     theirs = pipeline.predict_proba([" ".join(map(str, row)) for row in others])
     np.testing.assert_allclose(ours, theirs, atol=2e-3)

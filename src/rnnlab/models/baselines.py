@@ -4,13 +4,13 @@ A baseline is fitted on the same flat arrays as every model. What it learnt is a
 directory can hold it and `predict` can use it.
 """
 
-import warnings
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from rnnlab.config import Config
+from rnnlab.models.logistic import fit_logistic
 from rnnlab.registry import Registry
 
 if TYPE_CHECKING:  # a network's answer need not wait for scipy
@@ -66,7 +66,7 @@ class TfIdf(Baseline):
         counts = _count(keys, rows, known, len(offsets) - 1)
         seen = np.bincount(counts.indices, minlength=len(known))
         idf = np.log(len(offsets) / (1 + seen)) + 1  # smoothed: rows + 1 above, rows with the gram + 1 below
-        coef, intercept = _logistic_regression(_weigh(counts, idf), targets, classes, self.C)
+        coef, intercept = fit_logistic(_weigh(counts, idf), targets, classes, self.C)
         return {"grams": known, "idf": idf.astype(np.float32), "coef": coef, "intercept": intercept}
 
     def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ class Statistics(Baseline):
     def fit(self, values: np.ndarray, offsets: np.ndarray, targets: np.ndarray, classes: int) -> Learnt:
         features = _statistics(values, offsets)
         mean, scale = features.mean(0), np.maximum(features.std(0), 1e-6)
-        coef, intercept = _logistic_regression((features - mean) / scale, targets, classes, self.C)
+        coef, intercept = fit_logistic((features - mean) / scale, targets, classes, self.C)
         return {"mean": mean, "scale": scale, "coef": coef, "intercept": intercept}
 
     def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -124,25 +124,6 @@ def _weigh(counts: "sparse.csr_array", idf: np.ndarray) -> "sparse.csr_array":
     norms = np.sqrt(np.where(squares > 0, squares, 1)).astype(np.float32)
     weighed.data /= np.repeat(norms, np.diff(weighed.indptr))
     return weighed
-
-
-def _logistic_regression(
-    features: "np.ndarray | sparse.csr_array", targets: np.ndarray, classes: int, strength: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """(classes, features) weights and (classes,) biases, for every class even if the training rows lack it."""
-    from sklearn.linear_model import LogisticRegression
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # stopping at max_iter is good enough for a baseline
-        fitted = LogisticRegression(C=strength, max_iter=100).fit(features, targets)
-    coef = np.zeros((classes, fitted.coef_.shape[1]), np.float32)
-    intercept = np.full(classes, -1e4, np.float32)
-    if len(fitted.classes_) == 2:  # scikit-learn keeps one row of weights for two classes
-        first, second = fitted.classes_
-        coef[second], intercept[first], intercept[second] = fitted.coef_[0], 0, fitted.intercept_[0]
-    else:
-        coef[fitted.classes_], intercept[fitted.classes_] = fitted.coef_, fitted.intercept_
-    return coef, intercept
 
 
 def _statistics(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
