@@ -16,12 +16,12 @@ from rnnlab.seeding import stream_seed
 from rnnlab.sweep.plan import Opened
 from rnnlab.sweep.studies import PlannedStudy
 from rnnlab.training.assemble import assemble, resolve_device
-from rnnlab.training.backward import backward
 from rnnlab.training.evaluate import evaluate
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
 from rnnlab.training.schedule import total_steps
 from rnnlab.training.source import Source
+from rnnlab.training.update import Updater
 
 WARM_UP = 2  # updates that aren't timed: the first ones wait for memory
 TIMED = 0.3  # seconds of updates that are
@@ -60,13 +60,13 @@ def probe(spec: RunSpec, opened: Opened) -> tuple[float, int]:
         torch.manual_seed(stream_seed(spec.seed, "init"))
         device = torch.device(resolve_device(training.device))
         network = assemble(spec, Interface.of(data)).to(device).train()
-        optimizer, source = Optimizer(network, training), Source(spec, data)
+        source = Source(spec, data)
+        updater = Updater(spec, network, Optimizer(network, training), training.threads)
         step = 0
         started = time.perf_counter()
         while step < WARM_UP + 1 or time.perf_counter() - started < TIMED:
-            batch = source.batch(step).to(device)
-            backward(network, spec.task, batch)
-            optimizer.step(training.lr, training.clip)
+            for _ in updater.advance([source.batch(step).to(device)], [training.lr]):
+                pass
             step += 1
             if step == WARM_UP:
                 started = time.perf_counter()

@@ -10,9 +10,12 @@ from rnnlab.models.network import Network
 from rnnlab.tasks.base import Task
 from rnnlab.tasks.tally import Tally
 
+Evaluation = tuple[Tally, np.ndarray]
+"""The tally of a split, and the outputs in the order of its rows: (rows, C), or (N, C) for all of their steps."""
 
-def evaluate(network: Network, task: Task, data: Sequences, device: torch.device) -> tuple[Tally, np.ndarray]:
-    """The tally of a split, and the outputs in the order of its rows: (rows, C), or (N, C) for all of their steps."""
+
+def evaluate(network: Network, task: Task, data: Sequences, device: torch.device) -> Evaluation:
+    """In inference mode, whatever mode the network is in."""
     tally: Tally | None = None
     outputs: list[tuple[np.ndarray, Tensor]] = []
     was_training = network.training

@@ -23,7 +23,7 @@ from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from rnnlab.training.divergence import diagnose, overflowed_on_validation
-from rnnlab.training.evaluate import evaluate
+from rnnlab.training.evaluate import Evaluation, evaluate
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.processor import processor_name
@@ -41,8 +41,15 @@ DEAF_SECONDS = 0.1  # of updates without asking whether to stop, about, unless a
 class Trained:
     """What the loop leaves behind: the network with its best weights, or why there is none."""
 
-    def __init__(self, network: Network, progress: Progress, divergence: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        network: Network,
+        progress: Progress,
+        divergence: dict[str, Any] | None = None,
+        valid: Evaluation | None = None,
+    ):
         self.network, self.progress, self.divergence = network, progress, divergence
+        self.valid = valid  # of the best weights, unless they came from a checkpoint
 
 
 def train(
@@ -63,6 +70,7 @@ def train(
     updater = Updater(spec, network, optimizer, training.threads)
     last_report = last_checkpoint = time.monotonic()
     ahead = 1  # updates at a time
+    valid: Evaluation | None = None  # of the best epoch
 
     network.train()
     while not is_finished(progress, training, task):
@@ -94,13 +102,14 @@ def train(
                 break
         _count_time(progress, started)
 
-        scores = evaluate(network, task, data.valid, device)[0].score()
+        evaluation = evaluate(network, task, data.valid, device)
+        scores = evaluation[0].score()
         if not math.isfinite(scores["loss"]):
             return Trained(network, progress, overflowed_on_validation(progress.step, progress.norms, training))
         improved = is_better(scores, progress.best, task)
         progress.epoch += 1
         if improved:
-            progress.best, progress.best_epoch = scores, progress.epoch
+            progress.best, progress.best_epoch, valid = scores, progress.epoch, evaluation
             best = {name: value.detach().clone() for name, value in network.state_dict().items()}
         event = close_epoch(progress, scores, improved)
         if training.monitor.gradients:
@@ -112,7 +121,7 @@ def train(
             save_checkpoint(run, progress, network, best, optimizer)
 
     network.load_state_dict(best)
-    return Trained(network, progress)
+    return Trained(network, progress, valid=valid)
 
 
 def count_update(progress: Progress, batch: Batch, update: Update) -> None:

@@ -64,7 +64,7 @@ def _train(
     if trained.divergence:
         return Diverged(run.seal(result | {"divergence": trained.divergence}))
     device = torch.device(resolve_device(spec.training.device))
-    valid_tally, valid_logits = evaluate(trained.network, spec.task, data.valid, device)
+    valid_tally, valid_logits = trained.valid or evaluate(trained.network, spec.task, data.valid, device)
     started = time.perf_counter()
     test_tally, test_logits = evaluate(trained.network, spec.task, data.test, device)
     result["row_seconds"] = (time.perf_counter() - started) / len(data.test)
