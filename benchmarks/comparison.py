@@ -25,7 +25,7 @@ from rnnlab.data import catalogue
 from rnnlab.tasks.classify import Classify
 
 SEEDS = 3
-QUICK_ROWS = 6_000  # of each part
+QUICK_ROWS = 30_000  # of each part
 TARGET = 12.0
 
 
@@ -35,7 +35,7 @@ def measure(effort: Effort) -> Iterator[Row]:
     trained, answered = len(data.train), len(data.valid) + len(data.test)
     plain: list[float] = []
     ours: list[float] = []
-    for turn in effort.turns(quick=2, full=2):
+    for turn in effort.turns(quick=1, full=3):
         say(f"    plain loops, turn {turn + 1}")
         plain.append(SEEDS * plain_seconds(trained, answered, 1.5 if effort.quick else 8))
         say(f"    rnnlab.compare, turn {turn + 1}")

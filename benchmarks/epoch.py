@@ -88,7 +88,7 @@ def measure(effort: Effort, models: tuple[str, ...] = tuple(TARGETS), script: Pa
             our_epoch(task, data, model, optimizer, threads, WARM_STEPS)
         plain: list[float] = []
         ours: dict[tuple[str, int], list[float]] = {way: [] for way in ways}
-        for turn in effort.turns(quick=3, full=3, share=1 / len(models)):
+        for turn in effort.turns(quick=2, full=3, share=1 / len(models)):
             say(f"    {model}, turn {turn + 1}")
             plain.append(plain_epoch(script, tsv, model, 2, 100 if effort.quick else 300))
             for way in ways:

@@ -12,6 +12,7 @@ from turns import Effort, ratios, seconds_of
 
 from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.recurrent import RNN
+from rnnlab.native import switched_off
 from rnnlab.runs import Finished, RunDirectory
 from rnnlab.sweep.executors import cores
 from rnnlab.tasks.addition import Addition
@@ -27,7 +28,7 @@ CLOSE = 1e-5  # losses and scores of each seed, stacked and alone
 def measure(effort: Effort) -> Iterator[Row]:
     steps = 200 if effort.quick else 1000
     specs = repeated(steps)
-    alone, together = [], []
+    alone, together, on_torch = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         apart = differences(specs, Path(folder))  # warms up
     assert apart["losses and scores"] <= CLOSE, apart
@@ -35,8 +36,11 @@ def measure(effort: Effort) -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as folder:
             alone.append(seconds_of(lambda to=Path(folder) / "alone": one_by_one(specs, to)))
             together.append(seconds_of(lambda to=Path(folder) / "stack": stacked(specs, to)))
+            with switched_off():
+                on_torch.append(seconds_of(lambda to=Path(folder) / "torch": one_by_one(specs, to)))
     details = {"alone_seconds": alone, "stacked_seconds": together, "steps": steps, "largest_differences": apart}
     yield Row("repeats", WHAT, TARGET, ratios(alone, together), details=details)
+    yield Row("repeats", f"{WHAT} on torch", turns=ratios(on_torch, together), details={"torch_seconds": on_torch})
 
 
 def repeated(steps: int) -> list[RunSpec]:

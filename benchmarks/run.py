@@ -32,9 +32,9 @@ SECTIONS: dict[str, tuple[str, float, float]] = {
     "bidirectional": ("recurrence:both_directions", 12, 120),
     "predict": ("predict:measure", 15, 120),
     "startup": ("startup:measure", 15, 60),
-    "repeats": ("repeats:measure", 10, 60),
-    "epoch": ("epoch:measure", 75, 600),
-    "comparison": ("comparison:measure", 35, 300),
+    "repeats": ("repeats:measure", 12, 90),
+    "epoch": ("epoch:measure", 60, 600),
+    "comparison": ("comparison:measure", 40, 400),
     "text": ("text_to_ids:measure", 20, 120),
     "same-answer": ("same_answer:measure", 1, 300),
     "keras": ("peers:keras", 25, 240),
@@ -42,7 +42,14 @@ SECTIONS: dict[str, tuple[str, float, float]] = {
 }
 QUICK_SECONDS = 250  # after so long --quick begins no section
 PACKAGES = ("rnnlab", "torch", "numpy", "onnxruntime", "scikit-learn", "keras", "jax")
-EXTRAS = {"onnx": "onnx", "onnxruntime": "onnx", "keras": "bench", "jax": "bench", "pyarrow": "parquet"}
+EXTRAS = {
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "keras": "bench",
+    "jax": "bench",
+    "sklearn": "bench",
+    "pyarrow": "parquet",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
