@@ -121,7 +121,8 @@ def test_what_torch_finds_of_a_broken_update_is_not_added_to_what_native_code_le
 
 
 def test_networks_that_native_code_does_not_know_are_left_to_torch(task, data):
-    for model in ({"output_dropout": 0.2}, {"pooling": "mean"}, {"layer_norm": True}):
+    models: list[dict[str, Any]] = [{"output_dropout": 0.2}, {"pooling": "mean"}, {"layer_norm": True}]
+    for model in models:
         assert updater_of(spec_of(task, **model), data).member is None
     spec = replace(spec_of(task), model=ARCHITECTURES.parse({"kind": "textcnn", "embedding": {"width": 12}}))
     assert updater_of(spec, data).member is None

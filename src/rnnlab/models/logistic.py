@@ -34,8 +34,8 @@ def fit_logistic(
     present, numbers = np.unique(targets, return_inverse=True)
     rows = 1 if len(present) == 2 else len(present)
     problem = _Problem(features, numbers, rows, 1 / (strength * len(targets)))
-    found = minimise(problem, np.zeros((rows, features.shape[1] + 1), np.float32), problem.scale)
-    coef = np.zeros((classes, features.shape[1]), np.float32)
+    found = minimise(problem, np.zeros((rows, len(problem.scale)), np.float32), problem.scale)
+    coef = np.zeros((classes, found.shape[1] - 1), np.float32)
     intercept = np.full(classes, -1e4, np.float32)
     intercept[present[0]] = 0
     fitted = present[-rows:]
