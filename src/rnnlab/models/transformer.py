@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from rnnlab.errors import DataError
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
+from rnnlab.native.transformer import Shape, encode, suits
 
 
 @architecture("transformer")
@@ -66,6 +67,8 @@ class TransformerEncoder(Encoder):
     def __init__(self, settings: Transformer, input_width: int):
         super().__init__()
         self.state_width = settings.width
+        self.heads = settings.heads
+        self.feedforward = settings.feedforward
         self.look_ahead = settings.look_ahead
         self.project = nn.Linear(input_width, settings.width)
         if settings.max_length is None:
@@ -77,8 +80,14 @@ class TransformerEncoder(Encoder):
         self.norm = nn.LayerNorm(settings.width)
         self.pool = Pool(settings.pooling, self.state_width)
         self.width = self.pool.width
+        # To look for hooks and weights by `modules()` and `parameters()` in each pass would take long
+        self._inner = tuple(module for module in self.modules() if module not in (self, self.pool))
+        self._weighted = tuple(m for m in self._inner if isinstance(m, nn.Linear | nn.LayerNorm))
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
+        if self._runs_native(x):
+            states = self._native(x, lengths)
+            return Encoded(states, *self.pool(states, lengths))
         steps = x.shape[1]
         keys = inside(lengths, steps)[:, None, None]  # (B, 1, 1, T): every head and query may look at real tokens
         if not self.look_ahead:  # (B, 1, T, T): … up to itself. Token 0 is real, so every query, padding too, sees one
@@ -88,6 +97,20 @@ class TransformerEncoder(Encoder):
             x = layer(x, keys)
         states = zero_padding(self.norm(x), lengths)
         return Encoded(states, *self.pool(states, lengths))
+
+    def _runs_native(self, x: Tensor) -> bool:
+        """Native code runs past the single modules: not while somebody looks at one of them."""
+        return suits(x, self.state_width, self.feedforward) and not any(
+            module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
+            for module in self._inner
+        )
+
+    def _native(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """The states of `forward`. What is dropped depends on one number, drawn here."""
+        positions = self.positions(x.shape[1], lengths)
+        dropout = self.dropout.p if self.training else 0.0
+        weights = [weight for module in self._weighted for weight in module._parameters.values() if weight is not None]
+        return encode(Shape(self.heads, self.look_ahead, dropout), x, lengths, positions, weights)
 
 
 class Layer(nn.Module):
