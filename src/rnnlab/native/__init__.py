@@ -1,7 +1,7 @@
 """The native kernels: a small C++ library, compiled for this very processor when a training first needs it.
 
 It is optional. Without a compiler, or with ``RNNLAB_NATIVE=off``, everything runs on torch, slower, with the same
-answers to rounding. `rnnlab doctor` says which path is in use.
+answers to rounding (but for what a Transformer drops in training). `rnnlab doctor` says which path is in use.
 """
 
 import ctypes
