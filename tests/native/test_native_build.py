@@ -22,7 +22,7 @@ from rnnlab.native.build import BuildError, obtain
 REAL = next((path for name in ("c++", "g++", "clang++") if (path := shutil.which(name))), None)
 SOURCE = """
 #include "answer.h"
-extern "C" void use_threads(void*) {}
+extern "C" void use_threads(void*, void*) {}
 extern "C" const char* vector_name() { return ANSWER; }
 """
 Script = Callable[[str], Path]

@@ -99,10 +99,11 @@ def _share_threads(library: ctypes.CDLL) -> None:
 
     for path in sorted((Path(torch.__file__).parent / "lib").glob("lib*omp*.so*")):
         try:
-            start = ctypes.CDLL(str(path)).GOMP_parallel
+            openmp = ctypes.CDLL(str(path))
+            start, size = openmp.GOMP_parallel, openmp.omp_get_num_threads
         except (OSError, AttributeError):
             continue
-        library.use_threads(ctypes.cast(start, ctypes.c_void_p))
+        library.use_threads(ctypes.cast(start, ctypes.c_void_p), ctypes.cast(size, ctypes.c_void_p))
         return
 
 

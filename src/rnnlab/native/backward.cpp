@@ -1,11 +1,30 @@
-// The gradients of a recurrence. First from the last step to the first, the batch split once over the threads: δ_t, what
-// goes back to the state before, and what goes to the input. Then the weights' gradients, in one product over all tokens,
-// split over their rows: so the result doesn't depend on the number of threads.
+// The gradients of a recurrence, some steps at a time, from the last to the first. For these, the batch split over the
+// threads: δ_t, what goes back to the state before, and what goes to the input. Then, while the δs are in the cache, what
+// these steps add to the weights' gradients, split over their rows: so the result doesn't depend on the number of threads.
 #include "recurrence.h"
 
 namespace {
 
-constexpr int64_t TOKENS = 96;  // taken at once into the product for the weights: a panel of them stays in the first-level cache
+// Tokens, at least, from one product for the weights to the next: their δs stay in the cache. A plain recurrence has a
+// quarter of the δs, and so little to do in a chunk that two threads would wait for each other most of the time.
+constexpr int64_t chunk_of(int kind) { return kind == TANH || kind == RELU ? 1024 : 256; }
+
+// Steps first … end - 1 and their tokens.
+struct Chunk {
+    int64_t first, end;
+    int64_t token, tokens;  // the first of them, and how many
+    int64_t alone;          // so many of these have no state before: those of the first step, unless a start was given
+
+    template <class T>
+    Chunk(const Task<T>& task, const Layout& layout, int64_t end) : first(end), end(end) {
+        const int64_t enough = chunk_of(int(task.kind));
+        do first--;
+        while (first > 0 && layout.first[end] - layout.first[first] < enough);
+        token = layout.first[first];
+        tokens = layout.first[end] - token;
+        alone = first == 0 && !task.h_start ? layout.running[0] : 0;
+    }
+};
 
 // From the δs of one token to the next. One vector more than there are: at a power of two, all tokens would compete for
 // the same few places of the first-level cache.
@@ -49,8 +68,8 @@ INLINE void differentiate(const Task<T>& task, const Layout& layout, int64_t t, 
     const T* before = t > 0 ? task.states + b * task.states_row + layout.place(t - 1, i, task.reverse) * task.states_step
                             : task.h_start ? task.h_start + b * H : nullptr;
     const T* saved = task.saved + (layout.first[t] + i) * saved_of(KIND) * Hp;
-    const T* cell_before = KIND != LSTM ? nullptr : t > 0 ? task.saved + (layout.first[t - 1] + i) * saved_of(KIND) * Hp + 4 * Hp : nullptr;
-    for (int64_t u = 0; u < Hp; u += W) {
+    const T* saved_before = KIND == LSTM && t > 0 ? task.saved + (layout.first[t - 1] + i) * saved_of(KIND) * Hp : nullptr;
+    for (int64_t u = 0; u < Hp; u += W, saved += saved_of(KIND) * W) {
         int n = int(H - u < W ? H - u : W);
         Vec<T> dh = load(carry + u);
         if (direct) dh += load_some(direct + u, n);
@@ -59,9 +78,9 @@ INLINE void differentiate(const Task<T>& task, const Layout& layout, int64_t t, 
             store(delta + u, task.kind == TANH ? dh * (T(1) - h * h) : (h > T(0) ? dh : Vec<T>{}));
         }
         if constexpr (KIND == LSTM) {
-            Vec<T> in = load(saved + u), forget = load(saved + Hp + u), candidate = load(saved + 2 * Hp + u);
-            Vec<T> out = load(saved + 3 * Hp + u), c = hyperbolic(load(saved + 4 * Hp + u));
-            Vec<T> earlier = cell_before ? load(cell_before + u) : task.c_start ? load_some(task.c_start + b * H + u, n) : Vec<T>{};
+            Vec<T> in = load(saved), forget = load(saved + W), candidate = load(saved + 2 * W);
+            Vec<T> out = load(saved + 3 * W), c = hyperbolic(load(saved + 4 * W));
+            Vec<T> earlier = saved_before ? load(saved_before + u * saved_of(KIND) + 4 * W) : task.c_start ? load_some(task.c_start + b * H + u, n) : Vec<T>{};
             Vec<T> dc = load(carry_cell + u) + dh * out * (T(1) - c * c);
             store(delta + u, dc * candidate * in * (T(1) - in));
             store(delta + Hp + u, dc * earlier * forget * (T(1) - forget));
@@ -70,7 +89,7 @@ INLINE void differentiate(const Task<T>& task, const Layout& layout, int64_t t, 
             store(carry_cell + u, dc * forget);
         }
         if constexpr (KIND == GRU) {
-            Vec<T> reset = load(saved + u), update = load(saved + Hp + u), candidate = load(saved + 2 * Hp + u), q = load(saved + 3 * Hp + u);
+            Vec<T> reset = load(saved), update = load(saved + W), candidate = load(saved + 2 * W), q = load(saved + 3 * W);
             Vec<T> earlier = before ? load_some(before + u, n) : Vec<T>{};
             Vec<T> dn = dh * (T(1) - update) * (T(1) - candidate * candidate);
             store(delta + u, dn);
@@ -88,51 +107,98 @@ void through_mask(const Task<T>& task, int64_t b, T* carry, const T* kept) {
     for (int64_t u = 0; u < task.hidden; u++) carry[u] = carry[u] * task.mask[b * task.hidden + u] + (KIND == GRU ? kept[u] : T(0));
 }
 
+// A row of n numbers, as row k of the panels of so many tokens.
+template <class T>
+INLINE void lay(const T* row, const T* factor, int64_t n, int64_t tokens, int64_t k, T* panels) {
+    in_panels(vectors<T>(n), [&](int64_t column, auto width) {
+        constexpr int NV = decltype(width)::value;
+        T* to = panels + column * tokens * WIDTH<T> + k * NV * WIDTH<T>;
+        EACH(j, NV)
+            int64_t at = (column + j) * WIDTH<T>;
+            Vec<T> v = load_some(row + at, int(n - at));
+            if (factor) v *= load_some(factor + at, int(n - at));
+            store(to + j * WIDTH<T>, v);
+        END
+    });
+}
+
+// The inputs that come in whole vectors, or fill most of one. The others, up to ROWS - 1, would each cost as much as a
+// vector; with a 1 for the bias beside them they go through a product of their own, in which δs are the vectors.
+template <class T>
+int64_t in_vectors(int64_t inputs) {
+    return inputs % WIDTH<T> < ROWS ? inputs / WIDTH<T> * WIDTH<T> : inputs;
+}
+
+// What a chunk leaves for the weights.
+template <class T>
+struct Work {
+    T* deltas;                     // a token every delta_step
+    T *inputs, *before;            // x, as far as `in_vectors`, and the state before, each padded to whole vectors, in panels
+    T* others;                     // the rest of x and a 1: a token every ROWS
+    T *of_input, *of_state;        // sums: (G · Hp, Dp), (G · Hp, Hp)
+    T *of_others, *inner;          // sums: (ROWS, G · Hp), and of the GRU (Hp)
+};
+
 // One thread: rows part, part + parts, … of the layout.
 template <class T, int KIND>
-void run_part(const Task<T>& task, const Layout& layout, const Panels<T>& panels, T* deltas, T* carries, T* cell_carries, T* kept, int part, int parts) {
+void run_part(const Task<T>& task, const Layout& layout, const Chunk& chunk, const Panels<T>& panels, const Work<T>& work, T* carries, T* cell_carries, T* kept,
+              int part, int parts) {
     constexpr int W = WIDTH<T>;
     const int64_t step = delta_step<T>(KIND, task.hidden);
-    int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H), K = gates_of(KIND) * Hp;
-    std::vector<const T*> left(task.batch);
-    std::vector<T*> right(task.batch);
-    for (int64_t t = task.steps - 1; t >= 0; t--) {
+    int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H), K = gates_of(KIND) * Hp, plain = in_vectors<T>(D);
+    std::vector<const T*> left;
+    std::vector<T*> right;
+    for (int64_t t = chunk.end - 1; t >= chunk.first; t--) {
         int64_t running = layout.running_of(t, part, parts);
+        left.resize(running);
+        right.resize(running);
         for (int64_t r = 0; r < running; r++) {
-            int64_t i = part + r * parts, b = layout.row[i];
-            T *carry = carries + i * Hp, *carry_cell = KIND == LSTM ? cell_carries + i * Hp : nullptr;
+            int64_t i = part + r * parts, b = layout.row[i], k = layout.first[t] + i - chunk.token;
+            T *carry = carries + i * Hp, *carry_cell = KIND == LSTM ? cell_carries + i * Hp : nullptr, *delta = work.deltas + k * step;
             if (t == layout.length[i] - 1) {
                 memset(carry, 0, Hp * sizeof(T));
                 if (task.for_h_end) memcpy(carry, task.for_h_end + b * task.end_row, H * sizeof(T));
                 if (KIND == LSTM) memset(carry_cell, 0, Hp * sizeof(T));
                 if (KIND == LSTM && task.for_c_end) memcpy(carry_cell, task.for_c_end + b * task.end_row, H * sizeof(T));
             }
-            differentiate<T, KIND>(task, layout, t, i, deltas + (layout.first[t] + i) * step, carry, carry_cell, task.mask ? kept + i * Hp : carry);
+            differentiate<T, KIND>(task, layout, t, i, delta, carry, carry_cell, task.mask ? kept + i * Hp : carry);
+            const T* x = task.x + b * task.x_row + layout.place(t, i, task.reverse) * task.x_step;
+            lay<T>(x, nullptr, plain, chunk.tokens, k, work.inputs);
+            for (int64_t d = plain; d < D; d++) work.others[k * ROWS + d - plain] = x[d];
+            work.others[k * ROWS + D - plain] = T(1);
+            const T* before = t > 0 ? task.states + b * task.states_row + layout.place(t - 1, i, task.reverse) * task.states_step
+                                    : task.h_start ? task.h_start + b * H : nullptr;
+            if (before) lay<T>(before, task.mask ? task.mask + b * H : nullptr, H, chunk.tokens - chunk.alone, k - chunk.alone, work.before);
+            left[r] = delta + (KIND == GRU ? Hp : 0);
         }
-        for (int64_t r = 0; r < running; r++) {
-            int64_t i = part + r * parts;
-            left[r] = deltas + (layout.first[t] + i) * step + (KIND == GRU ? Hp : 0);
-        }
-        if (t > 0 || task.for_h_start) {
-            in_panels(vectors<T>(H), [&](int64_t column, auto width) {
-                for (int64_t r = 0; r < running; r++) right[r] = carries + (part + r * parts) * Hp + column * W;
-                const T* panel = panels.of_state + column / COLUMNS * panels.size;
-                multiply_rows<T, decltype(width)::value>(running, K, left.data(), panel, right.data(), Hp, KIND == GRU && !task.mask);
-            });
-            if (task.mask)
-                for (int64_t r = 0; r < running; r++) through_mask<T, KIND>(task, layout.row[part + r * parts], carries + (part + r * parts) * Hp, kept + (part + r * parts) * Hp);
-        }
-        if (task.for_x)
-            in_panels(vectors<T>(D), [&](int64_t column, auto width) {
-                for (int64_t r = 0; r < running; r++) {
-                    int64_t i = part + r * parts;
-                    right[r] = task.for_x + (layout.row[i] * task.steps + layout.place(t, i, task.reverse)) * D + column * W;
-                    if (KIND == GRU && column == 0) left[r] -= Hp;
-                }
-                const T* panel = panels.of_input + column / COLUMNS * panels.size;
-                multiply_rows<T, decltype(width)::value>(running, K, left.data(), panel, right.data(), D - column * W, task.add_to_x);
-            });
+        if (t == 0 && !task.for_h_start) break;
+        in_panels(vectors<T>(H), [&](int64_t column, auto width) {
+            for (int64_t r = 0; r < running; r++) right[r] = carries + (part + r * parts) * Hp + column * W;
+            const T* panel = panels.of_state + column / COLUMNS * panels.size;
+            multiply_rows<T, decltype(width)::value>(running, K, left.data(), panel, right.data(), Hp, KIND == GRU && !task.mask);
+        });
+        if (task.mask)
+            for (int64_t i = part; i < layout.running[t]; i += parts) through_mask<T, KIND>(task, layout.row[i], carries + i * Hp, kept + i * Hp);
     }
+    if (!task.for_x) return;
+    left.clear();
+    right.clear();
+    for (int64_t t = chunk.first; t < chunk.end; t++)
+        for (int64_t i = part; i < layout.running[t]; i += parts) {
+            left.push_back(work.deltas + (layout.first[t] + i - chunk.token) * step);
+            right.push_back(task.for_x + (layout.row[i] * task.steps + layout.place(t, i, task.reverse)) * D);
+        }
+    in_panels(vectors<T>(D), [&](int64_t column, auto width) {
+        const T* panel = panels.of_input + column / COLUMNS * panels.size;
+        multiply_rows<T, decltype(width)::value>(left.size(), K, left.data(), panel, right.data(), D - column * W, task.add_to_x);
+        for (T*& to : right) to += decltype(width)::value * W;
+    });
+}
+
+// One thread, when all steps are done: what is left to write of rows part, part + parts, …
+template <class T, int KIND>
+void finish_part(const Task<T>& task, const Layout& layout, const T* carries, const T* cell_carries, int part, int parts) {
+    int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H);
     for (int64_t i = part; i < task.batch; i += parts) {
         int64_t b = layout.row[i], length = layout.length[i];
         if (task.for_h_start) memcpy(task.for_h_start + b * H, carries + i * Hp, H * sizeof(T));
@@ -142,79 +208,69 @@ void run_part(const Task<T>& task, const Layout& layout, const Panels<T>& panels
     }
 }
 
-// A row of numbers, and one more if it isn't zero, as row k of the panels of a block of tokens.
-template <class T>
-INLINE void lay(const T* row, const T* factor, int64_t n, T more, int64_t columns, int64_t tokens, int64_t k, T* panels) {
-    in_panels(columns, [&](int64_t column, auto width) {
-        constexpr int NV = decltype(width)::value;
-        T* to = panels + column * tokens * WIDTH<T> + k * NV * WIDTH<T>;
-        EACH(j, NV)
-            int64_t at = (column + j) * WIDTH<T>;
-            Vec<T> v = row ? load_some(row + at, int(n - at)) : Vec<T>{};
-            if (factor) v *= load_some(factor + at, int(n - at));
-            store(to + j * WIDTH<T>, v);
-        END
-    });
-    if (more != T(0)) {
-        int64_t column = n / WIDTH<T>, first = column / COLUMNS * COLUMNS, width = columns - first < COLUMNS ? columns - first : COLUMNS;
-        panels[first * tokens * WIDTH<T> + (k * width + column - first) * WIDTH<T> + n % WIDTH<T>] = more;
-    }
-}
-
-// What the weights are multiplied with, for some tokens: [x | 1] and the state before, each padded to whole vectors, in
-// panels.
-template <class T>
-void gather(const Task<T>& task, const Layout& layout, int64_t first, int64_t end, T* inputs, T* before) {
-    int64_t D = task.inputs, H = task.hidden, t = 0;
-    for (int64_t token = first; token < end; token++) {
-        while (layout.first[t + 1] <= token) t++;
-        int64_t i = token - layout.first[t], b = layout.row[i];
-        const T* x = task.x + b * task.x_row + layout.place(t, i, task.reverse) * task.x_step;
-        const T* state = t > 0 ? task.states + b * task.states_row + layout.place(t - 1, i, task.reverse) * task.states_step
-                               : task.h_start ? task.h_start + b * H : nullptr;
-        lay<T>(x, nullptr, D, T(1), vectors<T>(D + 1), end - first, token - first, inputs);
-        lay<T>(state, task.mask && state ? task.mask + b * H : nullptr, H, T(0), vectors<T>(H), end - first, token - first, before);
-    }
-}
-
 // One thread: some rows of the weights' gradients.
 template <class T, int KIND>
-void weigh_part(const Task<T>& task, const Layout& layout, const T* deltas, T* work, T* of_input, T* of_state, int part, int parts) {
+void weigh_part(const Task<T>& task, const Chunk& chunk, const Work<T>& work, int part, int parts) {
     const int64_t step = delta_step<T>(KIND, task.hidden);
-    int64_t D = task.inputs, H = task.hidden, Dp = padded<T>(D + 1), Hp = padded<T>(H), rows = gates_of(KIND) * Hp;
+    int64_t D = task.inputs, H = task.hidden, plain = in_vectors<T>(D), Dp = padded<T>(plain), Hp = padded<T>(H), rows = gates_of(KIND) * Hp;
     int64_t blocks = (rows + ROWS - 1) / ROWS, first = blocks * part / parts * ROWS, end = blocks * (part + 1) / parts * ROWS;
     if (end > rows) end = rows;
     if (first >= end) return;
-    memset(of_input + first * Dp, 0, (end - first) * Dp * sizeof(T));
-    memset(of_state + first * Hp, 0, (end - first) * Hp * sizeof(T));
-    T *inputs = work, *before = work + TOKENS * Dp;
-    int64_t all = layout.first[task.steps];
-    for (int64_t token = 0; token < all; token += TOKENS) {
-        int64_t some = all - token < TOKENS ? all - token : TOKENS;
-        gather(task, layout, token, token + some, inputs, before);
-        const T* delta = deltas + token * step;
-        add_products(delta, step, some, inputs, Dp, first, end, of_input);
-        add_products(delta + (KIND == GRU ? Hp : 0), step, some, before, Hp, first, end, of_state);
+    if (chunk.end == task.steps) {
+        memset(work.of_input + first * Dp, 0, (end - first) * Dp * sizeof(T));
+        memset(work.of_state + first * Hp, 0, (end - first) * Hp * sizeof(T));
     }
+    add_products(work.deltas, step, chunk.tokens, work.inputs, Dp, first, end, work.of_input);
+    add_products(work.deltas + chunk.alone * step + (KIND == GRU ? Hp : 0), step, chunk.tokens - chunk.alone, work.before, Hp, first, end, work.of_state);
+    if (chunk.first > 0) return;
     for (int64_t row = first; row < end; row++) {
         int64_t delta = row / Hp, unit = row % Hp;
         if (unit >= H) continue;
         int64_t at = gate_of_input(KIND, delta) * H + unit, state_at = delta * H + unit;
-        memcpy(task.for_w_ih + at * D, of_input + row * Dp, D * sizeof(T));
-        memcpy(task.for_w_hh + state_at * H, of_state + row * Hp, H * sizeof(T));
-        task.for_b_ih[at] = of_input[row * Dp + D];
-        if (KIND == GRU && delta > 0) task.for_b_hh[at] = task.for_b_ih[at];  // of n it is another: see below
+        memcpy(task.for_w_ih + at * D, work.of_input + row * Dp, plain * sizeof(T));
+        memcpy(task.for_w_hh + state_at * H, work.of_state + row * Hp, H * sizeof(T));
+    }
+}
+
+// One thread: the columns of the weights' gradients that belong to the other inputs, and the biases.
+template <class T, int KIND>
+void weigh_others(const Task<T>& task, const Chunk& chunk, const Work<T>& work, int part, int parts) {
+    constexpr int W = WIDTH<T>;
+    const int64_t step = delta_step<T>(KIND, task.hidden);
+    int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H), plain = in_vectors<T>(D), all = gates_of(KIND) * Hp / W;
+    int64_t first = all * part / parts, end = all * (part + 1) / parts;
+    in_panels(end - first, [&](int64_t panel, auto width) {
+        constexpr int NV = decltype(width)::value;
+        T* sums = work.of_others + (first + panel) * W;
+        in_blocks(D - plain + 1, [&](int64_t, auto count) {
+            constexpr int MR = decltype(count)::value;
+            Vec<T> acc[MR][NV];
+            EACH(r, MR) EACH(j, NV) acc[r][j] = chunk.end == task.steps ? Vec<T>{} : load(sums + (r * all + j) * W); END END
+            multiply_along<T, MR, NV>(chunk.tokens, work.others, ROWS, work.deltas + (first + panel) * W, acc, step);
+            EACH(r, MR) EACH(j, NV) store(sums + (r * all + j) * W, acc[r][j]); END END
+        });
+    });
+    if (chunk.first > 0) return;
+    for (int64_t row = first * W; row < end * W; row++) {
+        int64_t delta = row / Hp, unit = row % Hp;
+        if (unit >= H) continue;
+        int64_t at = gate_of_input(KIND, delta) * H + unit;
+        const T* sum = work.of_others + row;
+        for (int64_t d = plain; d < D; d++, sum += all * W) task.for_w_ih[at * D + d] = *sum;
+        task.for_b_ih[at] = *sum;
+        if (KIND == GRU && delta > 0) task.for_b_hh[at] = *sum;  // of n it is another: see below
     }
 }
 
 // The GRU's second bias of n: it stands inside the reset gate.
 template <class T>
-void weigh_inner_bias(const Task<T>& task, const Layout& layout, const T* deltas) {
-    int64_t H = task.hidden, Hp = padded<T>(H), all = layout.first[task.steps];
+void weigh_inner_bias(const Task<T>& task, const Chunk& chunk, const Work<T>& work) {
+    int64_t H = task.hidden, Hp = padded<T>(H);
     for (int64_t u = 0; u < H; u += WIDTH<T>) {
-        Vec<T> sum{};
-        for (int64_t token = 0; token < all; token++) sum += load(deltas + token * delta_step<T>(GRU, H) + 3 * Hp + u);
-        store_some(task.for_b_hh + 2 * H + u, sum, int(H - u));
+        Vec<T> sum = chunk.end == task.steps ? Vec<T>{} : load(work.inner + u);
+        for (int64_t token = 0; token < chunk.tokens; token++) sum += load(work.deltas + token * delta_step<T>(GRU, H) + 3 * Hp + u);
+        store(work.inner + u, sum);
+        if (chunk.first == 0) store_some(task.for_b_hh + 2 * H + u, sum, int(H - u));
     }
 }
 
@@ -223,31 +279,48 @@ void backward(const Task<T>& task) {
     constexpr int W = WIDTH<T>;
     static thread_local Arena<T> arena;
     Layout layout(task);
-    int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H), Dp = padded<T>(D + 1), rows = gates_of(KIND) * Hp;
+    int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H), Dp = padded<T>(in_vectors<T>(D)), rows = gates_of(KIND) * Hp;
     int64_t state_panels = (vectors<T>(H) + COLUMNS - 1) / COLUMNS, input_panels = task.for_x ? (vectors<T>(D) + COLUMNS - 1) / COLUMNS : 0;
     int threads = threads_of(task);
     Panels<T> panels;
     panels.size = rows * COLUMNS * W;
-    int64_t tokens = layout.first[task.steps], work = TOKENS * (Dp + Hp);
-    arena.begin((state_panels + input_panels) * panels.size + tokens * delta_step<T>(KIND, H) + 3 * task.batch * Hp + rows * (Dp + Hp) + threads * work);
+    int64_t tokens = layout.first[task.steps];
+    if (tokens > chunk_of(KIND) + task.batch) tokens = chunk_of(KIND) + task.batch;  // of a chunk, at most
+    arena.begin((state_panels + input_panels) * panels.size + tokens * (delta_step<T>(KIND, H) + Dp + Hp + ROWS) + 3 * task.batch * Hp + rows * (Dp + Hp + ROWS) + Hp);
     panels.of_state = arena.take(state_panels * panels.size);
     panels.of_input = arena.take(input_panels * panels.size);
-    T* deltas = arena.take(tokens * delta_step<T>(KIND, H));
+    Work<T> work;
+    work.deltas = arena.take(tokens * delta_step<T>(KIND, H));
+    work.inputs = arena.take(tokens * Dp);
+    work.before = arena.take(tokens * Hp);
+    work.of_input = arena.take(rows * Dp);
+    work.of_state = arena.take(rows * Hp);
+    work.others = arena.take(tokens * ROWS);
+    work.of_others = arena.take(ROWS * rows);
+    work.inner = arena.take(Hp);
     T* carries = arena.take(task.batch * Hp);
     T* cell_carries = KIND == LSTM ? arena.take(task.batch * Hp) : nullptr;
     T* kept = task.mask ? arena.take(task.batch * Hp) : nullptr;
-    T *of_input = arena.take(rows * Dp), *of_state = arena.take(rows * Hp), *scratch = arena.take(threads * work);
-    in_parallel(threads, [&](int part, int parts) {
-        for (int64_t panel = part; panel < state_panels + input_panels; panel += parts)
-            if (panel < state_panels)
-                pack<T, KIND>(task.w_hh, H, H, panel, false, panels.of_state + panel * panels.size);
-            else
-                pack<T, KIND>(task.w_ih, D, H, panel - state_panels, true, panels.of_input + (panel - state_panels) * panels.size);
-    });
-    in_parallel(threads, [&](int part, int parts) { run_part<T, KIND>(task, layout, panels, deltas, carries, cell_carries, kept, part, parts); });
-    in_parallel(threads, [&](int part, int parts) {
-        weigh_part<T, KIND>(task, layout, deltas, scratch + part * work, of_input, of_state, part, parts);
-        if (KIND == GRU && part == parts - 1) weigh_inner_bias(task, layout, deltas);
+    std::vector<Chunk> chunks;
+    for (int64_t end = task.steps; end > 0; end = chunks.back().first) chunks.emplace_back(task, layout, end);
+    in_phases(threads, 1 + 2 * int64_t(chunks.size()), [&](int64_t phase, int part, int parts) {
+        if (phase == 0) {
+            for (int64_t panel = part; panel < state_panels + input_panels; panel += parts)
+                if (panel < state_panels)
+                    pack<T, KIND>(task.w_hh, H, H, panel, false, panels.of_state + panel * panels.size);
+                else
+                    pack<T, KIND>(task.w_ih, D, H, panel - state_panels, true, panels.of_input + (panel - state_panels) * panels.size);
+            return;
+        }
+        const Chunk& chunk = chunks[(phase - 1) / 2];
+        if (phase % 2) {
+            run_part<T, KIND>(task, layout, chunk, panels, work, carries, cell_carries, kept, part, parts);
+        } else {
+            weigh_part<T, KIND>(task, chunk, work, part, parts);
+            weigh_others<T, KIND>(task, chunk, work, part, parts);
+            if (KIND == GRU && part == parts - 1) weigh_inner_bias(task, chunk, work);
+            if (chunk.first == 0) finish_part<T, KIND>(task, layout, carries, cell_carries, part, parts);
+        }
     });
 }
 

@@ -1,7 +1,20 @@
 // All steps of a recurrence. The batch is split once over the threads, and each runs all its time steps.
 #include "recurrence.h"
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 namespace {
+
+// Pages of 2 MB instead of 4 KB for what is new and large, where the system gives them to those who ask: it takes time to
+// get each of them when it is first written. Elsewhere nothing happens.
+void ask_for_large_pages(void* memory, size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+    constexpr size_t PAGE = 2 << 20;
+    size_t at = reinterpret_cast<size_t>(memory), start = (at + PAGE - 1) / PAGE * PAGE, end = (at + bytes) / PAGE * PAGE;
+    if (start < end) madvise(reinterpret_cast<void*>(start), end - start, MADV_HUGEPAGE);
+#endif
+}
 
 // Weights of one panel: for each input, then for each unit of the state, NV vectors of weights.
 // RNN: NV neighbouring vectors of units. LSTM and GRU: one vector of units, its 4 or 3 gates side by side.
@@ -56,7 +69,7 @@ INLINE void ask_for_lines(const Task<T>& task, const Layout& layout, int64_t pan
         for (int j = 0; j < (KIND == TANH ? NV : 1); j++) __builtin_prefetch(state + unit + j * W, 1);
         if (KIND != TANH && task.saved)
             for (int j = 0; j < saved_of(KIND); j++)
-                __builtin_prefetch(task.saved + (layout.first[t] + i) * saved_of(KIND) * Hp + j * Hp + unit, 1);
+                __builtin_prefetch(task.saved + ((layout.first[t] + i) * Hp + unit) * saved_of(KIND) + j * W, 1);
     }
 }
 
@@ -93,7 +106,7 @@ INLINE void block(const Task<T>& task, const Layout& layout, const Panels<T>& pa
     for (int r = 0; r < MR; r++) {
         int64_t i = rows[r], b = layout.row[i];
         T* state = task.states + b * task.states_row + layout.place(t, i, task.reverse) * task.states_step;
-        T* saved = task.saved ? task.saved + (layout.first[t] + i) * saved_of(KIND) * Hp : nullptr;
+        T* saved = task.saved ? task.saved + ((layout.first[t] + i) * Hp + panel * W) * saved_of(KIND) : nullptr;  // not for TANH
         EACH(j, (KIND == TANH ? NV : 1))
             int64_t unit = KIND == TANH ? (panel * COLUMNS + j) * W : panel * W;
             int n = int(H - unit < W ? H - unit : W);
@@ -106,11 +119,11 @@ INLINE void block(const Task<T>& task, const Layout& layout, const Panels<T>& pa
                 store(cell, c);
                 h = out * hyperbolic(c);
                 if (saved) {
-                    store(saved + unit, in);
-                    store(saved + Hp + unit, forget);
-                    store(saved + 2 * Hp + unit, candidate);
-                    store(saved + 3 * Hp + unit, out);
-                    store(saved + 4 * Hp + unit, c);
+                    store(saved, in);
+                    store(saved + W, forget);
+                    store(saved + 2 * W, candidate);
+                    store(saved + 3 * W, out);
+                    store(saved + 4 * W, c);
                 }
             }
             if constexpr (KIND == GRU) {
@@ -119,10 +132,10 @@ INLINE void block(const Task<T>& task, const Layout& layout, const Panels<T>& pa
                 Vec<T> before = previous[0] ? load_some(previous[r] + unit, n) : Vec<T>{};
                 h = candidate + update * (before - candidate);
                 if (saved) {
-                    store(saved + unit, reset);
-                    store(saved + Hp + unit, update);
-                    store(saved + 2 * Hp + unit, candidate);
-                    store(saved + 3 * Hp + unit, sums[r][3]);
+                    store(saved, reset);
+                    store(saved + W, update);
+                    store(saved + 2 * W, candidate);
+                    store(saved + 3 * W, sums[r][3]);
                 }
             }
             store_some(state + unit, h, n);
@@ -198,10 +211,13 @@ void forward(const Task<T>& task) {
     T* cells = KIND == LSTM ? arena.take(task.batch * Hp) : nullptr;
     T* masked = task.mask ? arena.take(2 * task.batch * Hp) : nullptr;  // the states of two steps by turns
     int threads = threads_of(task);
-    in_parallel(threads, [&](int part, int parts) {
-        for (int64_t panel = part; panel < count; panel += parts) pack<T, KIND>(task, panels, panel);
+    if (task.saved) ask_for_large_pages(task.saved, layout.first[task.steps] * saved_of(KIND) * Hp * sizeof(T));
+    in_phases(threads, 2, [&](int64_t phase, int part, int parts) {
+        if (phase == 0)
+            for (int64_t panel = part; panel < count; panel += parts) pack<T, KIND>(task, panels, panel);
+        else
+            run_part<T, KIND>(task, layout, panels, cells, masked, part, parts);
     });
-    in_parallel(threads, [&](int part, int parts) { run_part<T, KIND>(task, layout, panels, cells, masked, part, parts); });
 }
 
 template <class T>

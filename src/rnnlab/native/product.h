@@ -13,7 +13,8 @@
 
 constexpr int ROWS = 6;    // of a block: with 4 vectors 24 sums, 4 weights and a factor, in 32 registers
 constexpr int COLUMNS = 4;  // vectors of a panel, at most
-constexpr int DEPTH = 128;  // rows of a panel that go through together: 32 KB, which stay in the first-level cache
+constexpr int DEPTH = 192;  // rows of a panel that go through together: 48 KB; with fewer, sums that aren't complete are put aside more often
+constexpr int TOGETHER = 64;  // tokens of a product along them: 16 KB of a panel and three lines of δs each stay in the first-level cache
 constexpr int AHEAD = 8;    // rows of a panel that are asked for before they are needed: it comes from the second-level cache
 
 // acc[r][j] += Σ_k a[r][k] · panel[k][j]. The last of the NV columns goes to acc[r][LAST]: a GRU keeps what input and
@@ -33,13 +34,13 @@ INLINE void multiply(int64_t K, const T* const (&a)[MR], const T* panel, Vec<T> 
     }
 }
 
-// acc[r][j] += Σ_k a[k · a_step + r] · b[k][j]: the product of two blocks along their rows.
+// acc[r][j] += Σ_k a[k · a_step + r] · b[k · b_step + j]: the product of two blocks along their rows.
 template <class T, int MR, int NV>
-INLINE void multiply_along(int64_t K, const T* a, int64_t a_step, const T* b, Vec<T> (&acc)[MR][NV]) {
-    for (int64_t k = 0; k < K; k++, a += a_step, b += NV * WIDTH<T>) {
+INLINE void multiply_along(int64_t K, const T* a, int64_t a_step, const T* b, Vec<T> (&acc)[MR][NV], int64_t b_step = NV * WIDTH<T>) {
+    for (int64_t k = 0; k < K; k++, a += a_step, b += b_step) {
         Vec<T> w[NV];
         EACH(j, NV) w[j] = load(b + j * WIDTH<T>); END
-        __builtin_prefetch(a + 2 * WIDTH<T>);  // for the next block of rows
+        __builtin_prefetch(a + WIDTH<T>);  // for the next block of rows
         EACH(r, MR)
             Vec<T> factor = spread(a[r]);
             EACH(j, NV) acc[r][j] += factor * w[j]; END
@@ -116,21 +117,30 @@ void multiply_rows(int64_t n, int64_t K, const T* const* a, const T* panel, T* c
     });
 }
 
-// sums (rows, width) += δᵀ · right over some tokens, for δs first … end; right lies in panels.
+// sums (rows, width) += δᵀ · right over some tokens, for δs first … end; right lies in panels. Parts of the tokens, of at most
+// TOGETHER each, one after the other.
 template <class T>
 void add_products(const T* delta, int64_t delta_step, int64_t tokens, const T* right, int64_t width, int64_t first, int64_t end, T* sums) {
     if (first >= end) return;
-    in_panels(width / WIDTH<T>, [&](int64_t column, auto columns) {
-        constexpr int NV = decltype(columns)::value;
-        in_blocks(end - first, [&](int64_t at, auto count) {
-            constexpr int MR = decltype(count)::value;
-            T* sum = sums + (first + at) * width + column * WIDTH<T>;
-            Vec<T> acc[MR][NV];
-            EACH(r, MR) EACH(j, NV) acc[r][j] = load(sum + r * width + j * WIDTH<T>); END END
-            multiply_along<T, MR, NV>(tokens, delta + first + at, delta_step, right + column * tokens * WIDTH<T>, acc);
-            EACH(r, MR) EACH(j, NV) store(sum + r * width + j * WIDTH<T>, acc[r][j]); END END
+    int64_t times = (tokens + TOGETHER - 1) / TOGETHER;
+    for (int64_t time = 0; time < times; time++) {
+        int64_t token = tokens * time / times, some = tokens * (time + 1) / times - token;
+        in_panels(width / WIDTH<T>, [&](int64_t column, auto columns) {
+            constexpr int NV = decltype(columns)::value;
+            const T* panel = right + (column * tokens + token * NV) * WIDTH<T>;
+            in_blocks(end - first, [&](int64_t at, auto count) {
+                constexpr int MR = decltype(count)::value;
+                T* sum = sums + (first + at) * width + column * WIDTH<T>;
+                Vec<T> acc[MR][NV];
+                EACH(r, MR) EACH(j, NV)
+                    acc[r][j] = load(sum + r * width + j * WIDTH<T>);
+                    __builtin_prefetch(sum + (MR + r) * width + j * WIDTH<T>, 1);  // the next block's
+                END END
+                multiply_along<T, MR, NV>(some, delta + token * delta_step + first + at, delta_step, panel, acc);
+                EACH(r, MR) EACH(j, NV) store(sum + r * width + j * WIDTH<T>, acc[r][j]); END END
+            });
         });
-    });
+    }
 }
 
 // WIDTH rows of a matrix, of which ``rows`` exist, become columns: to[k · to_step + i] = from[i · from_step + k].

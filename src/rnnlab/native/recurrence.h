@@ -37,7 +37,7 @@ struct Task {
 };
 
 constexpr int gates_of(int kind) { return kind == LSTM ? 4 : kind == GRU ? 3 : 1; }
-constexpr int saved_of(int kind) { return kind == LSTM ? 5 : kind == GRU ? 4 : 0; }   // vectors kept a unit: i f g o c; r z n q
+constexpr int saved_of(int kind) { return kind == LSTM ? 5 : kind == GRU ? 4 : 0; }   // vectors kept side by side for each vector of units: i f g o c; r z n q
 constexpr int deltas_of(int kind) { return kind == LSTM ? 4 : kind == GRU ? 4 : 1; }  // gradients a unit: i f g o; n r z n·r
 
 template <class T>
