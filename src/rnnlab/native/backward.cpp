@@ -1,28 +1,40 @@
-// The gradients of a recurrence, some steps at a time, from the last to the first. For these, the batch split over the
-// threads: δ_t, what goes back to the state before, and what goes to the input. Then, while the δs are in the cache, what
-// these steps add to the weights' gradients, split over their rows: so the result doesn't depend on the number of threads.
+// The gradients of a recurrence, some steps at a time, from the last to the first. For these: δ_t, what goes back to the
+// state before, and what goes to the input. Then, while the δs are in the cache, what they add to the weights' gradients.
+//
+// The rows of the batch belong to two groups by turns, each with sums of its own, which are added at the end. That doesn't
+// depend on the number of threads, so the result doesn't either; and two threads have a group each, and read nothing that
+// the other has just written.
+#include <algorithm>
+
 #include "recurrence.h"
 
 namespace {
 
+constexpr int MOST_GROUPS = 2;
+constexpr int64_t FEW = 16;  // rows that aren't worth a second group
+
+inline int groups_of(int64_t batch) { return batch < FEW ? 1 : MOST_GROUPS; }
+
 // Tokens, at least, from one product for the weights to the next: their δs stay in the cache. A plain recurrence has a
-// quarter of the δs, and so little to do in a chunk that two threads would wait for each other most of the time.
+// quarter of the δs.
 constexpr int64_t chunk_of(int kind) { return kind == TANH || kind == RELU ? 1024 : 256; }
 
-// Steps first … end - 1 and their tokens.
+// The rows g, g + groups, g + 2 groups … of a layout, by their own numbers: token (t, i) is first[t] + i / groups.
+struct Group {
+    std::vector<int64_t> first;  // by t; one more: all tokens
+
+    Group(const Layout& layout, int64_t steps, int g, int groups) : first(steps + 1) {
+        for (int64_t t = 0; t < steps; t++) first[t + 1] = first[t] + layout.running_of(t, g, groups);
+    }
+};
+
+// Steps first … end - 1.
 struct Chunk {
     int64_t first, end;
-    int64_t token, tokens;  // the first of them, and how many
-    int64_t alone;          // so many of these have no state before: those of the first step, unless a start was given
 
-    template <class T>
-    Chunk(const Task<T>& task, const Layout& layout, int64_t end) : first(end), end(end) {
-        const int64_t enough = chunk_of(int(task.kind));
+    Chunk(const Layout& layout, int64_t end, int64_t enough) : first(end), end(end) {
         do first--;
         while (first > 0 && layout.first[end] - layout.first[first] < enough);
-        token = layout.first[first];
-        tokens = layout.first[end] - token;
-        alone = first == 0 && !task.h_start ? layout.running[0] : 0;
     }
 };
 
@@ -129,21 +141,42 @@ int64_t in_vectors(int64_t inputs) {
     return inputs % WIDTH<T> < ROWS ? inputs / WIDTH<T> * WIDTH<T> : inputs;
 }
 
-// What a chunk leaves for the weights.
+// What the tokens of a group in a chunk leave for the weights.
 template <class T>
 struct Work {
+    int64_t token, tokens;         // the first of them, and how many
+    int64_t alone;                 // so many of these have no state before: those of the first step, unless a start was given
     T* deltas;                     // a token every delta_step
     T *inputs, *before;            // x, as far as `in_vectors`, and the state before, each padded to whole vectors, in panels
     T* others;                     // the rest of x and a 1: a token every ROWS
     T *of_input, *of_state;        // sums: (G · Hp, Dp), (G · Hp, Hp)
     T *of_others, *inner;          // sums: (ROWS, G · Hp), and of the GRU (Hp)
+
+    void begin(const Task<T>& task, const Group& group, const Chunk& chunk) {
+        token = group.first[chunk.first];
+        tokens = group.first[chunk.end] - token;
+        alone = chunk.first == 0 && !task.h_start ? group.first[1] : 0;
+    }
+};
+
+// All that threads share.
+template <class T>
+struct Shared {
+    Layout layout;
+    int groups;
+    std::vector<Group> group;
+    std::vector<Work<T>> work;  // of each
+    Panels<T> panels;
+    T *carries, *cell_carries, *kept;
 };
 
 // One thread: rows part, part + parts, … of the layout.
 template <class T, int KIND>
-void run_part(const Task<T>& task, const Layout& layout, const Chunk& chunk, const Panels<T>& panels, const Work<T>& work, T* carries, T* cell_carries, T* kept,
-              int part, int parts) {
+void run_part(const Task<T>& task, const Shared<T>& shared, const Chunk& chunk, int part, int parts) {
     constexpr int W = WIDTH<T>;
+    const Layout& layout = shared.layout;
+    const Panels<T>& panels = shared.panels;
+    T *carries = shared.carries, *cell_carries = shared.cell_carries, *kept = shared.kept;
     const int64_t step = delta_step<T>(KIND, task.hidden);
     int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H), K = gates_of(KIND) * Hp, plain = in_vectors<T>(D);
     std::vector<const T*> left;
@@ -153,7 +186,9 @@ void run_part(const Task<T>& task, const Layout& layout, const Chunk& chunk, con
         left.resize(running);
         right.resize(running);
         for (int64_t r = 0; r < running; r++) {
-            int64_t i = part + r * parts, b = layout.row[i], k = layout.first[t] + i - chunk.token;
+            int64_t i = part + r * parts, b = layout.row[i], g = i % shared.groups;
+            const Work<T>& work = shared.work[g];
+            int64_t k = shared.group[g].first[t] + i / shared.groups - work.token;
             T *carry = carries + i * Hp, *carry_cell = KIND == LSTM ? cell_carries + i * Hp : nullptr, *delta = work.deltas + k * step;
             if (t == layout.length[i] - 1) {
                 memset(carry, 0, Hp * sizeof(T));
@@ -163,12 +198,12 @@ void run_part(const Task<T>& task, const Layout& layout, const Chunk& chunk, con
             }
             differentiate<T, KIND>(task, layout, t, i, delta, carry, carry_cell, task.mask ? kept + i * Hp : carry);
             const T* x = task.x + b * task.x_row + layout.place(t, i, task.reverse) * task.x_step;
-            lay<T>(x, nullptr, plain, chunk.tokens, k, work.inputs);
+            lay<T>(x, nullptr, plain, work.tokens, k, work.inputs);
             for (int64_t d = plain; d < D; d++) work.others[k * ROWS + d - plain] = x[d];
             work.others[k * ROWS + D - plain] = T(1);
             const T* before = t > 0 ? task.states + b * task.states_row + layout.place(t - 1, i, task.reverse) * task.states_step
                                     : task.h_start ? task.h_start + b * H : nullptr;
-            if (before) lay<T>(before, task.mask ? task.mask + b * H : nullptr, H, chunk.tokens - chunk.alone, k - chunk.alone, work.before);
+            if (before) lay<T>(before, task.mask ? task.mask + b * H : nullptr, H, work.tokens - work.alone, k - work.alone, work.before);
             left[r] = delta + (KIND == GRU ? Hp : 0);
         }
         if (t == 0 && !task.for_h_start) break;
@@ -185,7 +220,8 @@ void run_part(const Task<T>& task, const Layout& layout, const Chunk& chunk, con
     right.clear();
     for (int64_t t = chunk.first; t < chunk.end; t++)
         for (int64_t i = part; i < layout.running[t]; i += parts) {
-            left.push_back(work.deltas + (layout.first[t] + i - chunk.token) * step);
+            const Work<T>& work = shared.work[i % shared.groups];
+            left.push_back(work.deltas + (shared.group[i % shared.groups].first[t] + i / shared.groups - work.token) * step);
             right.push_back(task.for_x + (layout.row[i] * task.steps + layout.place(t, i, task.reverse)) * D);
         }
     in_panels(vectors<T>(D), [&](int64_t column, auto width) {
@@ -195,82 +231,95 @@ void run_part(const Task<T>& task, const Layout& layout, const Chunk& chunk, con
     });
 }
 
-// One thread, when all steps are done: what is left to write of rows part, part + parts, …
+// One thread: what a chunk of a group adds to some rows of the weights' gradients.
 template <class T, int KIND>
-void finish_part(const Task<T>& task, const Layout& layout, const T* carries, const T* cell_carries, int part, int parts) {
-    int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H);
-    for (int64_t i = part; i < task.batch; i += parts) {
-        int64_t b = layout.row[i], length = layout.length[i];
-        if (task.for_h_start) memcpy(task.for_h_start + b * H, carries + i * Hp, H * sizeof(T));
-        if (task.for_c_start && KIND == LSTM) memcpy(task.for_c_start + b * H, cell_carries + i * Hp, H * sizeof(T));
-        if (task.for_x && !task.add_to_x)
-            memset(task.for_x + (b * task.steps + length) * D, 0, (task.steps - length) * D * sizeof(T));
-    }
-}
-
-// One thread: some rows of the weights' gradients.
-template <class T, int KIND>
-void weigh_part(const Task<T>& task, const Chunk& chunk, const Work<T>& work, int part, int parts) {
+void weigh_part(const Task<T>& task, bool begin, const Work<T>& work, int part, int parts) {
     const int64_t step = delta_step<T>(KIND, task.hidden);
-    int64_t D = task.inputs, H = task.hidden, plain = in_vectors<T>(D), Dp = padded<T>(plain), Hp = padded<T>(H), rows = gates_of(KIND) * Hp;
+    int64_t Dp = padded<T>(in_vectors<T>(task.inputs)), Hp = padded<T>(task.hidden), rows = gates_of(KIND) * Hp;
     int64_t blocks = (rows + ROWS - 1) / ROWS, first = blocks * part / parts * ROWS, end = blocks * (part + 1) / parts * ROWS;
     if (end > rows) end = rows;
     if (first >= end) return;
-    if (chunk.end == task.steps) {
+    if (begin) {
         memset(work.of_input + first * Dp, 0, (end - first) * Dp * sizeof(T));
         memset(work.of_state + first * Hp, 0, (end - first) * Hp * sizeof(T));
     }
-    add_products(work.deltas, step, chunk.tokens, work.inputs, Dp, first, end, work.of_input);
-    add_products(work.deltas + chunk.alone * step + (KIND == GRU ? Hp : 0), step, chunk.tokens - chunk.alone, work.before, Hp, first, end, work.of_state);
-    if (chunk.first > 0) return;
-    for (int64_t row = first; row < end; row++) {
-        int64_t delta = row / Hp, unit = row % Hp;
-        if (unit >= H) continue;
-        int64_t at = gate_of_input(KIND, delta) * H + unit, state_at = delta * H + unit;
-        memcpy(task.for_w_ih + at * D, work.of_input + row * Dp, plain * sizeof(T));
-        memcpy(task.for_w_hh + state_at * H, work.of_state + row * Hp, H * sizeof(T));
-    }
+    add_products(work.deltas, step, work.tokens, work.inputs, Dp, first, end, work.of_input);
+    add_products(work.deltas + work.alone * step + (KIND == GRU ? Hp : 0), step, work.tokens - work.alone, work.before, Hp, first, end, work.of_state);
 }
 
-// One thread: the columns of the weights' gradients that belong to the other inputs, and the biases.
+// One thread: the same for the other inputs, and the biases.
 template <class T, int KIND>
-void weigh_others(const Task<T>& task, const Chunk& chunk, const Work<T>& work, int part, int parts) {
+void weigh_others(const Task<T>& task, bool begin, const Work<T>& work, int part, int parts) {
     constexpr int W = WIDTH<T>;
     const int64_t step = delta_step<T>(KIND, task.hidden);
-    int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H), plain = in_vectors<T>(D), all = gates_of(KIND) * Hp / W;
+    int64_t D = task.inputs, all = gates_of(KIND) * padded<T>(task.hidden) / W;
     int64_t first = all * part / parts, end = all * (part + 1) / parts;
     in_panels(end - first, [&](int64_t panel, auto width) {
         constexpr int NV = decltype(width)::value;
         T* sums = work.of_others + (first + panel) * W;
-        in_blocks(D - plain + 1, [&](int64_t, auto count) {
+        in_blocks(D - in_vectors<T>(D) + 1, [&](int64_t, auto count) {
             constexpr int MR = decltype(count)::value;
             Vec<T> acc[MR][NV];
-            EACH(r, MR) EACH(j, NV) acc[r][j] = chunk.end == task.steps ? Vec<T>{} : load(sums + (r * all + j) * W); END END
-            multiply_along<T, MR, NV>(chunk.tokens, work.others, ROWS, work.deltas + (first + panel) * W, acc, step);
+            EACH(r, MR) EACH(j, NV) acc[r][j] = begin ? Vec<T>{} : load(sums + (r * all + j) * W); END END
+            multiply_along<T, MR, NV>(work.tokens, work.others, ROWS, work.deltas + (first + panel) * W, acc, step);
             EACH(r, MR) EACH(j, NV) store(sums + (r * all + j) * W, acc[r][j]); END END
         });
     });
-    if (chunk.first > 0) return;
-    for (int64_t row = first * W; row < end * W; row++) {
-        int64_t delta = row / Hp, unit = row % Hp;
-        if (unit >= H) continue;
-        int64_t at = gate_of_input(KIND, delta) * H + unit;
-        const T* sum = work.of_others + row;
-        for (int64_t d = plain; d < D; d++, sum += all * W) task.for_w_ih[at * D + d] = *sum;
-        task.for_b_ih[at] = *sum;
-        if (KIND == GRU && delta > 0) task.for_b_hh[at] = *sum;  // of n it is another: see below
-    }
 }
 
 // The GRU's second bias of n: it stands inside the reset gate.
 template <class T>
-void weigh_inner_bias(const Task<T>& task, const Chunk& chunk, const Work<T>& work) {
+void weigh_inner_bias(const Task<T>& task, bool begin, const Work<T>& work) {
     int64_t H = task.hidden, Hp = padded<T>(H);
     for (int64_t u = 0; u < H; u += WIDTH<T>) {
-        Vec<T> sum = chunk.end == task.steps ? Vec<T>{} : load(work.inner + u);
-        for (int64_t token = 0; token < chunk.tokens; token++) sum += load(work.deltas + token * delta_step<T>(GRU, H) + 3 * Hp + u);
+        Vec<T> sum = begin ? Vec<T>{} : load(work.inner + u);
+        for (int64_t token = 0; token < work.tokens; token++) sum += load(work.deltas + token * delta_step<T>(GRU, H) + 3 * Hp + u);
         store(work.inner + u, sum);
-        if (chunk.first == 0) store_some(task.for_b_hh + 2 * H + u, sum, int(H - u));
+    }
+}
+
+template <class T, int KIND>
+void weigh(const Task<T>& task, const Chunk& chunk, const Work<T>& work, int part, int parts) {
+    bool begin = chunk.end == task.steps;
+    weigh_part<T, KIND>(task, begin, work, part, parts);
+    weigh_others<T, KIND>(task, begin, work, part, parts);
+    if (KIND == GRU && part == parts - 1) weigh_inner_bias(task, begin, work);
+}
+
+// One thread: some rows of the weights' gradients, from the sums of the groups.
+template <class T, int KIND>
+void write_part(const Task<T>& task, const Shared<T>& shared, int part, int parts) {
+    int64_t D = task.inputs, H = task.hidden, plain = in_vectors<T>(D), Dp = padded<T>(plain), Hp = padded<T>(H), rows = gates_of(KIND) * Hp;
+    auto add_up = [&](T* Work<T>::*sums, int64_t at, int64_t n, T* to) {
+        for (int64_t u = 0; u < n; u += WIDTH<T>) {
+            Vec<T> sum = load_some(shared.work[0].*sums + at + u, int(n - u));
+            for (int g = 1; g < shared.groups; g++) sum += load_some(shared.work[g].*sums + at + u, int(n - u));
+            store_some(to + u, sum, int(n - u));
+        }
+    };
+    for (int64_t row = rows * part / parts; row < rows * (part + 1) / parts; row++) {
+        int64_t delta = row / Hp, unit = row % Hp;
+        if (unit >= H) continue;
+        int64_t at = gate_of_input(KIND, delta) * H + unit;
+        add_up(&Work<T>::of_input, row * Dp, plain, task.for_w_ih + at * D);
+        add_up(&Work<T>::of_state, row * Hp, H, task.for_w_hh + (delta * H + unit) * H);
+        for (int64_t d = plain; d < D; d++) add_up(&Work<T>::of_others, (d - plain) * rows + row, 1, task.for_w_ih + at * D + d);
+        add_up(&Work<T>::of_others, (D - plain) * rows + row, 1, task.for_b_ih + at);
+        if (KIND == GRU && delta > 0) task.for_b_hh[at] = task.for_b_ih[at];  // of n it is another
+    }
+    if (KIND == GRU && part == 0) add_up(&Work<T>::inner, 0, H, task.for_b_hh + 2 * H);
+}
+
+// One thread, when all steps are done: what is left to write of rows part, part + parts, …
+template <class T, int KIND>
+void finish_part(const Task<T>& task, const Shared<T>& shared, int part, int parts) {
+    int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H);
+    for (int64_t i = part; i < task.batch; i += parts) {
+        int64_t b = shared.layout.row[i], length = shared.layout.length[i];
+        if (task.for_h_start) memcpy(task.for_h_start + b * H, shared.carries + i * Hp, H * sizeof(T));
+        if (task.for_c_start && KIND == LSTM) memcpy(task.for_c_start + b * H, shared.cell_carries + i * Hp, H * sizeof(T));
+        if (task.for_x && !task.add_to_x)
+            memset(task.for_x + (b * task.steps + length) * D, 0, (task.steps - length) * D * sizeof(T));
     }
 }
 
@@ -278,48 +327,71 @@ template <class T, int KIND>
 void backward(const Task<T>& task) {
     constexpr int W = WIDTH<T>;
     static thread_local Arena<T> arena;
-    Layout layout(task);
+    int groups = groups_of(task.batch), threads = threads_of(task);
+    Shared<T> shared{Layout(task), groups, {}, std::vector<Work<T>>(groups), {}, nullptr, nullptr, nullptr};
+    const Layout& layout = shared.layout;
+    Panels<T>& panels = shared.panels;
+    std::vector<Chunk> chunks;
+    for (int64_t end = task.steps; end > 0; end = chunks.back().first) chunks.emplace_back(layout, end, chunk_of(KIND));
+    int64_t most = 0;  // tokens of a group in a chunk
+    for (int g = 0; g < groups; g++) {
+        shared.group.emplace_back(layout, task.steps, g, groups);
+        for (const Chunk& chunk : chunks) most = std::max(most, shared.group[g].first[chunk.end] - shared.group[g].first[chunk.first]);
+    }
     int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H), Dp = padded<T>(in_vectors<T>(D)), rows = gates_of(KIND) * Hp;
     int64_t state_panels = (vectors<T>(H) + COLUMNS - 1) / COLUMNS, input_panels = task.for_x ? (vectors<T>(D) + COLUMNS - 1) / COLUMNS : 0;
-    int threads = threads_of(task);
-    Panels<T> panels;
     panels.size = rows * COLUMNS * W;
-    int64_t tokens = layout.first[task.steps];
-    if (tokens > chunk_of(KIND) + task.batch) tokens = chunk_of(KIND) + task.batch;  // of a chunk, at most
-    arena.begin((state_panels + input_panels) * panels.size + tokens * (delta_step<T>(KIND, H) + Dp + Hp + ROWS) + 3 * task.batch * Hp + rows * (Dp + Hp + ROWS) + Hp);
+    int64_t of_group = most * (delta_step<T>(KIND, H) + Dp + Hp + ROWS) + rows * (Dp + Hp + ROWS) + Hp + 8 * W;  // each begins a line
+    arena.begin((state_panels + input_panels) * panels.size + groups * of_group + 3 * task.batch * Hp);
     panels.of_state = arena.take(state_panels * panels.size);
     panels.of_input = arena.take(input_panels * panels.size);
-    Work<T> work;
-    work.deltas = arena.take(tokens * delta_step<T>(KIND, H));
-    work.inputs = arena.take(tokens * Dp);
-    work.before = arena.take(tokens * Hp);
-    work.of_input = arena.take(rows * Dp);
-    work.of_state = arena.take(rows * Hp);
-    work.others = arena.take(tokens * ROWS);
-    work.of_others = arena.take(ROWS * rows);
-    work.inner = arena.take(Hp);
-    T* carries = arena.take(task.batch * Hp);
-    T* cell_carries = KIND == LSTM ? arena.take(task.batch * Hp) : nullptr;
-    T* kept = task.mask ? arena.take(task.batch * Hp) : nullptr;
-    std::vector<Chunk> chunks;
-    for (int64_t end = task.steps; end > 0; end = chunks.back().first) chunks.emplace_back(task, layout, end);
-    in_phases(threads, 1 + 2 * int64_t(chunks.size()), [&](int64_t phase, int part, int parts) {
-        if (phase == 0) {
-            for (int64_t panel = part; panel < state_panels + input_panels; panel += parts)
-                if (panel < state_panels)
-                    pack<T, KIND>(task.w_hh, H, H, panel, false, panels.of_state + panel * panels.size);
-                else
-                    pack<T, KIND>(task.w_ih, D, H, panel - state_panels, true, panels.of_input + (panel - state_panels) * panels.size);
-            return;
-        }
-        const Chunk& chunk = chunks[(phase - 1) / 2];
-        if (phase % 2) {
-            run_part<T, KIND>(task, layout, chunk, panels, work, carries, cell_carries, kept, part, parts);
-        } else {
-            weigh_part<T, KIND>(task, chunk, work, part, parts);
-            weigh_others<T, KIND>(task, chunk, work, part, parts);
-            if (KIND == GRU && part == parts - 1) weigh_inner_bias(task, chunk, work);
-            if (chunk.first == 0) finish_part<T, KIND>(task, layout, carries, cell_carries, part, parts);
+    for (Work<T>& work : shared.work) {
+        work.deltas = arena.take(most * delta_step<T>(KIND, H));
+        work.inputs = arena.take(most * Dp);
+        work.before = arena.take(most * Hp);
+        work.of_input = arena.take(rows * Dp);
+        work.of_state = arena.take(rows * Hp);
+        work.others = arena.take(most * ROWS);
+        work.of_others = arena.take(ROWS * rows);
+        work.inner = arena.take(Hp);
+    }
+    shared.carries = arena.take(task.batch * Hp);
+    if (KIND == LSTM) shared.cell_carries = arena.take(task.batch * Hp);
+    if (task.mask) shared.kept = arena.take(task.batch * Hp);
+
+    auto pack_part = [&](int part, int parts) {
+        for (int64_t panel = part; panel < state_panels + input_panels; panel += parts)
+            if (panel < state_panels)
+                pack<T, KIND>(task.w_hh, H, H, panel, false, panels.of_state + panel * panels.size);
+            else
+                pack<T, KIND>(task.w_ih, D, H, panel - state_panels, true, panels.of_input + (panel - state_panels) * panels.size);
+    };
+    auto end_part = [&](int part, int parts) {
+        write_part<T, KIND>(task, shared, part, parts);
+        finish_part<T, KIND>(task, shared, part, parts);
+    };
+    if (threads <= groups) {  // each thread has its groups for itself
+        in_phases(threads, 3, [&](int64_t phase, int part, int parts) {
+            if (phase == 0) return pack_part(part, parts);
+            if (phase == 2) return end_part(part, parts);
+            for (const Chunk& chunk : chunks) {
+                for (int g = part; g < groups; g += parts) shared.work[g].begin(task, shared.group[g], chunk);
+                run_part<T, KIND>(task, shared, chunk, part, parts);
+                for (int g = part; g < groups; g += parts) weigh<T, KIND>(task, chunk, shared.work[g], 0, 1);
+            }
+        });
+        return;
+    }
+    int64_t phases = 2 + 3 * int64_t(chunks.size());
+    in_phases(threads, phases, [&](int64_t phase, int part, int parts) {
+        if (phase == 0) return pack_part(part, parts);
+        if (phase == phases - 1) return end_part(part, parts);
+        const Chunk& chunk = chunks[(phase - 1) / 3];
+        int g = part % groups;
+        switch ((phase - 1) % 3) {
+            case 0: if (part < groups) shared.work[g].begin(task, shared.group[g], chunk); break;
+            case 1: run_part<T, KIND>(task, shared, chunk, part, parts); break;
+            default: weigh<T, KIND>(task, chunk, shared.work[g], part / groups, (parts - g + groups - 1) / groups);
         }
     });
 }
