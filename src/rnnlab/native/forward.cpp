@@ -211,6 +211,7 @@ void forward(const Task<T>& task) {
     T* cells = KIND == LSTM ? arena.take(task.batch * Hp) : nullptr;
     T* masked = task.mask ? arena.take(2 * task.batch * Hp) : nullptr;  // the states of two steps by turns
     int threads = threads_of(task);
+    if (!task.reverse) ask_for_large_pages(task.states, task.batch * task.states_row * sizeof(T));  // both directions
     if (task.saved) ask_for_large_pages(task.saved, layout.first[task.steps] * saved_of(KIND) * Hp * sizeof(T));
     in_phases(threads, 2, [&](int64_t phase, int part, int parts) {
         if (phase == 0)
