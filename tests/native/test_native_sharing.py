@@ -119,3 +119,19 @@ def test_a_process_that_was_forked_can_use_it(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.stdout.strip(), done.returncode) == ("same", 0), done.stderr
+
+
+def test_fewer_threads_than_were_asked_for_do_the_same_work(tmp_path: Path) -> None:
+    """A system may limit the threads of a process: nobody waits for one that never comes."""
+    (tmp_path / "child.py").write_text(CHILD)
+    script = "import child; native = child.native.library(); print(child.states(1) == child.states(4))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=os.environ | {"OMP_THREAD_LIMIT": "2"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.returncode) == ("True", 0), done.stderr
