@@ -23,11 +23,10 @@ from rnnlab.data.interface import Interface
 from rnnlab.experiment import RunSpec
 from rnnlab.seeding import stream_seed
 from rnnlab.training.assemble import assemble, resolve_device
-from rnnlab.training.backward import backward
-from rnnlab.training.divergence import EXPLODED
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
 from rnnlab.training.source import Source
+from rnnlab.training.update import Updater
 
 LOWEST, HIGHEST = 1e-6, 10.0
 STEPS = 150
@@ -62,7 +61,7 @@ def range_test(spec: RunSpec, data: EncodedData, steps: int = STEPS) -> RangeTes
         device = torch.device(resolve_device(training.device))
         network = assemble(spec, Interface.of(data)).to(device).train()
         beginner = copy.deepcopy(network)
-        optimizer = Optimizer(network, training)
+        updater = Updater(spec, network, Optimizer(network, training), training.threads)
         torch.manual_seed(stream_seed(spec.seed, "dropout"))
         source = Source(spec, data)
         numbers = itertools.count()
@@ -71,9 +70,8 @@ def range_test(spec: RunSpec, data: EncodedData, steps: int = STEPS) -> RangeTes
             batch = source.batch(next(numbers)).to(device)
             with torch.no_grad(), torch.random.fork_rng():  # the same dropout for both
                 untrained = spec.task.loss(beginner(batch.inputs, batch.lengths), batch).item()
-            value, _ = backward(network, spec.task, batch)
-            whole = abs(value) < EXPLODED and math.isfinite(optimizer.step(rate, training.clip))
-            return value if whole else math.inf, untrained
+            (found,) = updater.advance([batch], [rate])
+            return found.loss if found.well else math.inf, untrained
 
         return raise_rate(update, steps)
 
