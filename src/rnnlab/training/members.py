@@ -1,4 +1,4 @@
-"""A run as one of a stack: its network and optimiser as native code sees them, and its batches.
+"""A run as native code sees it: where its network, optimiser and batches lie, and which runs it knows.
 
 The network and the optimiser are the ordinary ones, so what the native code changes is what everybody else reads.
 """
@@ -14,7 +14,7 @@ from rnnlab.data.batches import Batch
 from rnnlab.models.cells import Cell
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent, RecurrentEncoder
-from rnnlab.native import stacked as native
+from rnnlab.native import whole_steps as native
 from rnnlab.native.recurrence import LARGEST_LSTM
 from rnnlab.tasks.addition import Addition
 from rnnlab.tasks.answers import LabelPerStep, OneLabel, OneNumber, StateHead, SummaryHead

@@ -30,7 +30,7 @@ from rnnlab.files import write_atomically
 from rnnlab.models.network import Network, parameter_counts
 from rnnlab.models.recurrent import Recurrent
 from rnnlab.native import library
-from rnnlab.native import stacked as native
+from rnnlab.native import whole_steps as native
 from rnnlab.runs import Failed, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.seeding import stream_seed
 from rnnlab.tasks.tally import Tally

@@ -8,7 +8,7 @@ from rnnlab.data.batches import Batch
 from rnnlab.experiment import RunSpec
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import Recurrent
-from rnnlab.native import stacked as native
+from rnnlab.native import whole_steps as native
 from rnnlab.training.backward import backward
 from rnnlab.training.divergence import EXPLODED
 from rnnlab.training.members import COUNTS, member_of, scratch, training_steps, unsuited_model, unsuited_task

@@ -1,4 +1,4 @@
-"""Whole training steps of several recurrent networks, side by side in native code (many.cpp).
+"""Whole training steps of recurrent networks, of one or of several side by side, in native code (whole_steps.cpp).
 
 A `Member` is a network, its optimiser and the batches that await it; `do_steps` works on all of them with as many
 threads as it is given. Nothing is copied: the structures hold addresses, and whoever fills them in keeps the tensors.
@@ -20,7 +20,7 @@ ANSWERS = {"class": 0, "class a step": 1, "number": 2}
 
 
 class Step(ctypes.Structure):
-    """The fields of Step in many.cpp, in its order."""
+    """The fields of Step in whole_steps.cpp, in its order."""
 
     _fields_ = [
         *((name, c_int64) for name in ("batch", "steps")),
@@ -31,7 +31,7 @@ class Step(ctypes.Structure):
 
 
 class Member(ctypes.Structure):
-    """The fields of Member in many.cpp, in its order."""
+    """The fields of Member in whole_steps.cpp, in its order."""
 
     _fields_ = [
         *((name, c_int64) for name in ("kind", "layers", "directions", "inputs", "hidden", "threads")),

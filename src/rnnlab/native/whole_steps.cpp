@@ -50,7 +50,7 @@ enum Answer { CLASS = 0, CLASS_A_STEP = 1, NUMBER = 2 };
 constexpr int64_t IGNORE = -100;  // the target of a step that isn't asked for
 constexpr int64_t BLOCK = 64;     // rows whose gradients are summed before they are added to the total
 
-// One batch, to train on or to answer. The fields, in this order, are those of Step in stacked.py.
+// One batch, to train on or to answer. The fields, in this order, are those of Step in whole_steps.py.
 template <class T>
 struct Step {
     int64_t batch, steps;
@@ -64,7 +64,7 @@ struct Step {
     int64_t whole;            // found: rows without anything wrong
 };
 
-// A network and the batches that await it. The fields, in this order, are those of Member in stacked.py.
+// A network and the batches that await it. The fields, in this order, are those of Member in whole_steps.py.
 template <class T>
 struct Member {
     int64_t kind, layers, directions, inputs, hidden, threads;

@@ -12,14 +12,14 @@ from rnnlab.data.sequences import IGNORE
 from rnnlab.experiment import Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import Network, build_network
-from rnnlab.native import stacked, switched_off
-from rnnlab.native.stacked import Member, Step, do_steps
+from rnnlab.native import switched_off, whole_steps
+from rnnlab.native.whole_steps import Member, Step, do_steps
 from rnnlab.tasks.answers import LabelPerStep, OneLabel, OneNumber, StateHead, SummaryHead
 from rnnlab.training.backward import backward
 from rnnlab.training.members import answering_steps, member_of, scratch, training_steps
 from rnnlab.training.optimizer import Optimizer
 
-pytestmark = pytest.mark.skipif(not stacked.suits(torch.zeros(1)), reason="there is no native library")
+pytestmark = pytest.mark.skipif(not whole_steps.suits(torch.zeros(1)), reason="there is no native library")
 CLOSE = 1e-11
 WORDS, CLASSES, TOKENS, FEATURES = 11, 3, 2, 5
 WIDE = 40  # classes that need more than one vector of the processor
@@ -210,6 +210,6 @@ def test_bits_do_not_depend_on_the_number_of_threads() -> None:
 
 
 def test_structures_have_no_gaps() -> None:
-    """As in many.cpp: every field is 8 bytes wide."""
+    """As in whole_steps.cpp: every field is 8 bytes wide."""
     for structure in (Step, Member):
         assert ctypes.sizeof(structure) == 8 * len(structure._fields_)
