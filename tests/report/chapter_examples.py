@@ -25,8 +25,8 @@ from rnnlab.analysis.chapters import (
     TokenWeight,
 )
 from rnnlab.analysis.comparison import ArmSummary, Cell, Comparison, RunSummary
-from rnnlab.analysis.findings import ArmScores, CostUnit
-from rnnlab.analysis.verdict import judge
+from rnnlab.judging.findings import ArmScores, CostUnit
+from rnnlab.judging.verdict import judge
 
 ROWS = 300
 LABELS = ("negative", "neutral", "positive")

@@ -13,7 +13,7 @@ import pytest
 import vl_convert
 
 from rnnlab.analysis.chapters import Chapter, Curve, CurvePoint, Differences, Learning
-from rnnlab.analysis.findings import Estimate
+from rnnlab.judging.findings import Estimate
 from rnnlab.report import figures
 from rnnlab.report.chart_themes import DARK_CONFIG, LIGHT_CONFIG, themed
 from rnnlab.report.page_charts import chapter_figures, colours

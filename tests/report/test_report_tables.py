@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rnnlab.analysis.comparison import ArmSummary, Cell, Comparison, RunSummary
-from rnnlab.analysis.verdict import Estimate, judge
+from rnnlab.judging.verdict import Estimate, judge
 from rnnlab.report import tables
 
 FINISHED = RunSummary(0, "a" * 16, "runs/a", "finished", 0.9, 0.8, 0.7, 2, None)

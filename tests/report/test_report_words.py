@@ -6,7 +6,7 @@ import chapter_examples as examples
 import pytest
 
 from rnnlab.analysis.chapters import Answered, Chapter, DisputedRow
-from rnnlab.analysis.wording import CHINESE, ENGLISH
+from rnnlab.judging.wording import CHINESE, ENGLISH
 from rnnlab.report import page_wording as words
 from rnnlab.report.page import _answer, _standing, camps
 

@@ -10,8 +10,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 import safetensors.numpy
 
-from rnnlab.analysis.findings import ArmScores, CostUnit, Estimate, Verdict
-from rnnlab.analysis.verdict import judge
+from rnnlab.judging.findings import ArmScores, CostUnit, Estimate, Verdict
+from rnnlab.judging.verdict import judge
 from rnnlab.data.encoded import EncodedData
 from rnnlab.experiment import RunSpec
 from rnnlab.models.baselines import Baseline

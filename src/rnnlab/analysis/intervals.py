@@ -2,7 +2,7 @@
 
 Seeds are the repeats. Whatever a claim is about, each seed gives one number (a value, a difference, a logarithm of a
 ratio, a rank correlation), averaged over the settings that the claim covers; Student's t says how far their mean may
-lie from the truth. What is a mean over test rows has a second source of chance, the rows: see `analysis.bootstrap`.
+lie from the truth. What is a mean over test rows has a second source of chance, the rows: see `judging.bootstrap`.
 """
 
 import math
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from rnnlab.analysis.bootstrap import Spread, group_sums, measure
+from rnnlab.judging.bootstrap import Spread, group_sums, measure
 from rnnlab.analysis.quantities import AnsweredRows
 from rnnlab.seeding import generator
 

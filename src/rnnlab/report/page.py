@@ -11,7 +11,7 @@ from altair.utils.schemapi import debug_mode
 from rnnlab.analysis.chapters import Answered, Chapter, DisputedRow, Report, Setting, SweepChapter
 from rnnlab.analysis.comparison import ArmSummary, Comparison
 from rnnlab.analysis.studies import Study
-from rnnlab.analysis.wording import CHINESE, ENGLISH, facts_of, say
+from rnnlab.judging.wording import CHINESE, ENGLISH, facts_of, say
 from rnnlab.report import page_wording as words
 from rnnlab.report.chart_files import safe_name
 from rnnlab.report.data_wording import facts, findings

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rnnlab.analysis.findings import ArmScores, Difference, Verdict
-from rnnlab.analysis.verdict import holm, judge
-from rnnlab.analysis.wording import CHINESE, ENGLISH
+from rnnlab.judging.findings import ArmScores, Difference, Verdict
+from rnnlab.judging.verdict import holm, judge
+from rnnlab.judging.wording import CHINESE, ENGLISH
 
 ROWS = 4_000
 

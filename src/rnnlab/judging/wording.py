@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rnnlab.analysis.bootstrap import MOST_SEEDS
-from rnnlab.analysis.findings import Difference, Verdict
+from rnnlab.judging.bootstrap import MOST_SEEDS
+from rnnlab.judging.findings import Difference, Verdict
 
 ENGLISH = {
     "separator": " ",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rnnlab.analysis.bootstrap import (
+from rnnlab.judging.bootstrap import (
     POOL_SEEDS,
     Runs,
     Spread,
@@ -23,8 +23,8 @@ from rnnlab.analysis.bootstrap import (
     pool_all,
     resample,
 )
-from rnnlab.analysis.findings import ArmScores, CostUnit, Difference, Estimate, Verdict
-from rnnlab.analysis.wording import CHINESE, ENGLISH, facts_of, say
+from rnnlab.judging.findings import ArmScores, CostUnit, Difference, Estimate, Verdict
+from rnnlab.judging.wording import CHINESE, ENGLISH, facts_of, say
 
 
 def judge(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rnnlab.analysis.bootstrap import (
+from rnnlab.judging.bootstrap import (
     MOST_DRAWN,
     Runs,
     Spread,
@@ -21,7 +21,7 @@ from rnnlab.analysis.bootstrap import (
     pool_all,
     resample,
 )
-from rnnlab.analysis.verdict import holm
+from rnnlab.judging.verdict import holm
 
 
 def simulate(
