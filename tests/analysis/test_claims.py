@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
+from scipy import stats
 
 from rnnlab.analysis import intervals
 from rnnlab.analysis.claim_findings import Finding
@@ -79,10 +80,11 @@ def verdict(claim: Claim, study: Study) -> str:
 def check_sound(finding: Finding) -> None:
     text = json.dumps(finding.to_dict(), allow_nan=False)  # raises at NaN or infinity
     assert Finding.from_dict(json.loads(text)) == finding
-    if finding.low is not None:
+    if finding.low is not None or finding.high is not None:
         assert finding.value is not None
-        assert finding.high is not None
-        assert finding.low <= finding.value <= finding.high
+        assert finding.low is None or finding.low <= finding.value
+        assert finding.high is None or finding.value <= finding.high
+        assert (finding.high is None, finding.low is None) == tuple(map(bool, finding.capped))
     assert (finding.verdict == "cannot tell") == (finding.reason is not None)
     english, chinese = sentence(finding), sentence(finding, "zh")
     assert figures(english) == figures(chinese)
@@ -190,7 +192,8 @@ rule = ">= 0.5"
         ({"b": {}}, "'difference' needs 'b'"),
         ({"along": "lr"}, "'difference' would ignore 'along'"),
         ({"b": {"lr": 1}}, "must name the same axes"),
-        ({"measure": "value"}, "'value' would ignore 'b'"),
+        ({"measure": "value"}, "'value' would ignore 'b': it looks at one side only, .* needs measure = 'difference'"),
+        ({"measure": "share", "quantity": "diverged"}, "'share' would ignore 'b': it looks at one side only"),
         ({"measure": "trend", "a": {}, "b": {}}, "'trend' needs 'along'"),
         ({"measure": "trend", "a": {"m": 1}, "b": {}, "along": "m"}, "'a' can't fix it as well"),
         ({"measure": "best", "a": {}, "b": {}, "along": "m"}, "'best' needs 'best'"),
@@ -250,7 +253,23 @@ def test_a_good_claim_has_no_problems_but_its_name_may_be_taken():
     assert claim_problems([claim, claim], AXES) == ["claim c: another claim has this id"]
 
 
-# Value, difference, ratio: one number a seed
+COMPARES = re.compile(
+    r"\b(prevents?|better|worse|faster|slower|fewer|less|more accurate)\b|\bthan (?!\d)"
+    "|防止|更|优于|高于|低于|少于|多于|比"
+)
+WITH_A_NUMBER = {"rnn-forgets"}  # "hardly better than knowing the last one alone (75 %)": that number is known
+
+
+def test_what_an_experiment_compares_is_judged_by_a_difference():
+    folder = Path(__file__).parents[2] / "experiments"
+    claims = [claim for path in folder.glob("*.toml") for claim in parse_claims(read_toml(path).get("claim", []))]
+    levels = [claim for claim in claims if claim.measure in ("value", "share")]
+    assert len(levels) > 10
+    comparing = {claim.id for claim in levels if COMPARES.search(claim.says) or COMPARES.search(claim.says_zh or "")}
+    assert comparing == WITH_A_NUMBER
+
+
+# Value, difference, ratio: one number per seed
 
 
 def test_difference():
@@ -414,11 +433,12 @@ def test_a_curve_that_diverged_before_has_no_value():
 # Arrivals
 
 
-def arriving(steps: Mapping[str, Sequence[int | None]], every: int = 50) -> Study:
+def arriving(steps: Mapping[str, Sequence[int | None]], every: int = 50, cap: int = 500) -> Study:
     def make(seed: int, model: str) -> Repeat:
-        return repeat(seed, model, reached=steps[model][seed], curve=curve([0.0] * (500 // every), every))
+        return repeat(seed, model, reached=steps[model][seed], curve=curve([0.0] * (cap // every), every))
 
-    return study_of({"model": tuple(steps)}, make, len(next(iter(steps.values()))), target=TARGET)
+    target = Target("exact", 1.0, cap)
+    return study_of({"model": tuple(steps)}, make, len(next(iter(steps.values()))), target=target)
 
 
 SIDES = {"a": {"model": "a"}, "b": {"model": "b"}, "quantity": "reached"}
@@ -463,6 +483,210 @@ def test_two_that_never_arrive_are_not_equal():
     some = arriving({"a": [100, 100, 100, None], "b": [100, 100, 100, None]})
     finding = decide(claim_of(rule="between -100 and 100", **SIDES), {"s": some})
     assert (finding.verdict, finding.reason and finding.reason.kind) == ("cannot tell", "both capped")
+
+
+def of_arrivals(steps: Sequence[int | None], rule: str, cap: int = 500) -> Finding:
+    study = arriving({"a": steps}, every=10, cap=cap)
+    finding = decide(claim_of(rule=rule, measure="value", quantity="reached", a={"model": "a"}), {"s": study})
+    check_sound(finding)
+    return finding
+
+
+def reason(finding: Finding) -> str | None:
+    return finding.reason.kind if finding.reason else None
+
+
+def test_a_bound_below_the_cap_is_contradicted_by_runs_that_never_arrive():
+    """ "reached <= 200", and every run is capped at 300: whatever its value is, it is more than 300."""
+    finding = of_arrivals([None] * 5, "<= 200", cap=300)
+    assert (finding.verdict, finding.value, finding.low, finding.high) == ("contradicted", 300, 300, None)
+    assert sentence(finding) == "Contradicted: more than 300 steps, 5 seeds."
+    assert sentence(finding, "zh") == "不成立：大于 300 步，5 个随机种子。"
+    assert [note_text(note) for note in finding.notes] == [
+        "5 of 5 runs never reached the target: each is known to need more than 300 steps"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected", "why"),
+    [
+        ("<= 300", "contradicted", None),  # not at the cap either, but later
+        ("< 300", "contradicted", None),
+        ("between 100 and 200", "contradicted", None),
+        ("> 300", "supported", None),
+        (">= 250", "supported", None),
+        ("<= 301", "cannot tell", "never arrived"),
+        ("> 301", "cannot tell", "never arrived"),
+        ("between 100 and 400", "cannot tell", "never arrived"),
+    ],
+)
+def test_what_is_known_of_runs_that_never_arrive(rule, expected, why):
+    for seeds in (2, 5):
+        finding = of_arrivals([None] * seeds, rule, cap=300)
+        assert (finding.verdict, reason(finding)) == (expected, why)
+    alone = of_arrivals([None], rule, cap=300)
+    assert (alone.verdict, reason(alone)) == ("cannot tell", "one seed")
+
+
+def test_a_mean_with_capped_runs_is_known_from_below_only():
+    late = [400, 420, None, 410, None]
+    assert of_arrivals(late, "<= 300").verdict == "contradicted"
+    assert of_arrivals(late, "> 300").verdict == "supported"
+    assert measured(of_arrivals(late, "> 300")) == "more than 446 steps (383 or more)"
+    early = [100] * 9 + [None]  # with the cap, 140 (49 to 231); but the last may take ten thousand
+    for rule in ("<= 300", "< 250", "between 0 and 300", "> 300"):
+        assert (of_arrivals(early, rule).verdict, reason(of_arrivals(early, rule))) == ("cannot tell", "censored")
+    assert reason(of_arrivals(early, "<= 200")) == "both sides"
+    assert of_arrivals([100] * 10, "<= 300").verdict == "supported"
+
+
+@pytest.mark.parametrize(("measure", "near", "far"), [("difference", 0, 600), ("ratio", 1, 9)])
+def test_capped_runs_of_one_side_are_known_in_one_direction(measure, near, far):
+    """a early, b late or never: b's true values are larger still, so a - b and a / b are smaller still."""
+    early, late = [100, 110, 150, 100, 120], [400, None, 450, None, 400]
+    b_is_capped, a_is_capped = arriving({"a": early, "b": late}), arriving({"a": late, "b": early})
+    below, above = (-far, far) if measure == "difference" else (1 / far, far)
+
+    def found(rule: str, study: Study) -> tuple[str, str | None]:
+        finding = decide(claim_of(rule=rule, measure=measure, **SIDES), {"s": study})
+        check_sound(finding)
+        assert (finding.low, finding.high)[study is a_is_capped] is None
+        return finding.verdict, reason(finding)
+
+    assert found(f"< {near}", b_is_capped) == ("supported", None)
+    assert found(f"> {near}", b_is_capped) == ("contradicted", None)
+    assert found(f"> {below}", b_is_capped) == ("cannot tell", "censored")
+    assert found(f"between {below} and {near}", b_is_capped) == ("cannot tell", "censored")
+    assert found(f"> {near}", a_is_capped) == ("supported", None)
+    assert found(f"<= {near}", a_is_capped) == ("contradicted", None)
+    assert found(f"< {above}", a_is_capped) == ("cannot tell", "censored")
+
+
+def test_a_ratio_is_above_zero_however_late_the_other_side_is():
+    study = arriving({"a": [100, 110, 150, 100, 120], "b": [400, None, 450, None, 400]})
+    assert verdict(claim_of(rule="between 0 and 1", measure="ratio", **SIDES), study) == "supported"
+
+
+def test_how_one_known_end_is_said():
+    study = arriving({"a": [100, 110, 150, 100, 120], "b": [400, None, 450, None, 400]})
+    finding = decide(claim_of(rule="< 0", **SIDES), {"s": study})
+    assert measured(finding) == "116 steps against more than 450 steps: less than −334 steps (−254 or less)"
+    assert measured(finding, "zh") == "116 步 对 大于 450 步：小于 −334 步（−254 以下）"
+    ratio = decide(claim_of(rule="> 1", measure="ratio", **SIDES | {"a": SIDES["b"], "b": SIDES["a"]}), {"s": study})
+    assert re.fullmatch(r"more than 450 steps against 116 steps: more than ×3\.\d+ \(2\.\d+ or more\)", measured(ratio))
+
+
+def test_capped_runs_of_both_sides_are_known_in_no_direction():
+    study = arriving({"a": [100, 100, None, 100, 110], "b": [400, None, 450, None, 400]})
+    for measure in ("difference", "ratio"):
+        finding = decide(claim_of(rule="< 1", measure=measure, **SIDES), {"s": study})
+        check_sound(finding)
+        assert (finding.verdict, reason(finding), finding.low, finding.high) == (
+            "cannot tell",
+            "both capped",
+            None,
+            None,
+        )
+        assert measured(finding) == "more than 182 steps against more than 450 steps"
+
+
+@pytest.mark.parametrize("measure", ["value", "difference", "ratio", "trend"])
+def test_known_ends_hold_what_the_capped_runs_would_have_shown(measure):
+    """Arrivals as late as 3,000 are seen up to 500 only. What the whole would have shown is never ruled out."""
+    random = np.random.default_rng(12)
+    decided = 0
+    for _ in range(60):
+        middles = random.choice([50, 250, 400, 900], 4)
+        steps = {str(n): [int(s) for s in random.gamma(4, m / 4, 4) + 1] for n, m in enumerate(middles)}
+        seen = {n: [s if s <= 500 else None for s in of_model] for n, of_model in steps.items()}
+        sides = {"a": {"model": "0"}, "b": {"model": "1"}} if measure in ("difference", "ratio") else {}
+        along: dict[str, Any] = {"along": "model"} if measure == "trend" else {}
+        claim = claim_of(quantity="reached", measure=measure, rule="> 0.9", **sides, **along)
+        whole, capped = (decide(claim, {"s": arriving(s, 10, cap)}) for s, cap in ((steps, 10_000), (seen, 500)))
+        check_sound(capped)
+        assert whole.value is not None
+        if reason(capped) in ("both capped", "never arrived"):
+            continue
+        low, high = (
+            (-math.inf if capped.low is None else capped.low),
+            (math.inf if capped.high is None else capped.high),
+        )
+        assert low <= whole.value <= high
+        decided += capped.verdict != "cannot tell"
+        if capped.verdict != "cannot tell":
+            assert claim.parsed_rule.judge(whole.value, whole.value) == capped.verdict
+    assert decided > 5
+
+
+def along_lengths(steps: Mapping[int, int | None], **lasts: int) -> Study:
+    """Every seed arrives at the same step; ``lasts`` says where the curves of other lengths end: ``l5=100``."""
+
+    def make(seed: int, length: int) -> Repeat:
+        last = lasts.get(f"l{length}", 500)
+        return repeat(seed, str(length), reached=steps[length], curve=curve([0.0] * (last // 10), 10))
+
+    return study_of({"length": tuple(steps)}, make, target=TARGET)
+
+
+def test_a_trend_holds_every_order_of_runs_that_never_arrive():
+    claim = claim_of(rule="> 0", measure="trend", along="length", quantity="reached")
+    one = decide(claim, {"s": along_lengths({5: 100, 10: 200, 25: 300, 50: None})})
+    assert (one.verdict, one.value, one.low) == ("supported", 1, pytest.approx(0.81))  # it is the last for certain
+    three = decide(claim, {"s": along_lengths({5: None, 10: 100, 25: None, 50: None})})
+    check_sound(three)
+    assert three.verdict == "cannot tell"
+    assert three.value == pytest.approx(0.258, abs=1e-3)  # as equals; with 0.19 for one exchange, above 0
+    assert interval_of(three) == (pytest.approx(-0.4 - 0.19), pytest.approx(0.8 + 0.19))
+    assert kinds(three) == {"spearman", "any order", "capped"}
+
+
+def test_no_order_where_a_run_ended_before_others_arrived():
+    claim = claim_of(rule="> 0", measure="trend", along="length", quantity="reached")
+    finding = decide(claim, {"s": along_lengths({5: None, 10: 200, 25: 300}, l5=100)})
+    check_sound(finding)
+    assert (finding.verdict, reason(finding)) == ("cannot tell", "order unknown")
+
+
+@pytest.mark.parametrize(
+    ("best", "members", "expected"),
+    [
+        # "1" wins with the caps, but one of its runs never arrived; "2" always does, and "3" never.
+        ("lowest", "[1]", "cannot tell"),
+        ("lowest", "[2]", "cannot tell"),
+        ("lowest", "[1, 2]", "supported"),  # 3 can only get worse
+        ("lowest", "[3]", "contradicted"),
+        ("highest", "[3]", "cannot tell"),  # 1 may take longer still
+        ("highest", "[1, 3]", "supported"),
+        ("highest", "[2]", "contradicted"),
+    ],
+)
+def test_no_winner_that_larger_values_would_unseat(best, members, expected):
+    steps = {1: [100, 110, 100, 110, None], 2: [400, 410, 400, 410, 400], 3: [None] * 5}
+    study = study_of(
+        {"lr": (1, 2, 3)},
+        lambda seed, lr: repeat(seed, str(lr), reached=steps[lr][seed], curve=curve([0.0] * 50, 10)),
+        target=TARGET,
+    )
+    claim = claim_of(rule=f"in {members}", measure="best", along="lr", best=best, quantity="reached")
+    finding = decide(claim, {"s": study})
+    check_sound(finding)
+    assert finding.verdict == expected
+    assert reason(finding) == ("censored" if expected == "cannot tell" else None)
+
+
+def test_a_run_that_ended_before_the_cap_is_known_up_to_its_end():
+    """Early stopping, or fewer steps than others: nobody looked after step 100."""
+    ended = study_of({}, lambda seed: repeat(seed, curve=curve([0.0] * 10, 10)), target=TARGET)
+    claim = {"measure": "value", "quantity": "reached"}
+    assert verdict(claim_of(rule="<= 200", **claim), ended) == "cannot tell"
+    finding = decide(claim_of(rule="<= 100", **claim), {"s": ended})
+    check_sound(finding)
+    assert (finding.verdict, finding.value) == ("contradicted", 100)
+    assert [note_text(note) for note in finding.notes] == [
+        "5 of 5 runs never reached the target; they count with the last step at which they were evaluated, 100 or later"
+    ]
+    gone = study_of({}, lambda seed: repeat(seed, status="diverged", curve=curve([0.0] * 10, 10)), target=TARGET)
+    assert verdict(claim_of(rule="<= 200", **claim), gone) == "contradicted"  # what diverged never arrives
 
 
 def test_a_diverged_run_never_arrives():
@@ -524,6 +748,67 @@ def test_difference_of_shares():
     assert verdict(claim_of(rule="<= 0", **sides), diverging([True] * 8)) == "contradicted"
     assert verdict(claim_of(rule="> 0", **sides), diverging([True] * 2)) == "cannot tell"
     assert verdict(claim_of(rule="between -0.1 and 0.1", **sides), diverging([False] * 3)) == "cannot tell"
+
+
+def clipping(with_clipping: Mapping[str, Sequence[bool]], without: Sequence[bool | None]) -> Study:
+    """Which runs diverge, by the norm that is clipped to; None for a run that failed."""
+    diverged = {**with_clipping, "none": without}
+    states = {True: "diverged", False: "finished", None: "failed"}
+    points = [
+        Point({"clip": clip}, f"clip {clip}", tuple(repeat(s, clip, status=states[gone]) for s, gone in enumerate(of)))
+        for clip, of in diverged.items()
+    ]
+    axes = (Axis("clip", tuple(diverged)),)
+    return Study("s", "", "exact", lower_is_better=False, axes=axes, points=tuple(points))
+
+
+def prevents(study: Study, rule: str = "< 0") -> Finding:
+    clipped = [point.at["clip"] for point in study.points if point.at["clip"] != "none"]
+    claim = claim_of(quantity="diverged", a={"clip": clipped}, b={"clip": "none"}, rule=rule)
+    finding = decide(claim, {"s": study})
+    check_sound(finding)
+    return finding
+
+
+SOME = [True, True, False, False, False]
+
+
+def test_clipping_prevents_explosion_is_judged_by_a_difference():
+    """1 of 10 runs diverged with clipping, 2 of 5 without: that is no support, although 1 of 10 is below a half."""
+    study = clipping({"1": [True] + [False] * 4, "5": [False] * 5}, SOME)
+    level = claim_of(quantity="diverged", measure="share", a={"clip": ["1", "5"]}, rule="< 0.5")
+    assert verdict(level, study) == "supported"
+    finding = prevents(study)
+    assert (finding.verdict, reason(finding)) == ("cannot tell", "both sides")
+    assert (finding.counts, finding.counts_b) == ((1, 10), (2, 5))
+    assert finding.value == pytest.approx(0.1 - 0.4)
+    assert measured(finding) == "1 of 10 runs against 2 of 5 runs: −30.0 points (−68.5 to +16.1)"
+    assert measured(finding, "zh") == "10 次运行中有 1 次 对 5 次运行中有 2 次：−30.0 个百分点（−68.5 至 +16.1）"
+    assert kinds(finding) == {"independent shares"}
+
+
+def test_a_difference_of_shares_takes_all_runs():
+    never = [False] * 5
+    assert prevents(clipping({"1": never, "5": never}, [True] * 5)).verdict == "supported"
+    assert prevents(clipping({"1": never, "5": never}, [True] * 5), ">= 0").verdict == "contradicted"
+    more_seeds = prevents(clipping({"1": never * 2}, [True] * 5))
+    assert (more_seeds.verdict, more_seeds.counts, more_seeds.counts_b) == ("supported", (0, 10), (5, 5))
+    assert len(more_seeds.seeds) == 10
+    paired = prevents(clipping({"1": never}, [True] * 5))
+    assert (paired.counts, paired.counts_b, kinds(paired)) == ((0, 5), (5, 5), {"paired shares"})
+    failed = prevents(clipping({"1": never}, [True, True, True, True, None]))
+    assert (failed.counts, failed.counts_b, kinds(failed)) == ((0, 5), (4, 4), {"independent shares", "silent"})
+    alone = prevents(clipping({"1": [False], "5": [False]}, [True]))
+    assert (alone.verdict, reason(alone)) == ("cannot tell", "one seed")
+    nothing = prevents(clipping({"1": never}, [None] * 5))
+    assert (nothing.verdict, reason(nothing)) == ("cannot tell", "no value")
+
+
+def test_a_share_of_one_seed_decides_nothing():
+    study = study_of({"lr": range(9)}, lambda seed, lr: repeat(seed, str(lr), status="diverged"), seeds=1)
+    finding = decide(claim_of(measure="share", quantity="diverged", rule="> 0.5"), {"s": study})
+    check_sound(finding)
+    assert (finding.verdict, reason(finding), finding.counts) == ("cannot tell", "one seed", (9, 9))
 
 
 # Trend
@@ -938,6 +1223,41 @@ def test_coverage_of_differences_of_shares():
         hits = random.random((1000, n)) < a, random.random((1000, n)) < b
         found = [intervals.paired_shares(x.astype(float), y.astype(float)) for x, y in zip(*hits, strict=True)]
         assert np.mean([i.low <= a - b <= i.high for i in found]) > 0.93, (n, a, b)
+
+
+@pytest.mark.parametrize("cells", [1, 3, 10])
+def test_coverage_of_differences_of_independent_shares(cells):
+    random = np.random.default_rng(13)
+    for runs_a, runs_b, a, b in ((10, 5, 0.9, 0.2), (10, 5, 0.5, 0.5), (4, 2, 0.5, 0.5), (5, 5, 0.02, 0.3)):
+        hits = zip(random.binomial(runs_a, a, (800, cells)), random.binomial(runs_b, b, (800, cells)), strict=True)
+        found = [
+            intervals.independent_shares(
+                [((int(x), runs_a), (int(y), runs_b)) for x, y in zip(of_a, of_b, strict=True)]
+            )
+            for of_a, of_b in hits
+        ]
+        assert np.mean([i.low <= a - b <= i.high for i in found]) > 0.92, (runs_a, runs_b, a, b)
+
+
+def test_exact_coverage_of_differences_of_independent_shares():
+    """The figures of docs/claims.md: 10 runs against 5, over all true shares."""
+    shares = np.linspace(0.01, 0.99, 50)
+    truth = shares[:, None] - shares[None, :]  # (50, 50)
+    chance_a, chance_b = (stats.binom.pmf(np.arange(n + 1), n, shares[:, None]) for n in (10, 5))  # (50, n + 1)
+    held = np.zeros_like(truth)
+    for hits_a, hits_b in itertools.product(range(11), range(6)):
+        found = intervals.independent_shares([((hits_a, 10), (hits_b, 5))])
+        chance = chance_a[:, hits_a, None] * chance_b[None, :, hits_b]
+        held += chance * ((found.low <= truth) & (truth <= found.high))
+    assert (held.mean(), held.min()) == (pytest.approx(0.964, abs=1e-3), pytest.approx(0.905, abs=1e-3))
+
+
+def test_agresti_and_caffo():
+    """(h + 1) / (n + 2) on either side, and the usual interval around their difference."""
+    a, b = 2 / 12, 3 / 7
+    reach = 1.959964 * math.sqrt(a * (1 - a) / 12 + b * (1 - b) / 7)
+    found = intervals.independent_shares([((1, 10), (2, 5))])
+    assert (found.low, found.high) == (pytest.approx(a - b - reach), pytest.approx(a - b + reach))
 
 
 def test_equals_are_rarely_named_the_only_best():

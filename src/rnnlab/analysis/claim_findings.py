@@ -35,11 +35,13 @@ class Finding:
     claim: Claim
     verdict: Verdict = "cannot tell"
     value: float | None = None  # what was measured; of 'best', the share of draws whose winner is in the rule's list
-    low: float | None = None  # 95 % interval
+    low: float | None = None  # 95 % interval; None where runs that never arrived leave this end open
     high: float | None = None
     sides: tuple[float, float] | None = None  # difference, ratio: the means of a and b
+    capped: tuple[int, int] = (0, 0)  # runs of a and of b that never arrived: the true value of each is larger
     winners: tuple[tuple[AxisValue, float], ...] = ()  # best: the share of draws that each value wins, largest first
-    counts: tuple[int, int] | None = None  # share: how many of how many runs
+    counts: tuple[int, int] | None = None  # share, and difference of shares: how many of how many runs of a
+    counts_b: tuple[int, int] | None = None  # difference of shares: of b
     seeds: tuple[int, ...] = ()  # that were compared
     runs: tuple[Run, ...] = ()
     reason: Note | None = None  # why there is no telling
@@ -57,8 +59,10 @@ class Finding:
             low=values["low"],
             high=values["high"],
             sides=tuple(values["sides"]) if values["sides"] else None,
+            capped=tuple(values.get("capped", (0, 0))),  # type: ignore[arg-type]  # two numbers; older ledgers have none
             winners=tuple((value, share) for value, share in values["winners"]),
             counts=tuple(values["counts"]) if values["counts"] else None,
+            counts_b=tuple(values["counts_b"]) if values.get("counts_b") else None,
             seeds=tuple(values["seeds"]),
             runs=tuple(Run(**run) for run in values["runs"]),
             reason=Note(**values["reason"]) if values["reason"] else None,

@@ -43,8 +43,9 @@ class Rule:
     high: float = math.inf
     members: tuple[AxisValue, ...] = ()
 
-    def judge(self, low: float, high: float) -> Verdict:
-        """The whole interval decides: all of it within the rule, or all of it outside."""
+    def judge(self, low: float, high: float, beyond: bool = False) -> Verdict:
+        """The whole interval decides: all of it within the rule, or all of it outside. ``beyond``: without ``low``."""
+        low = math.nextafter(low, math.inf) if beyond else low
         match self.kind:
             case ">":
                 holds, fails = low > self.low, high <= self.low
@@ -137,7 +138,7 @@ class Claim(Config):
             if name in uses and not given:
                 raise ValueError(f"measure = '{self.measure}' needs '{name}'")
             if given and name not in (*uses, "a"):
-                raise ValueError(f"measure = '{self.measure}' would ignore '{name}'")
+                raise ValueError(f"measure = '{self.measure}' would ignore '{name}'{_instead(self.measure, name)}")
         if self.measure in ("difference", "ratio") and set(self.a) != set(self.b):
             raise ValueError(f"a and b must name the same axes (a: {', '.join(self.a)}; b: {', '.join(self.b)})")
         if self.along in self.a:
@@ -163,6 +164,13 @@ class Claim(Config):
     @property
     def parsed_rule(self) -> Rule:
         return parse_rule(self.rule)
+
+
+def _instead(measure: Measure, ignored: str) -> str:
+    """A level of one side says nothing about the other: 1 of 10 may well be no less than 2 of 5."""
+    if ignored == "b" and measure in ("value", "share"):
+        return ": it looks at one side only, and what is compared needs measure = 'difference' (or 'ratio')"
+    return ""
 
 
 def _flattened(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What the runs of a study have to say about a claim: every setting's value for every seed, or why there is none."""
 
 import statistics
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -40,9 +40,14 @@ class Table:
     def mean(self, points: Sequence[Point]) -> float:
         return statistics.fmean(self.of(points, seed) for seed in self.seeds)
 
-    def capped(self, points: Sequence[Point], seed: int) -> bool:
-        """Whether none of them arrived."""
-        return all(self.readings[point.label, seed].capped for point in points)
+    def capped(self, points: Sequence[Point], seed: int | None = None) -> int:
+        """How many of these runs never arrived, with this seed or with all."""
+        seeds = self.seeds if seed is None else (seed,)
+        return sum(self.readings[point.label, number].capped for point, number in product(points, seeds))
+
+    @property
+    def none_arrived(self) -> bool:
+        return all(reading.capped for reading in self.counted())
 
     def counted(self) -> Iterator[Reading]:
         return (self.readings[point.label, seed] for point, seed in product(self.points, self.seeds))
@@ -101,6 +106,21 @@ def gather(points: Sequence[Point], quantity: Quantity, study: Study) -> Table:
     return Table(tuple(points), tuple(seeds), readings, rows, grid)
 
 
+def yes_or_no(points: Sequence[Point], quantity: Quantity, study: Study) -> list[dict[int, bool]]:
+    """For each point, whether it is so, by seed. Every run that finished or diverged counts, with or without a
+    counterpart elsewhere."""
+    if quantity.needs_target and study.target is None:
+        raise Undecided("no target", study=study.name)
+    found = []
+    for point in points:
+        readings = {repeat.seed: read(quantity, repeat, study) for repeat in point.repeats}
+        found.append({seed: reading.value == 1 for seed, reading in readings.items() if reading is not None})
+    if not any(found):
+        states = states_of(points) or "not run"
+        raise Undecided("no value", point=points[0].label, quantity=quantity.text, states=states)
+    return found
+
+
 def _answers(quantity: Quantity, repeat: Repeat) -> AnsweredRows | None:
     try:
         return answered_rows(quantity, repeat)
@@ -112,8 +132,12 @@ def _answers(quantity: Quantity, repeat: Repeat) -> AnsweredRows | None:
 
 def states_of(points: Sequence[Point]) -> str:
     """``3 finished, 2 diverged``."""
-    states = [repeat.status for point in points for repeat in point.repeats]
-    return ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+    return listed_states(repeat.status for point in points for repeat in point.repeats)
+
+
+def listed_states(states: Iterable[str]) -> str:
+    listed = list(states)
+    return ", ".join(f"{listed.count(state)} {state}" for state in dict.fromkeys(listed))
 
 
 def describe(where: Where) -> str:

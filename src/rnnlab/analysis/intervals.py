@@ -6,14 +6,14 @@ lie from the truth. What is a mean over test rows has a second source of chance,
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
 
-from rnnlab.judging.bootstrap import Spread, group_sums, measure
 from rnnlab.analysis.quantities import AnsweredRows
+from rnnlab.judging.bootstrap import Spread, group_sums, measure
 from rnnlab.seeding import generator
 
 LEVEL = 0.95
@@ -68,6 +68,28 @@ def paired_shares(a: Sequence[float], b: Sequence[float]) -> Interval:
     error = math.sqrt((only_a + only_b - middle**2) / (len(a) + 2))
     reach = float(stats.norm.isf((1 - LEVEL) / 2)) * error
     mean = float(np.mean(a) - np.mean(b))
+    return Interval(mean, max(-1.0, min(mean, middle - reach)), min(1.0, max(mean, middle + reach)))
+
+
+Tally = tuple[int, int]  # how many of how many runs
+
+
+def independent_shares(cells: Sequence[tuple[Tally, Tally]]) -> Interval:
+    """Of a difference of two shares over runs that aren't paired, of which either side may have more: Agresti and
+    Caffo's, with one run more of either outcome on each side, so that runs that all agree don't make it certain.
+
+    There may be several ``cells`` that each hold runs of both sides; all cells count alike. The runs added are then
+    divided among the cells, and of cells with few runs each the variance is the unbiased one.
+    """
+    more = 1 / len(cells)
+    middle, variance = 0.0, 0.0
+    for a, b in cells:
+        for sign, (hits, runs) in ((1, a), (-1, b)):
+            share = (hits + more) / (runs + 2 * more)
+            middle += sign * share * more
+            variance += share * (1 - share) / (runs - 1 + 3 * more) * more**2
+    reach = float(stats.norm.isf((1 - LEVEL) / 2)) * math.sqrt(variance)
+    mean = sum(a[0] / a[1] - b[0] / b[1] for a, b in cells) / len(cells)
     return Interval(mean, max(-1.0, min(mean, middle - reach)), min(1.0, max(mean, middle + reach)))
 
 
@@ -129,12 +151,15 @@ def reach_of(spread: Spread) -> Interval:
     return Interval(spread.mean, spread.mean - reach, spread.mean + reach)
 
 
-def first_places(values: Mapping[str, Sequence[float]], lowest: bool, resolution: float = 0.0) -> dict[str, float]:
-    """How often each comes first when the seeds are drawn again: ``values`` holds one number a seed for each.
+def first_places(
+    values: Mapping[str, Sequence[float]], lowest: bool, resolution: float = 0.0, endless: Collection[str] = ()
+) -> dict[str, float]:
+    """How often each comes first when the seeds are drawn again: ``values`` holds one number per seed for each.
 
     Means are drawn as Student's t would have it rather than by taking seeds twice: with 2 to 5 seeds a plain bootstrap
     is too sure of itself (docs/decisions/0002-statistics.md). The same draw of seeds serves all, which keeps them
-    paired; each has its own rounding error of up to half a ``resolution``. Equals share a first place.
+    paired; each has its own rounding error of up to half a ``resolution``. Equals share a first place. Those that are
+    ``endless`` are taken as infinitely large.
     """
     table = np.array([values[name] for name in values], np.float64).T  # (S, K)
     seeds = len(table)
@@ -144,6 +169,7 @@ def first_places(values: Mapping[str, Sequence[float]], lowest: bool, resolution
     scale = np.sqrt(random.chisquare(seeds - 1, DRAWS) / (seeds - 1))
     means = table.mean(axis=0) + normal @ deviation / math.sqrt(seeds * (seeds - 1)) / scale[:, None]  # (DRAWS, K)
     means += resolution * (random.random(means.shape) - 0.5)
+    means[:, [name in endless for name in values]] = math.inf
     ahead = -means if lowest else means
     first = ahead >= ahead.max(axis=1, keepdims=True) - 1e-12
     shares = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)

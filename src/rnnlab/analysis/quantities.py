@@ -91,7 +91,8 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Reading:
-    """The value of one run. It is known to within ``resolution``; ``capped`` when the run never arrived."""
+    """The value of one run, known to within ``resolution``. ``capped``: the run never arrived, and the true value is
+    larger than this one."""
 
     value: float
     resolution: float = 0.0
@@ -172,9 +173,16 @@ def _first(repeat: Repeat, study: Study) -> int | None:
 def _reached(repeat: Repeat, study: Study) -> Reading | None:
     if study.target is None:
         return None
-    step = _first(repeat, study)
-    value = study.target.cap if step is None else min(step, study.target.cap)
-    return Reading(float(value), _spacing([event["step"] for event in repeat.curve]), capped=step is None)
+    step, steps = _first(repeat, study), [event["step"] for event in repeat.curve]
+    value = _never_before(repeat, steps, study.target.cap) if step is None else step
+    return Reading(float(value), _spacing(steps), capped=step is None)
+
+
+def _never_before(repeat: Repeat, steps: Sequence[int], cap: int) -> int:
+    """The last step at which a run that never arrived was looked at: later ones may have been right. A run that
+    diverged never arrives, so that the cap is below its value, too."""
+    seen = [step for step in steps if step <= cap]
+    return cap if repeat.status == "diverged" or not seen else seen[-1]
 
 
 def _spacing(steps: Sequence[int]) -> float:
