@@ -40,6 +40,8 @@ class Provenance:
     seeds: tuple[int, ...]
     seconds: float  # of training, all runs together
     reduced: dict[str, str]  # by experiment: what is smaller than in the document
+    judged_again: tuple[str, ...] = ()  # claims that later rules judged from recorded values, without the runs
+    judged_before: tuple[str, ...] = ()  # claims that later rules might judge otherwise, if the runs were there
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ def load_ledger(text: str) -> Ledger:
             seeds=tuple(about["seeds"]),
             seconds=about["seconds"],
             reduced=about["reduced"],
+            judged_again=tuple(about.get("judged_again", ())),  # earlier ledgers don't have them
+            judged_before=tuple(about.get("judged_before", ())),
         )
         return Ledger(tuple(Finding.from_dict(finding) for finding in values["findings"]), provenance)
     except RnnlabError:
@@ -200,13 +204,16 @@ def _item(finding: Finding, language: Language) -> str:
 
 def _general_notes(ledger: Ledger, language: Language) -> list[str]:
     words, about = WORDS[language], ledger.provenance
-    intervals = sum(finding.low is not None or bool(finding.winners) for finding in ledger.findings)
+    intervals = sum(f.low is not None or f.high is not None or bool(f.winners) for f in ledger.findings)
     notes = [words["verdicts"]]
     if intervals:
         notes.append(words["many"].format(intervals=intervals, expected=f"{(1 - LEVEL) * intervals:.1f}"))
     seeds = _ranges(about.seeds)
     time = duration(about.seconds)
     notes.append(words["computed"].format(runs=about.runs, seeds=seeds, time=time, date=about.date))
+    for kind, ids in (("judged again", about.judged_again), ("judged before", about.judged_before)):
+        if ids:
+            notes.append(words[kind].format(claims=words["comma"].join(f"`{id}`" for id in ids)))
     for environment in about.environments:
         texts = {name: escape(str(value)) for name, value in environment.items()}
         notes.append(words["environment"].format(**texts))

@@ -18,6 +18,7 @@ ENGLISH = {
     "to notes": "What the figures rest on, claim by claim:",
     "item": "{id}: {texts}",
     "semicolon": "; ",
+    "comma": ", ",
     "notes": "Notes",
     "verdicts": "A claim is supported when its whole 95 % interval satisfies the rule, contradicted when the whole "
     "interval violates it; otherwise there is no telling. For the best value of an axis, 95 % of the draws decide.",
@@ -25,7 +26,11 @@ ENGLISH = {
     "{expected} of these intervals are expected to miss the truth, and as many verdicts may be wrong.",
     "computed": "Every figure is computed from the runs: {runs} of them, seeds {seeds}, {time} of training in all; "
     "{date}.",
-    "environment": "{runs} runs on {machine} ({system}), CPU capability {cpu_capability}, threads a run: {threads}; "
+    "judged again": "The rules have changed since the runs. By the new ones these claims were judged again, from the "
+    "values that the ledger had recorded: {claims}.",
+    "judged before": "These claims stand as the earlier rules judged them, because the new ones would need values that "
+    "weren't recorded: {claims}.",
+    "environment": "{runs} runs on {machine} ({system}), CPU capability {cpu_capability}, threads per run: {threads}; "
     "torch {torch}, Python {python}, rnnlab {rnnlab}.",
     "reduced": "What is smaller than in the document",
     "commands": "Commands",
@@ -55,12 +60,15 @@ CHINESE = {
     "to notes": "各条数字的依据：",
     "item": "{id}：{texts}",
     "semicolon": "；",
+    "comma": "、",
     "notes": "说明",
     "verdicts": "若整个 95% 区间都满足规则，论断成立；若整个区间都违反规则，论断不成立；否则无法判断。"
     "对于某个轴上的最优取值，由 95% 的抽样决定。",
     "many": "{intervals} 条论断有区间，每个区间各自为 95%，未按条数校正：预计约有 {expected} 个区间不含真值，"
     "因而可能有同样多的结论是错的。",
     "computed": "所有数字均由运行结果计算得出。共 {runs} 次运行，随机种子 {seeds}，训练总时长 {time}；{date}。",
+    "judged again": "运行之后判断规则有所改动，以下论断已用账本中记录的数值按新规则重新判断：{claims}。",
+    "judged before": "以下论断仍为旧规则的结论，因为按新规则判断所需的数值当时没有记录：{claims}。",
     "environment": "{runs} 次运行：{machine}（{system}），CPU 指令集 {cpu_capability}，每次运行 {threads} 个线程；"
     "torch {torch}，Python {python}，rnnlab {rnnlab}。",
     "reduced": "与文档相比缩小了什么",
