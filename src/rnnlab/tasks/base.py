@@ -1,6 +1,6 @@
 """What a task is: it loads data, puts a head on an encoder, and says how right an answer is. It knows no encoder."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -38,6 +38,9 @@ class Task(Config):
     """Whether answers at step t may depend on inputs up to t only; architectures that look ahead are then refused."""
     question: ClassVar[str | None] = None
     """What a trained model can be asked, for example; `encode` and `answers` say how. None when it can't be asked."""
+    split_by: ClassVar[str | None] = None
+    """The setting whose number draws the rows that are held out. Where splits vary, the seed of a run is that number;
+    None where they can't."""
 
     @property
     def rounds(self) -> str:
@@ -64,6 +67,21 @@ class Task(Config):
             name = getattr(self, "data", self.kind)
             raise DataError(f"{name}: the data changed since the run was planned; start the command again")
         return data
+
+    def given_split(self) -> str | None:
+        """Why no seed can draw the rows that are held out, and what to do; None where one can."""
+        if self.split_by is None:
+            return f"no setting of the task '{self.kind}' draws the rows that are held out; leave vary_split out"
+        return None
+
+    def with_split(self, seed: int) -> Self:
+        """The task with the rows held out that this seed draws; of one without a `given_split`."""
+        assert self.split_by is not None
+        return self.replace(**{self.split_by: seed, "fingerprint": None})
+
+    def resolve_splits(self, seeds: Iterable[int]) -> Iterator[Self]:
+        """The task with the split of each seed, resolved; one is made when it is asked for."""
+        return (self.with_split(seed).resolve() for seed in seeds)
 
     def texts(self, rows: Sequence[int]) -> list[str] | None:
         """These test rows as a person would read them, texts as they stand in the data; None where there is no text,

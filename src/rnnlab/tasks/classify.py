@@ -1,6 +1,7 @@
 """One label a sequence: text from a file, a public data set or the embedded generator; numeric sequences too."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -28,6 +29,7 @@ class Classify(OneLabel):
     """One label for a whole sequence: a text, or a series of numbers."""
 
     added: ClassVar[tuple[str, ...]] = ("sample",)
+    split_by: ClassVar[str | None] = "split_seed"
 
     data: str = Field(
         default="reviews", min_length=1, description="A file, a catalogue name, or 'reviews', the embedded generator."
@@ -73,14 +75,39 @@ class Classify(OneLabel):
                 raise ValueError(f"'{name}' is a setting of {whose}; with data = \"{self.data}\" it would be ignored")
         return self
 
+    def given_split(self) -> str | None:
+        given = [part for part in ("valid", "test") if getattr(self, part) is not None]
+        if given:
+            names = " and ".join(given)
+            return f"a file gives the {names} rows, so no seed can draw them; leave out {names}, or vary_split"
+        published = catalogue.held_out(self.data) if self.data in catalogue.names() else ()
+        if published:
+            return (
+                f"'{self.data}' is published with {' and '.join(published)} rows, so no seed can draw them; leave out "
+                "vary_split, or give one file with all rows"
+            )
+        return None
+
     def resolve(self) -> Self:
-        data = self.encoded()
+        return self._resolved(self.encoded())
+
+    def resolve_splits(self, seeds: Iterable[int]) -> Iterator[Self]:
+        """The source is read at most once, and not at all where the cache has every split."""
+        content, read = self._content(), functools.cache(self.read)
+        for seed in seeds:
+            task = self.with_split(seed)
+            yield task._resolved(task._encoded(content, read))
+
+    def _resolved(self, data: EncodedData) -> Self:
         tokenizer = data.tokenizer.name if data.tokenizer else self.tokenizer
         return self.replace(fingerprint=store.fingerprint(data), tokenizer=tokenizer)
 
     def encoded(self) -> EncodedData:
+        return self._encoded(self._content(), self.read)
+
+    def _encoded(self, content: list[str], read: Callable[[], dict[str, Examples]]) -> EncodedData:
         settings = self.to_dict() | {"fingerprint": None, "data": None, "valid": None, "test": None}
-        return store.cached(digest_of([settings, self._content()]), self._encode)
+        return store.cached(digest_of([settings, content]), lambda: self._encode(read()))
 
     def _content(self) -> list[str]:
         """What stands for the bytes to be read."""
@@ -92,9 +119,9 @@ class Classify(OneLabel):
         files = {role: _existing(path) for role, path in roles.items() if path}
         return [f"{role} {path.suffix.lower()} {sha256_of(path)}" for role, path in files.items()]
 
-    def _encode(self) -> EncodedData:
+    def _encode(self, parts: dict[str, Examples]) -> EncodedData:
         return encode(
-            self._sampled(),
+            self._sampled(parts),
             tokenizer=self.tokenizer,
             min_count=self.min_count,
             max_size=self.max_size,
@@ -102,8 +129,7 @@ class Classify(OneLabel):
             **self._splitting(),
         )
 
-    def _sampled(self) -> dict[str, Examples]:
-        parts = self.read()
+    def _sampled(self, parts: dict[str, Examples]) -> dict[str, Examples]:
         if self.sample is None:
             return parts
         return {name: drawn(part, self.sample, self.split_seed) for name, part in parts.items()}
@@ -121,7 +147,7 @@ class Classify(OneLabel):
         data = self.load()
         if data.vocabulary is None:
             return None
-        divided = divide(self._sampled(), **self._splitting())
+        divided = divide(self._sampled(self.read()), **self._splitting())
         test = divided.rows["test"]
         if np.array_equal(divided.targets[test], data.test.targets):
             every = divided.texts("test") or []

@@ -24,6 +24,8 @@ READABLE = 200  # symbols of a sequence that is shown; nobody counts the ones am
 class Generated(Task):
     """Sequences drawn from a seed: once, then from the cache."""
 
+    split_by: ClassVar[str | None] = "data_seed"
+
     rows: int = Field(
         default=10_000,
         ge=100,
