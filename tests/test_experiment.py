@@ -2,6 +2,7 @@ import pytest
 
 from rnnlab.errors import ConfigError
 from rnnlab.experiment import RunSpec, Schedule, Training, parse_experiment, parse_model
+from rnnlab.tasks.base import TASKS, Task
 from rnnlab.tasks.classify import Classify
 
 GOOD = {
@@ -117,3 +118,54 @@ def test_identity_is_the_data_not_its_place():
     there = RunSpec(Classify(data="b/a.csv", text="t", fingerprint="f" * 32), model, training, 0)
     other = RunSpec(Classify(data="a.csv", fingerprint="0" * 32), model, training, 0)
     assert here.digest == there.digest != other.digest
+
+
+# The seed draws the split, too
+
+
+def test_the_seed_of_a_run_is_its_split_seed():
+    specs = parse_experiment(GOOD | {"vary_split": True, "seeds": [4, 7]}).specs()
+    splits = [(label, spec.seed, spec.task.to_dict()["split_seed"]) for label, spec in specs]
+    assert splits == [("a", 4, 4), ("b", 4, 4), ("a", 7, 7), ("b", 7, 7)]
+    assert all(spec.task.to_dict()["data_seed"] == 0 for _, spec in specs)  # the rows stay, their split varies
+    usual = parse_experiment(GOOD | {"vary_split": False}).specs()
+    assert [spec.digest for _, spec in usual] == [spec.digest for _, spec in parse_experiment(GOOD).specs()]
+
+
+def test_more_seeds_are_usual_where_the_split_varies():
+    tree = {key: value for key, value in GOOD.items() if key != "seeds"}
+    assert len(parse_experiment(tree).seeds) == 3
+    assert len(parse_experiment(tree | {"vary_split": True}).seeds) == 5
+    assert len(parse_experiment(GOOD | {"vary_split": True}).seeds) == 2  # asked for
+
+
+class Unsplit(Task):
+    """A task that doesn't say what draws its test rows."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"vary_split": "yes"}, r"vary_split: must be true or false \(got 'yes'\)"),
+        ({"vary_split": 1}, r"vary_split: must be true or false \(got 1\)"),
+        ({"vary_splits": True}, "vary_splits: unknown key; did you mean 'vary_split'?"),
+        ({"task": {"data": "a.csv", "test": "b.csv"}}, "a file gives the test rows, so no seed .* leave out test, or"),
+        ({"task": {"data": "a.csv", "valid": "b.csv"}}, "a file gives the valid rows"),
+        ({"task": {"data": "imdb"}}, "'imdb' is published with test rows, so no seed can draw them; leave out vary_"),
+        ({"task": {"data": "sst"}}, "'sst' is published with valid and test rows"),
+        ({"task": {"split_seed": 0}}, "task.split_seed: with vary_split it is the seed of each run; leave it out"),
+        ({"task": {"kind": "parity", "data_seed": 3}}, "task.data_seed: with vary_split"),
+        ({"task": {"kind": "unsplit"}}, "no setting of the task 'unsplit' draws the rows that are held out"),
+    ],
+)
+def test_a_split_that_no_seed_can_draw_is_refused(changes, complaint, monkeypatch):
+    monkeypatch.setitem(TASKS._classes, "unsplit", Unsplit)
+    monkeypatch.setattr(Unsplit, "kind", "unsplit")
+    with pytest.raises(ConfigError, match=complaint) as error:
+        parse_experiment(GOOD | {"vary_split": True} | changes)
+    assert len(str(error.value).splitlines()) == 2  # how many problems, and the one
+
+
+def test_a_file_whose_splits_are_given_is_fine_without():
+    for task in ({"data": "a.csv", "test": "b.csv"}, {"data": "imdb"}, {"split_seed": 3}):
+        assert not parse_experiment(GOOD | {"vary_split": False, "task": task}).vary_split

@@ -1,5 +1,6 @@
 """An experiment is labelled arms × seeds; each pair is a run, and a run is its spec."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -13,6 +14,7 @@ from rnnlab.models.baselines import BASELINES, Baseline
 from rnnlab.tasks.base import TASKS, Task
 
 SPEC_FORMAT = 1
+SEEDS, SPLIT_SEEDS = 3, 5  # runs per arm, unless the user says how many; the latter where the split varies
 EVAL_EVERY = 50  # updates between two evaluations, unless set, where batches are drawn afresh
 
 _SHAPES: dict[str, dict[str, Any]] = {  # each shape of a schedule, and the settings it uses with their defaults
@@ -175,7 +177,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Labelled arms × seeds on one task. Baselines run once, beside them."""
+    """Labelled arms × seeds on one task. Baselines run once per split, beside them."""
 
     task: Task
     arms: dict[str, Arm]
@@ -183,17 +185,25 @@ class Experiment:
     name: str = ""
     notes: tuple[str, ...] = field(default=())
     match: Match | None = None  # what the arms are made to have in common; `sweep.plan` sees to it
+    vary_split: bool = False  # the seed of a run draws the split of the data, too
+    splits: Mapping[int, Task] = field(default_factory=dict)  # then, the resolved task of each seed; by `sweep.plan`
+
+    def task_of(self, seed: int) -> Task:
+        """The same for all arms of a seed, so that their runs can be paired."""
+        if not self.vary_split:
+            return self.task
+        return self.splits[seed] if seed in self.splits else self.task.with_split(seed)
 
     def specs(self) -> list[tuple[str, RunSpec]]:
         """(label, spec) of every run, seed by seed, so that an early stop leaves all arms with as many seeds."""
         return [
-            (label, RunSpec(self.task, arm.model, arm.training, seed))
-            for seed in self.seeds
+            (label, RunSpec(task, arm.model, arm.training, seed))
+            for seed, task in ((seed, self.task_of(seed)) for seed in self.seeds)
             for label, arm in self.arms.items()
         ]
 
 
-_TOP_KEYS = ("name", "seeds", "match", "task", "model", "training", "arms")
+_TOP_KEYS = ("name", "seeds", "vary_split", "match", "task", "model", "training", "arms")
 
 
 def experiment_problems(tree: dict[str, Any]) -> list[str]:
@@ -208,7 +218,8 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
     found += of_the_task
     found += problems(Training, _training_values(tree), "training")
     found += _rhythm_problems(task["kind"], tree.get("training", {}), "training")
-    found += [f"seeds: {reason}" for reason in _seed_problems(tree.get("seeds", 3))]
+    found += [f"seeds: {reason}" for reason in _seed_problems(_seeds(tree))]
+    found += _split_problems(tree, None if of_the_task else task)
     if not tree.get("arms"):
         found.append('arms: at least one is needed, for example [arms.lstm.model] with kind = "lstm"')
     for label, arm in tree.get("arms", {}).items():
@@ -271,6 +282,22 @@ def _streamed() -> str:
     return ", ".join(cls.kind for cls in TASKS if cls.streamed)
 
 
+def _split_problems(tree: dict[str, Any], settings: dict[str, Any] | None) -> list[str]:
+    """``settings`` are those of the task; None where they are wrong, which comes first."""
+    asked = tree.get("vary_split", False)
+    if not isinstance(asked, bool):
+        return [f"vary_split: must be true or false (got {asked!r})"]
+    if not asked or settings is None:
+        return []
+    task = TASKS.parse(settings)
+    given = task.given_split()
+    if given:
+        return [f"vary_split: {given}"]
+    if task.split_by in settings:
+        return [f"task.{task.split_by}: with vary_split it is the seed of each run; leave it out, and set seeds"]
+    return []
+
+
 def _match_problems(tree: dict[str, Any]) -> list[str]:
     match = tree.get("match")
     if match is None or match == "parameters":
@@ -318,6 +345,10 @@ def _seed_problems(seeds: Any) -> list[str]:
     return [f"a number of seeds, or a list such as [0, 1, 2] (got {seeds!r})"]
 
 
+def _seeds(tree: dict[str, Any]) -> Any:
+    return tree.get("seeds", SPLIT_SEEDS if tree.get("vary_split") is True else SEEDS)
+
+
 def seed_numbers(seeds: int | list[int]) -> tuple[int, ...]:
     """How many, or which."""
     return tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
@@ -339,7 +370,8 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
     return Experiment(
         task=TASKS.parse({"kind": "classify", **tree.get("task", {})}, "task"),
         arms=arms,
-        seeds=seed_numbers(tree.get("seeds", 3)),
+        seeds=seed_numbers(_seeds(tree)),
         name=tree.get("name", ""),
         match=tree.get("match"),
+        vary_split=tree.get("vary_split", False),
     )

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -232,6 +233,29 @@ def test_a_failed_run_leaves_the_others(rnnlab, reviews_csv, small):
     assert f"rnnlab: rnn seed 1 failed: elsewhere/{digest}: another process is computing this run" in done.err
     assert re.search(r"^rnn( \*)? +\d", done.out, re.MULTILINE)
     assert rnnlab(*command, "--out", "elsewhere").code == 0  # a failed run is tried again
+
+
+# Splits that vary
+
+
+def test_the_seed_draws_the_split_too(rnnlab):
+    command = ("compare", "--rows", "200", "--models", "linear", "--epochs", "1", "--jobs", "0")
+    done = rnnlab(*command, "--vary-split", "--json")
+    assert done.code == 0, done.err
+    result = done.json()
+    assert result["notes"][0].startswith("vary_split: the seed of a run is its split_seed too")
+    for arm in [*result["arms"], *result["baselines"]]:
+        assert [run["seed"] for run in arm["runs"]] == [0, 1, 2, 3, 4]
+        specs = [RunDirectory(run["path"]).spec() for run in arm["runs"]]
+        assert [spec["task"]["split_seed"] for spec in specs] == [0, 1, 2, 3, 4]
+    before = stamps(Path("runs"))
+    usual = rnnlab(*command, "--seeds", "2", "--json").json()
+    assert usual["arms"][0]["runs"][0] == result["arms"][0]["runs"][0]  # split 0 with seed 0: found again
+    assert usual["arms"][0]["runs"][1] != result["arms"][0]["runs"][1]
+    assert len(stamps(Path("runs")).items() - before.items()) == 1
+    few = rnnlab(*command, "--vary-split", "--seeds", "2")
+    assert "note: seeds = 2 is few where the split varies: intervals can be trusted from 5 on\n" in few.out
+    assert stamps(Path("runs")).items() >= before.items()
 
 
 # Kinds of data

@@ -11,7 +11,9 @@ def compare(
     data: options.Data = None,
     task: options.Task = None,
     models: Annotated[str | None, typer.Option("--models", metavar="A,B,…", help="Which models (all).")] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Runs a model (3).")] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", metavar="N", help="Runs per model (3; 5 with --vary-split).")
+    ] = None,
     epochs: options.Epochs = None,
     minutes: options.Minutes = None,
     match: Annotated[
@@ -23,6 +25,13 @@ def compare(
             "seconds: train all for the same time, --minutes.",
         ),
     ] = None,
+    vary_split: Annotated[
+        bool,
+        typer.Option(
+            "--vary-split",
+            help="The seed of a run draws the split of the data too: the verdict then counts the luck of the split.",
+        ),
+    ] = False,
     text: options.Text = None,
     label: options.Label = None,
     group: options.Group = None,
@@ -87,6 +96,7 @@ def compare(
         training=options.given(epochs=epochs, minutes=minutes, device=device),
         vectors=vectors,
         match=match,
+        vary_split=vary_split or None,  # a file may ask for it, too
         settings=settings or [],
         plugins=plugins,
     )

@@ -29,6 +29,7 @@ def compare(
     training: dict[str, Any] | None = None,
     vectors: str | None = None,
     match: Match | None = None,
+    vary_split: bool | None = None,
     settings: Sequence[str] = (),
     out: str | Path = "runs",
     on: str = "processes",
@@ -41,7 +42,8 @@ def compare(
     ``data`` is a file, a catalogue name, an experiment file (.toml), or None for the embedded reviews. ``task`` and
     ``training`` set fields (``task={"text": "body"}``, ``training={"epochs": 5}``); ``settings`` are ``--set`` texts.
     ``match="parameters"`` makes the models equally large, ``match="seconds"`` gives them the same training time (of
-    ``training={"minutes": …}``).
+    ``training={"minutes": …}``). With ``vary_split=True`` the seed of a run draws the split of the data too, so that
+    the verdict counts the luck of the split and of the training rows; ``seeds`` is then 5 where you don't say.
     """
     experiment, encoded = prepare(
         data,
@@ -51,6 +53,7 @@ def compare(
         training=training,
         vectors=vectors,
         match=match,
+        vary_split=vary_split,
         settings=settings,
         plugins=plugins,
     )
@@ -87,7 +90,8 @@ def compare_prepared(
     comparison = replace(comparison, folder=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     asked = [(label, spec.digest) for label, spec in runs]
-    origin = {"format": 1, "name": experiment.name, "command": command, "runs": asked}
+    about = {"name": experiment.name, "command": command, "vary_split": experiment.vary_split}
+    origin = {"format": 1, **about, "runs": asked}
     write_atomically(folder / "origin.json", pretty_json(origin))
     write_atomically(folder / "comparison.json", pretty_json(comparison.to_dict()))
     write_atomically(folder / "profile.json", pretty_json(data.profile))

@@ -14,7 +14,7 @@ from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.vocabulary import SPECIAL
 from rnnlab.errors import ConfigError, did_you_mean
-from rnnlab.experiment import Arm, Experiment, parse_experiment, unsuited
+from rnnlab.experiment import SPLIT_SEEDS, Arm, Experiment, parse_experiment, unsuited
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
 from rnnlab.sweep.match import counter, gave_way, input_width, match_parameters
@@ -40,6 +40,7 @@ def experiment_tree(
     training: dict[str, Any] | None = None,
     vectors: str | None = None,
     match: str | None = None,
+    vary_split: bool | None = None,
     settings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The experiment as a tree, as a TOML file would say it: from a file or from options, options last."""
@@ -59,6 +60,8 @@ def experiment_tree(
         tree["seeds"] = seeds
     if match is not None:
         tree["match"] = match
+    if vary_split is not None:
+        tree["vary_split"] = vary_split
     if models is not None or not tree.get("arms"):
         tree["arms"] = {name: {"model": named_model(name)} for name in models or default_models(tree)}
     for text in settings:
@@ -146,7 +149,11 @@ class Opened:
 def plan(tree: dict[str, Any], source: str = "experiment") -> tuple[Experiment, EncodedData]:
     """Check everything, read the data once, and fill in what was automatic. An arm that can't be run on this data
     is left out with a note."""
-    planned, data = complete_experiment(parse_experiment(tree, source), tree, Opened())
+    experiment = parse_experiment(tree, source)
+    if experiment.vary_split:
+        planned, data = _complete_splits(experiment, tree)
+    else:
+        planned, data = complete_experiment(experiment, tree, Opened())
     if not planned.arms:
         raise ConfigError("no model is left to train\n" + "\n".join(planned.notes))
     return planned, data
@@ -155,6 +162,34 @@ def plan(tree: dict[str, Any], source: str = "experiment") -> tuple[Experiment, 
 def complete_experiment(experiment: Experiment, tree: dict[str, Any], opened: Opened) -> tuple[Experiment, EncodedData]:
     """An experiment with nothing left open. Perhaps no arm of it can be run on this data: the notes say why."""
     task, data = opened.open(experiment.task)
+    return _completed(experiment, tree, task, data), data
+
+
+def _complete_splits(experiment: Experiment, tree: dict[str, Any]) -> tuple[Experiment, EncodedData]:
+    """The same where every seed has a split of its own. The data are those of the first seed: arms depend on nothing in
+    which splits differ. The other splits come after the arms, so that mistakes in these show early."""
+    splits = experiment.task.resolve_splits(experiment.seeds)
+    task = next(splits)
+    data = task.load()
+    planned = _completed(experiment, tree, task, data)
+    if not planned.arms:
+        return planned, data
+    tasks = dict(zip(experiment.seeds, (task, *splits), strict=True))
+    return replace(planned, splits=tasks, notes=(*_split_notes(experiment), *planned.notes)), data
+
+
+def _split_notes(experiment: Experiment) -> list[str]:
+    first, count, setting = experiment.seeds[0], len(experiment.seeds), experiment.task.split_by
+    notes = [
+        f"vary_split: the seed of a run is its {setting} too, so each seed has training and test rows of its own; "
+        f"what is said of the data is said of seed {first}"
+    ]
+    if count < SPLIT_SEEDS:
+        notes.append(f"seeds = {count} is few where the split varies: intervals can be trusted from {SPLIT_SEEDS} on")
+    return notes
+
+
+def _completed(experiment: Experiment, tree: dict[str, Any], task: Task, data: EncodedData) -> Experiment:
     arms: dict[str, Arm] = {}
     notes: list[str] = []
     for label, arm in experiment.arms.items():
@@ -167,7 +202,7 @@ def complete_experiment(experiment: Experiment, tree: dict[str, Any], opened: Op
     _refuse_unsuited(arms, data)
     notes += _coverage_notes(arms, data)
     planned = replace(experiment, task=task, arms=arms, notes=tuple(notes))
-    return _matched(planned, experiment, data) if arms else planned, data
+    return _matched(planned, experiment, data) if arms else planned
 
 
 def _refuse_unsuited(arms: dict[str, Arm], data: EncodedData) -> None:

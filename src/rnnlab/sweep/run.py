@@ -47,12 +47,14 @@ class Silent:
 
 
 def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str, RunSpec]]:
-    """Every baseline that fits this kind of input; they answer with one label a sequence."""
+    """Every baseline that fits this kind of input; they answer with one label per sequence. They have no luck of their
+    own, so each split needs one run of them."""
     if not data.labels or data.train.per_step:
         return []
     kind = "tokens" if data.vocabulary else "features"
     fitting = [cls for cls in BASELINES if cls.inputs in ("any", kind)]
-    return [(cls.kind, RunSpec(experiment.task, cls(), None, 0)) for cls in fitting]
+    seeds = experiment.seeds if experiment.vary_split else (0,)
+    return [(cls.kind, RunSpec(experiment.task_of(seed), cls(), None, seed)) for seed in seeds for cls in fitting]
 
 
 def run_all(
