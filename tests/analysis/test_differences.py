@@ -143,6 +143,24 @@ def test_tasks_with_other_answers_have_no_differences(run):
     assert differences([run("rnn", 1, TARGETS)], ()) == EMPTY
 
 
+def test_where_every_seed_has_its_own_test_rows(run):
+    """Classes are counted on the rows of each run; no row is disputed by runs that never saw it."""
+    first, second = Classify(fingerprint="1" * 32), Classify(fingerprint="2" * 32)
+    found = differences(
+        [
+            run("rnn", 0, [0, 0, 1, 2, 2, 2], task=first),
+            run("gru", 0, [0, 1, 1, 2, 2, 2], task=first),
+            run("rnn", 1, [0, 1, 2, 2], targets=[0, 1, 1, 2], task=second),
+            run("gru", 1, [0, 0, 0, 2], targets=[0, 1, 1, 2], task=second),
+        ],
+        LABELS,
+    )
+    assert found.rows == ()
+    assert [confusion.runs for confusion in found.confusions] == [2, 2]
+    assert found.confusions[0].counts == ((1.5, 0.0, 0.0), (0.0, 1.0, 0.5), (0.0, 0.0, 2.0))
+    assert found.confusions[1].counts == ((1.0, 0.5, 0.0), (1.0, 0.5, 0.0), (0.0, 0.0, 2.0))
+
+
 def test_other_test_rows_are_refused(run):
     with pytest.raises(RunError, match="other test rows"):
         differences([run("rnn", 0, TARGETS), run("rnn", 1, TARGETS, targets=TARGETS[::-1])], LABELS)

@@ -62,6 +62,15 @@ def test_real_runs(runs):
     assert baseline.parameters == {"total": 0}
 
 
+def test_a_spec_is_told_of_the_runs_that_have_it(runs):
+    """With a split for each seed the spec of one run, with another seed, would be that of no run."""
+    other = replace(runs[3].spec, task=Classify(rows=200, split_seed=3).resolve())
+    _, a, words = terms([*runs[:3], replace(runs[3], spec=other), runs[4]], [])
+    assert (a.seeds, a.digests) == ((7,), (runs[1].spec.digest,))
+    assert words.seeds == (7, 3)
+    assert a.stopping == {"steps": 2}
+
+
 def test_flops_are_those_of_a_row_of_median_length(runs):
     """Against torch's own counter, on the network that was trained."""
     _, _, words = terms(runs, [])

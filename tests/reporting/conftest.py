@@ -14,6 +14,14 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 
 @pytest.fixture(scope="session")
+def varied(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """The same with a split for each seed. The first seed is not the one whose runs are the best."""
+    folder = tmp_path_factory.mktemp("varied")
+    settings = ["seeds=[1, 0]"]
+    return compare_small(folder, write_reviews(folder / "reviews.tsv"), vary_split=True, seeds=None, settings=settings)
+
+
+@pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Result:
     """Labels, tags and texts that are HTML and script; so is the name of the file."""
     folder = tmp_path_factory.mktemp("hostile")

@@ -31,6 +31,17 @@ def test_a_recorded_comparison_is_found_with_its_labels_and_order(compared: Resu
     assert found.profile == compared.profile
 
 
+def test_seeds_with_splits_of_their_own_are_one_comparison(compared: Result, varied: Result):
+    (found,) = gather([runs_of(varied)]).comparisons
+    assert [(record.label, record.spec.seed) for record in found.records] == [
+        *(("majority", 1), ("tfidf", 1), ("majority", 0), ("tfidf", 0)),
+        *(("gru", 1), ("textcnn", 1), ("gru", 0), ("textcnn", 0)),
+    ]
+    assert found.splits_vary
+    assert not gather([runs_of(compared)]).comparisons[0].splits_vary
+    assert len(gather([record.path for record in found.records]).comparisons) == 2  # without its record: by their data
+
+
 def test_it_is_found_where_the_folder_was_moved_to(compared: Result, copied: Path):
     (found,) = gather([copied]).comparisons
     assert {record.path.parent for record in found.records} == {copied}

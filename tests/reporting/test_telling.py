@@ -5,7 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from small_comparisons import compare_small
 
+from rnnlab.analysis.comparison import best_run
+from rnnlab.experiment import RunSpec
 from rnnlab.report.notebook import Result
 from rnnlab.reporting.telling import tell
 
@@ -35,6 +38,35 @@ def test_every_part_of_a_chapter_is_filled(compared: Result):
         assert row.text is not None
         assert row.text.startswith("the ")
         assert row.look is not None
+
+
+def test_what_needs_common_test_rows_is_left_out_where_splits_vary(varied: Result):
+    assert varied.folder is not None
+    (chapter,) = tell([varied.folder]).chapters
+    assert chapter.remarks == (
+        "the split varies with the seed; models were looked into with seed 1",
+        "every seed has test rows of its own, so the rows on which models disagree aren't shown",
+    )
+    assert chapter.differences.rows == ()
+    assert {score.arm for score in chapter.differences.classes} == {"gru", "textcnn", "tfidf"}
+    looked_into = {inside.run for inside in chapter.internals}
+    assert looked_into == {run.digest for arm in varied.arms for run in arm.runs if run.seed == 1}
+    assert looked_into != {Path(best_run(arm) or "").name for arm in varied.arms}
+    assert {curve.arm for curve in chapter.learning.curves} == {"gru", "textcnn"}
+    for term in chapter.terms:  # the page makes a spec.json of each pair
+        assert RunSpec.from_dict({**term.spec, "seed": term.seeds[0]}).digest == term.digests[0]
+        assert term.seeds == (1,)
+
+
+def test_splits_with_different_labels_are_said(tmp_path: Path):
+    """A sample of the rows may miss a rare label."""
+    path = tmp_path / "rare.tsv"
+    rows = [f"the {'fine' if n % 2 else 'dull'} film {n}\t{'ab'[n % 2] if n > 1 else 'rare'}" for n in range(120)]
+    path.write_text("\n".join(["text\tlabel", *rows]) + "\n", encoding="utf-8")
+    result = compare_small(tmp_path, path, vary_split=True, seeds=4, models=["linear"], task={"sample": 50})
+    (chapter,) = tell([result.folder or ""]).chapters
+    assert "splits have different labels, so classes aren't shown" in chapter.remarks
+    assert chapter.differences.classes == ()
 
 
 def test_the_recommended_model_is_the_one_that_is_looked_into(compared: Result):

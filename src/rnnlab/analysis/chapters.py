@@ -161,9 +161,9 @@ class Terms:
     stopping: dict[str, int]  # why runs ended: epochs, steps, minutes, until, patience, diverged, failed → how many
     epochs: tuple[int, int] | None  # fewest and most that a run trained
     seconds: float  # of training, all runs together
-    seeds: tuple[int, ...]
+    seeds: tuple[int, ...]  # of the runs on the data of the first
     digests: tuple[str, ...]  # run by run, as the seeds
-    spec: dict[str, Any]  # spec.json of its runs, without the seed
+    spec: dict[str, Any]  # spec.json of these runs, without the seed
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,21 @@
 """Where arms differ: class by class, what they take for what, and the test rows on which they disagree most.
 
-For tasks that ask for one label a sequence. All figures come from the recorded predictions; majority, which says the
-same of every row, is left out.
+For tasks that ask for one label per sequence. All figures come from the recorded predictions; majority, which says the
+same of every row, is left out. Where every seed has test rows of its own, no row was answered by all runs of an arm, so
+none is listed.
 """
 
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import safetensors
 
 from rnnlab.analysis.chapters import Answered, ClassScore, Confusion, Differences, DisputedRow
 from rnnlab.analysis.comparison import Record
+from rnnlab.config import canonical_json
 from rnnlab.errors import RunError
 from rnnlab.models.baselines import Majority
 from rnnlab.runs import Finished, RunDirectory
@@ -35,17 +38,17 @@ def differences(
     ]
     if not labels or not taking_part or taking_part[0].spec.task.per_step:
         return Differences((), (), (), ())
-    rows, answers = _read(taking_part, len(labels))
-    counts = {arm: _confusion(found, rows.targets, len(labels)) for arm, found in answers.items()}
+    splits, arms = _read(taking_part, len(labels))
+    counts = {arm: _confusion(runs, len(labels)) for arm, runs in arms.items()}
     return Differences(
         labels=tuple(labels),
         classes=tuple(score for arm, confusion in counts.items() for score in _class_scores(arm, confusion, labels)),
         confusions=tuple(
-            Confusion(arm, len(answers[arm]), tuple(map(tuple, confusion.tolist())))
+            Confusion(arm, len(arms[arm]), tuple(map(tuple, confusion.tolist())))
             for arm, confusion in counts.items()
             if len(labels) <= MOST_LABELS
         ),
-        rows=tuple(_disputed_rows(rows, answers, labels, tags, most)),
+        rows=tuple(_disputed_rows(splits[0], arms, labels, tags, most)) if len(splits) == 1 else (),
     )
 
 
@@ -82,42 +85,51 @@ def _leans(character: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Of the test; arrays (rows,)."""
+    """The test rows of a split; arrays (rows,)."""
 
+    path: Path  # of a run that has them
     targets: np.ndarray
     groups: np.ndarray
     tags: np.ndarray | None
 
 
-def _read(records: Sequence[Record], labels: int) -> tuple[_Rows, dict[str, np.ndarray]]:
-    """The test rows and, for each arm, the numbers of the labels that its runs gave, (runs, rows). One file is open at
-    a time, and of its outputs only the answers are kept."""
-    rows: _Rows | None = None
-    answers: dict[str, list[np.ndarray]] = {}
+@dataclass(frozen=True, eq=False)
+class _Run:
+    rows: _Rows
+    answers: np.ndarray  # (rows,) numbers of labels
+
+
+def _read(records: Sequence[Record], labels: int) -> tuple[list[_Rows], dict[str, list[_Run]]]:
+    """The test rows of every split and, by arm, what its runs answered. One file is open at a time, and of its outputs
+    only the answers are kept."""
+    splits: dict[str, _Rows] = {}
+    arms: dict[str, list[_Run]] = {}
     small = np.int16 if labels <= np.iinfo(np.int16).max else np.int32
     for record in records:
         path = RunDirectory(record.path).verified("predictions.safetensors")
         with safetensors.safe_open(path, "numpy") as saved:
             targets = saved.get_tensor("test.targets")
-            if rows is None:
+            data = canonical_json(record.spec.task.identity())
+            if data not in splits:
                 tags = saved.get_tensor("test.tags") if "test.tags" in saved.keys() else None  # noqa: SIM118 (not a dict)
-                rows = _Rows(targets, saved.get_tensor("test.groups"), tags)
-            elif not np.array_equal(targets, rows.targets):
-                raise RunError(f"{record.path}: other test rows than those of {records[0].path}; compare them apart")
-            answers.setdefault(record.label, []).append(saved.get_tensor("test.logits").argmax(1).astype(small))
-    assert rows is not None
-    return rows, {arm: np.stack(found) for arm, found in answers.items()}
+                splits[data] = _Rows(record.path, targets, saved.get_tensor("test.groups"), tags)
+            rows = splits[data]
+            if not np.array_equal(targets, rows.targets):
+                raise RunError(f"{record.path}: other test rows than those of {rows.path}; compare them apart")
+            answers = saved.get_tensor("test.logits").argmax(1).astype(small)
+            arms.setdefault(record.label, []).append(_Run(rows, answers))
+    return list(splits.values()), arms
 
 
 # --- class by class -----------------------------------------------------------------------------------------------
 
 
-def _confusion(answers: np.ndarray, targets: np.ndarray, labels: int) -> np.ndarray:
-    """(runs, rows) → (true label, answer): test rows, the mean of the runs."""
+def _confusion(runs: Sequence[_Run], labels: int) -> np.ndarray:
+    """(true label, answer): test rows, the mean of the runs."""
     cells = np.zeros(labels * labels, np.int64)
-    for found in answers:
-        cells += np.bincount(targets * labels + found, minlength=labels * labels)
-    return cells.reshape(labels, labels) / len(answers)
+    for run in runs:
+        cells += np.bincount(run.rows.targets * labels + run.answers, minlength=labels * labels)
+    return cells.reshape(labels, labels) / len(runs)
 
 
 def _class_scores(arm: str, confusion: np.ndarray, labels: Sequence[str]) -> Iterator[ClassScore]:
@@ -135,8 +147,9 @@ def _class_scores(arm: str, confusion: np.ndarray, labels: Sequence[str]) -> Ite
 
 
 def _disputed_rows(
-    rows: _Rows, answers: dict[str, np.ndarray], labels: Sequence[str], tags: Sequence[str], most: int
+    rows: _Rows, arms: dict[str, list[_Run]], labels: Sequence[str], tags: Sequence[str], most: int
 ) -> Iterator[DisputedRow]:
+    answers = {arm: np.stack([run.answers for run in runs]) for arm, runs in arms.items()}  # each (runs, rows)
     disagreement = disagreements(list(answers.values()), len(labels))
     for row in _most_disputed(disagreement, rows.groups, most):
         target = int(rows.targets[row])

@@ -70,6 +70,7 @@ def _terms(label: str, runs: Sequence[Record], shape: _Shape | None, all_specs: 
         for run in runs
         if isinstance(run.outcome, Finished | Diverged) and "epochs" in run.outcome.result
     ]
+    alike = [run for run in runs if run.spec.task.identity() == spec.task.identity()]  # all, unless the split varies
     endings = (ending(run, own) for run, own in zip(runs, events, strict=True))
     return Terms(
         arm=label,
@@ -81,8 +82,8 @@ def _terms(label: str, runs: Sequence[Record], shape: _Shape | None, all_specs: 
         stopping=dict(Counter(why for why in endings if why is not None)),
         epochs=(min(epochs), max(epochs)) if epochs else None,
         seconds=_seconds(events),
-        seeds=tuple(run.spec.seed for run in runs),
-        digests=tuple(run.spec.digest for run in runs),
+        seeds=tuple(run.spec.seed for run in alike),
+        digests=tuple(run.spec.digest for run in alike),
         spec={key: value for key, value in spec.to_dict().items() if key != "seed"},
     )
 

@@ -22,12 +22,17 @@ NO_RESULT = "not finished: the command that began it goes on with it"
 @dataclass(frozen=True)
 class RecordedComparison:
     name: str
-    task: Task
+    task: Task  # of the first run
     records: tuple[RunRecord, ...]  # in the order in which they were asked for
     notes: tuple[str, ...] = ()
     profile: dict[str, Any] | None = None  # None: it wasn't kept
     command: str | None = None
     folder: str | None = None  # where it is recorded
+
+    @property
+    def splits_vary(self) -> bool:
+        """Whether seeds have training and test rows of their own, as with ``compare --vary-split``."""
+        return len({canonical_json(record.spec.task.identity()) for record in self.records}) > 1
 
     @property
     def digests(self) -> frozenset[str]:

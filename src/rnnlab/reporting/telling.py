@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rnnlab.analysis.chapters import Chapter, Differences, Report, Setting, SweepChapter
-from rnnlab.analysis.comparison import Comparison, HeldOut, best_run, summarise
+from rnnlab.analysis.comparison import ArmSummary, Comparison, HeldOut, best_run, summarise
 from rnnlab.analysis.differences import differences, with_texts
 from rnnlab.analysis.learning import learning
 from rnnlab.analysis.terms import provenance, terms
@@ -44,11 +44,15 @@ def _chapter(found: RecordedComparison, specs: Sequence[dict[str, Any]], watch: 
     comparison = replace(comparison, folder=found.folder)
     inside = {}
     for arm in comparison.arms[:MOST_INSIDE]:
-        path = best_run(arm)
+        path = best_run(_on_the_data_of(found, arm))
         if path is not None:
             inside[arm.label] = RunDirectory(path)
     if len(comparison.arms) > MOST_INSIDE:
         remarks.append(f"only the {MOST_INSIDE} best models were looked into")
+    if found.splits_vary:
+        remarks.append(
+            f"the split varies with the seed; models were looked into with seed {found.records[0].spec.seed}"
+        )
     watch(f"{found.name}: looking into {len(inside)} models")
     return Chapter(
         name=found.name,
@@ -60,6 +64,12 @@ def _chapter(found: RecordedComparison, specs: Sequence[dict[str, Any]], watch: 
         provenance=provenance(found.records, found.command, _experiment(found)),
         remarks=tuple(remarks),
     )
+
+
+def _on_the_data_of(found: RecordedComparison, arm: ArmSummary) -> ArmSummary:
+    """The arm without its runs on other splits: what is shown side by side must be seen on the same rows."""
+    same = {record.spec.digest for record in found.records if record.spec.task.identity() == found.task.identity()}
+    return replace(arm, runs=tuple(run for run in arm.runs if run.digest in same))
 
 
 def _experiment(found: RecordedComparison) -> str | None:
@@ -92,7 +102,10 @@ def _held_out(found: RecordedComparison, data: EncodedData | None) -> HeldOut:
 def _differences(
     found: RecordedComparison, comparison: Comparison, data: EncodedData | None, rows: HeldOut, remarks: list[str]
 ) -> Differences:
-    shown = differences(found.records, _labels(found), tags=rows.tag_names)
+    labels = _labels(found, remarks)
+    if found.splits_vary and labels:
+        remarks.append("every seed has test rows of its own, so the rows on which models disagree aren't shown")
+    shown = differences(found.records, labels, tags=rows.tag_names)
     if data is None or not shown.rows:
         return shown
     try:
@@ -115,14 +128,19 @@ def _looked_at(comparison: Comparison) -> Any:
     return by_label.get(verdict.recommended or "") or by_label.get(verdict.best or "")
 
 
-def _labels(found: RecordedComparison) -> tuple[str, ...]:
-    """Of the answers; none where a task asks for something else than a label a sequence."""
+def _labels(found: RecordedComparison, remarks: list[str]) -> tuple[str, ...]:
+    """Of the answers; none where a task asks for something else than a label per sequence."""
     if found.task.per_step:
         return ()
+    of_split = {}
     for record in found.records:
         if isinstance(record.outcome, Finished):
-            return tuple(json.loads(RunDirectory(record.path).verified("model.json").read_bytes())["labels"])
-    return ()
+            of_split.setdefault(canonical_json(record.spec.task.identity()), RunDirectory(record.path))
+    every = {tuple(json.loads(run.verified("model.json").read_bytes())["labels"]) for run in of_split.values()}
+    if len(every) > 1:  # each split has a sample of its own, in which a rare label may be missing
+        remarks.append("splits have different labels, so classes aren't shown")
+        return ()
+    return every.pop() if every else ()
 
 
 def sweep_chapter(found: RecordedSweep) -> SweepChapter:
