@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rnnlab.errors import RnnlabError
     from rnnlab.experiment import Experiment, RunSpec, Training
     from rnnlab.export.writing import export_model
+    from rnnlab.judging.results import judge
     from rnnlab.models.base import Architecture, architecture
     from rnnlab.predict import Prediction, Predictor, load
     from rnnlab.reporting.writing import write_report
@@ -46,6 +47,7 @@ _HOMES = {
     "task": "rnnlab.tasks.base",
     "RunDirectory": "rnnlab.runs",
     "find_runs": "rnnlab.runs",
+    "judge": "rnnlab.judging.results",
     "RnnlabError": "rnnlab.errors",
     "audit": "rnnlab.auditing.audit",
     "Audit": "rnnlab.auditing.report",
@@ -67,6 +69,7 @@ __all__ = [
     "compare",
     "export_model",
     "find_runs",
+    "judge",
     "load",
     "pack",
     "run_sweep",

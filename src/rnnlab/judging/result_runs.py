@@ -1,0 +1,203 @@
+"""From a table of scores to the runs of every model, each with a score for every test row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+
+from rnnlab.errors import DataError
+from rnnlab.judging.findings import ArmScores
+from rnnlab.judging.result_table import Coded, ResultTable
+
+LARGEST_SEED = 2**53  # what JSON keeps to the last digit
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The runs of every model, and the group of every test row ``groups (N,)``. ``notes`` say what was decided."""
+
+    arms: list[ArmScores]
+    groups: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    @property
+    def right_or_wrong(self) -> bool:
+        """Whether all scores are 0 or 1, so that their mean is a share."""
+        return all(bool(((arm.scores == 0) | (arm.scores == 1)).all()) for arm in self.arms)
+
+
+def runs_of(table: ResultTable) -> Results:
+    model, seed, row = (table.coded(name) for name in ("model", "seed", "row"))
+    runs = _Runs.of(model, seed)
+    scores = _grid(table, table.scores(), runs, row)
+    numbers, note = _seed_numbers(seed.texts)
+    costs, diverged, baselines = _costs(table, runs), _diverged(table, runs), _baselines(table, model)
+    arms = []
+    for number, label in enumerate(model.texts):
+        own = np.flatnonzero(runs.models == number)
+        seeds = [numbers[one] for one in runs.seeds[own]]
+        known = costs[own][~np.isnan(costs[own])]
+        arms.append(
+            ArmScores(
+                label=label,
+                seeds=seeds,
+                scores=scores[own],
+                cost=float(np.median(known)) if len(known) else None,
+                baseline=bool(baselines[number]),
+                diverged=[one for one, lost in zip(seeds, diverged[own], strict=True) if lost],
+            )
+        )
+    return Results(arms, _groups(table, row), table.notes + note)
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """The pairs of model and seed that the table has: ``of_entry (N,)`` numbers them, the others are by run."""
+
+    of_entry: np.ndarray
+    models: np.ndarray
+    seeds: np.ndarray
+    names: list[str]
+
+    @classmethod
+    def of(cls, model: Coded, seed: Coded) -> "_Runs":
+        pairs, of_entry = np.unique(model.codes * len(seed.texts) + seed.codes, return_inverse=True)
+        models, seeds = np.divmod(pairs, len(seed.texts))
+        names = [f"{model.texts[m]}, seed {seed.texts[s]}" for m, s in zip(models, seeds, strict=True)]
+        return cls(of_entry, models, seeds, names)
+
+
+def _grid(table: ResultTable, scores: np.ndarray, runs: _Runs, row: Coded) -> np.ndarray:
+    """``(runs, rows)``: every run has every row once."""
+    rows = len(row.texts)
+    cells = runs.of_entry * rows + row.codes
+    grid = np.full(len(runs.names) * rows if len(cells) == len(runs.names) * rows else 0, np.nan)
+    if len(grid):
+        grid[cells] = scores
+    if not len(grid) or np.isnan(grid).any():
+        _refuse_twice(table, cells, runs, row)
+        _refuse_gaps(table, runs, row)
+    return grid.reshape(-1, rows)
+
+
+def _refuse_twice(table: ResultTable, cells: np.ndarray, runs: _Runs, row: Coded) -> None:
+    order = np.argsort(cells, kind="stable")
+    again = np.flatnonzero(np.diff(cells[order]) == 0)
+    if len(again):
+        pairs = np.stack([order[again], order[again + 1]], axis=1)
+        first, second = pairs[np.argmin(pairs[:, 1])]
+        more = f"; there are {len(again):,} such scores" if len(again) > 1 else ""
+        raise DataError(
+            f"{table.where(second)}: {runs.names[runs.of_entry[first]]}, row {row.texts[row.codes[first]]!r} has a "
+            f"score already, at {table.where(first)}{more}\n"
+            "each run has one score per row: remove one of the two, or give the second run a seed of its own"
+        )
+
+
+def _refuse_gaps(table: ResultTable, runs: _Runs, row: Coded) -> NoReturn:
+    """No run has a row twice, so what is wrong is that some lack rows, or that some have rows that others don't."""
+    runs_of_row = np.bincount(row.codes)
+    many = len(runs.names)
+    rare = np.flatnonzero(runs_of_row * 2 < many)
+    if (many - runs_of_row[rare]).sum() * 2 > (many - runs_of_row).sum():  # most gaps are at rows that few runs have
+        entry = int(np.flatnonzero(row.codes == rare[0])[0])
+        more = f"; there are {len(rare):,} such rows" if len(rare) > 1 else ""
+        raise DataError(
+            f"{table.where(entry)}: row {row.texts[rare[0]]!r} is in {runs_of_row[rare[0]]} of {many:,} runs only, for "
+            f"example in {runs.names[runs.of_entry[entry]]}{more}\n"
+            "every run must be scored on the same rows, with the same names: mend the names, or remove these rows"
+        )
+    rows_of_run = np.bincount(runs.of_entry)
+    short = np.flatnonzero(rows_of_run < len(row.texts))
+    lacks = np.setdiff1d(np.arange(len(row.texts)), row.codes[runs.of_entry == short[0]])
+    more = f"; {len(short):,} runs lack rows" if len(short) > 1 else ""
+    raise DataError(
+        f"{table.source}: {runs.names[short[0]]} has no score for {len(lacks):,} of {len(row.texts):,} rows, for "
+        f"example row {row.texts[lacks[0]]!r}{more}\n"
+        "every run must be scored on the same rows: add the scores, or remove these rows from all runs"
+    )
+
+
+def _groups(table: ResultTable, row: Coded) -> np.ndarray:
+    """A number per row. Without groups every row is one by itself."""
+    if "group" not in table:
+        return np.arange(len(row.texts))
+    group = table.coded("group")
+    first = _first_positions(row.codes, len(row.texts))
+    differs = np.flatnonzero(group.codes != group.codes[first][row.codes])
+    if len(differs):
+        entry, before = int(differs[0]), int(first[row.codes[differs[0]]])
+        raise DataError(
+            f"{table.where(entry)}: row {row.texts[row.codes[entry]]!r} is in group "
+            f"{group.texts[group.codes[entry]]!r}, but in {group.texts[group.codes[before]]!r} at "
+            f"{table.where(before)}\na row belongs to one group, whichever run is scored on it"
+        )
+    return group.codes[first]
+
+
+def _costs(table: ResultTable, runs: _Runs) -> np.ndarray:
+    """A figure per run, NaN where none is given. It may stand in every line of a run, or in one."""
+    found = np.full(len(runs.names), np.nan)
+    if "cost" in table:
+        costs = table.costs()
+        said = np.flatnonzero(~np.isnan(costs))
+        found[runs.of_entry[said]] = costs[said]
+        _refuse_change(table, "cost", costs, said, runs.of_entry, runs.names)
+    return found
+
+
+def _diverged(table: ResultTable, runs: _Runs) -> np.ndarray:
+    """Of each run."""
+    found = np.zeros(len(runs.names), bool)
+    if "diverged" in table:
+        flags = table.flags("diverged")
+        found[runs.of_entry] = flags
+        _refuse_change(table, "diverged", flags, np.arange(len(flags)), runs.of_entry, runs.names)
+    return found
+
+
+def _baselines(table: ResultTable, model: Coded) -> np.ndarray:
+    """Of each model."""
+    found = np.zeros(len(model.texts), bool)
+    if "baseline" in table:
+        flags = table.flags("baseline")
+        found[model.codes] = flags
+        _refuse_change(table, "baseline", flags, np.arange(len(flags)), model.codes, model.texts)
+    return found
+
+
+def _refuse_change(
+    table: ResultTable, name: str, values: np.ndarray, entries: np.ndarray, owners: np.ndarray, names: Sequence[str]
+) -> None:
+    """A run (or a model) must say the same in all of its ``entries``. ``values`` and ``owners`` are by entry."""
+    own = owners[entries]
+    first = entries[_first_positions(own, len(names))] if len(entries) else entries
+    differs = np.flatnonzero(values[entries] != values[first[own]])
+    if len(differs):
+        one = int(entries[differs[0]])
+        other = int(first[owners[one]])
+        raise DataError(
+            f"{table.where(one)}: {name} of {names[owners[one]]} is {values[one]:g}, but {values[other]:g} at "
+            f"{table.where(other)}\nit must be the same in all its lines"
+        )
+
+
+def _first_positions(codes: np.ndarray, count: int) -> np.ndarray:
+    """The position at which each code is first seen; 0 for one that never is."""
+    first = np.zeros(count, np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return first
+
+
+def _seed_numbers(texts: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:
+    """Whole numbers stay what they are; if any seed is none, all are numbered in the order of the table."""
+    try:
+        numbers = [int(text) for text in texts]
+    except ValueError:
+        numbers = []
+    if len(set(numbers)) == len(texts) and all(abs(number) < LARGEST_SEED for number in numbers):
+        return numbers, ()
+    shown = ", ".join(f"{number} is {text!r}" for number, text in enumerate(texts[:10]))
+    more = f" and {len(texts) - 10} more" if len(texts) > 10 else ""
+    return list(range(len(texts))), (f"seeds are numbered: {shown}{more}",)

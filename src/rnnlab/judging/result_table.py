@@ -1,0 +1,272 @@
+"""A table of scores, one per model, seed and test row: from a file or from memory, its columns found by their names."""
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from rnnlab.data import tables
+from rnnlab.errors import ConfigError, DataError, did_you_mean
+
+REQUIRED = ("model", "seed", "row", "score")
+OPTIONAL = ("group", "cost", "baseline", "diverged")
+NAMES = REQUIRED + OPTIONAL
+IN_MEMORY = "the table"
+ALIKE = 0.8  # of difflib: "gruop" is "group" mistyped, "host" isn't "cost"
+FLAGS = {"0": False, "1": True, "false": False, "true": True, "no": False, "yes": True, "": False}
+MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}  # how Python, numpy and frames print a value that isn't there
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column as its distinct texts, in the order in which they are first seen, and their numbers ``codes (N,)``."""
+
+    texts: list[str]
+    codes: np.ndarray
+
+    def first(self, bad: Sequence[bool]) -> tuple[int, int]:
+        """The first entry whose text is ``bad``, and how many such entries there are."""
+        entries = np.flatnonzero(np.array(bad, bool)[self.codes])
+        return int(entries[0]), len(entries)
+
+
+@dataclass(frozen=True, eq=False)
+class ResultTable:
+    """The columns that have a meaning here, by that meaning. ``lines`` are those of the file, None in memory."""
+
+    source: str
+    values: Mapping[str, Any]  # a list or an array each
+    lines: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def where(self, entry: int) -> str:
+        """``results.csv:7``, or the position in a table that has no lines."""
+        return f"{self.source}, entry {entry}" if self.lines is None else f"{self.source}:{self.lines[entry]}"
+
+    def coded(self, name: str) -> Coded:
+        """A column of names, in which every entry says something."""
+        found = self._code(name)
+        if "" in found.texts:
+            entry, count = found.first([text == "" for text in found.texts])
+            raise DataError(f"{self.where(entry)}: the {name} is empty{_in_all(count)}; every score needs its {name}")
+        return found
+
+    def scores(self) -> np.ndarray:
+        plain = _plain_numbers(self.values["score"])
+        if plain is not None:
+            return plain
+        return self._numbers("score", "write a number, or 0 and 1 (or true and false) for wrong and right")
+
+    def costs(self) -> np.ndarray:
+        """NaN where none is given."""
+        return self._numbers("cost", "write a number that isn't negative, or leave it empty", least=0, empty=math.nan)
+
+    def flags(self, name: str) -> np.ndarray:
+        found = self._code(name)
+        said = [FLAGS.get(text.lower()) for text in found.texts]
+        if None in said:
+            entry, count = found.first([flag is None for flag in said])
+            got = found.texts[found.codes[entry]]
+            raise DataError(f"{self.where(entry)}: {name} is {got!r}{_in_all(count)}; write 0 or 1, true or false")
+        return np.array(said, bool)[found.codes]
+
+    def _code(self, name: str) -> Coded:
+        try:
+            return code(self.values[name])
+        except TypeError:  # lists and dicts have no hash
+            raise DataError(f"{self.source}: the {name} must be a text or a number in every entry") from None
+
+    def _numbers(self, name: str, remedy: str, least: float = -math.inf, empty: float | None = None) -> np.ndarray:
+        found = self._code(name)
+        numbers = [empty if text == "" else _number(text, least) for text in found.texts]
+        if None in numbers:
+            entry, count = found.first([number is None for number in numbers])
+            got = repr(found.texts[found.codes[entry]]) if found.texts[found.codes[entry]] else "empty"
+            raise DataError(f"{self.where(entry)}: the {name} is {got}{_in_all(count)}; {remedy}")
+        return np.array(numbers, np.float64)[found.codes]
+
+
+def code(values: Any) -> Coded:
+    """Python code sees every distinct value once, and C alone sees every entry: there may be a million of them."""
+    entries = values if isinstance(values, list) else _listed(values)
+    numbers: dict[str, int] = {}
+    of_value = {value: numbers.setdefault(text_of(value), len(numbers)) for value in dict.fromkeys(entries)}
+    codes = np.fromiter(map(of_value.__getitem__, entries), np.int64, len(entries))
+    return Coded(list(numbers), codes)
+
+
+def text_of(value: Any) -> str:
+    """A seed 3, 3.0 or "3 " is the same seed; what a frame marks as missing is empty."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    text = str(value)
+    return "" if text in MISSING else text
+
+
+# From a file
+
+
+def read_table(path: str | Path, columns: Mapping[str, str] | None = None) -> ResultTable:
+    """``columns`` says which column is what where the names differ: ``{"model": "arm"}``."""
+    table = tables.read(path)
+    if table.bad:
+        row = table.bad[0]
+        raise DataError(f"{path}:{row.line}: {row.reason}{_in_all(len(table.bad))}; mend or remove such lines")
+    if not len(table):
+        raise DataError(f"{path}: there are no scores, only the header")
+    found, ignored = _find_columns(str(path), table.columns, columns or {})
+    values = {name: list(table.values[column]) for name, column in found.items()}
+    return ResultTable(str(path), values, table.lines, table.notes + ignored)
+
+
+# From memory
+
+
+def table_of(data: Any, columns: Mapping[str, str] | None = None) -> ResultTable:
+    """A dict of columns, a list of dicts, or a frame (pandas, polars, Arrow)."""
+    given = _columns_of(data)
+    lengths = {name: len(values) for name, values in given.items()}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{name!r} {length:,}" for name, length in lengths.items())
+        raise DataError(f"{IN_MEMORY}: columns must be equally long, found {said}")
+    if not given or not next(iter(lengths.values())):
+        raise DataError(f"{IN_MEMORY}: there are no scores in it")
+    found, ignored = _find_columns(IN_MEMORY, tuple(given), columns or {})
+    return ResultTable(IN_MEMORY, {name: given[column] for name, column in found.items()}, None, ignored)
+
+
+def _columns_of(data: Any) -> dict[str, Any]:
+    if isinstance(data, Mapping):
+        return {str(name): _values(column) for name, column in data.items()}
+    if isinstance(data, list | tuple):
+        if not all(isinstance(entry, Mapping) for entry in data):
+            raise DataError(f"{IN_MEMORY}: a list must hold dicts, one per score, found {_kind(data)}")
+        names = dict.fromkeys(name for entry in data for name in entry)
+        return {str(name): [entry.get(name) for entry in data] for name in names}
+    if not hasattr(data, "__getitem__") and hasattr(data, "__dataframe__"):
+        data = _by_interchange(data)
+    names = getattr(data, "column_names", None) or getattr(data, "columns", None)
+    if names is None or not hasattr(data, "__getitem__"):
+        raise DataError(
+            f"{IN_MEMORY}: a path, a dict of columns, a list of dicts, a frame, or a dict of arrays (seeds, rows) by "
+            f"model is needed, found {_kind(data)}"
+        )
+    return {str(name): _values(data[name]) for name in names}
+
+
+def _by_interchange(data: Any) -> Any:
+    try:
+        from pyarrow.interchange import from_dataframe
+    except ImportError:
+        raise DataError(f"{IN_MEMORY}: reading {_kind(data)} needs pyarrow: pip install 'rnnlab[parquet]'") from None
+    return from_dataframe(data)
+
+
+def _values(column: Any) -> Any:
+    """An array stays an array, so that its numbers need not become texts; everything else becomes a list."""
+    array = column.to_numpy() if hasattr(column, "to_numpy") else column
+    return array if isinstance(array, np.ndarray) and array.ndim == 1 else _listed(array)
+
+
+def _listed(values: Any) -> list[Any]:
+    return values.tolist() if hasattr(values, "tolist") else list(values)
+
+
+def _kind(data: Any) -> str:
+    inside = type(data[0]).__name__ if isinstance(data, list | tuple) and data else None
+    return f"{type(data).__name__} of {inside}" if inside else type(data).__name__
+
+
+# Columns
+
+
+def _find_columns(
+    source: str, there: Sequence[str], named: Mapping[str, str]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The column for each meaning, and a note of those that are ignored."""
+    unknown = next((name for name in named if name not in NAMES), None)
+    if unknown is not None:
+        hint = did_you_mean(unknown, NAMES)
+        raise ConfigError(f"columns: {unknown!r} is no column of a table of results{hint}\nknown: {', '.join(NAMES)}")
+    found = {name: _named(source, there, name, named.get(name)) for name in NAMES}
+    missing = [name for name in REQUIRED if found[name] is None]
+    if missing:
+        _refuse_missing(source, there, missing)
+    ignored = [column for column in there if column not in found.values()]
+    for column in ignored:
+        _refuse_near_miss(source, column, [name for name in OPTIONAL if found[name] is None])
+    note = (f"ignored: {', '.join(map(repr, ignored))}",) if ignored else ()
+    return {name: column for name, column in found.items() if column is not None}, note
+
+
+def _named(source: str, there: Sequence[str], name: str, wanted: str | None) -> str | None:
+    if wanted is not None and wanted not in there:
+        hint = did_you_mean(wanted, there)
+        raise DataError(f"{source}: no column {wanted!r} for the {name}{hint}\ncolumns: {_quoted(there)}")
+    same = [column for column in there if column.strip().casefold() == name]
+    if wanted is None and len(same) > 1:
+        raise DataError(f"{source}: {_quoted(same)} are all the {name}; say which with --columns {name}={same[0]}")
+    return wanted or (same[0] if same else None)
+
+
+def _refuse_missing(source: str, there: Sequence[str], missing: Sequence[str]) -> NoReturn:
+    hints = [did_you_mean(name, there) for name in missing]
+    raise DataError(
+        f"{source}: no column {' and no column '.join(map(repr, missing))}{next(filter(None, hints), '')}\n"
+        f"columns: {_quoted(there)}\n"
+        f"a table of results has a header with {', '.join(REQUIRED)} and one line per score; "
+        f"if a column has another name, pass --columns {missing[0]}=NAME"
+    )
+
+
+def _refuse_near_miss(source: str, column: str, open_names: Sequence[str]) -> None:
+    """An optional column whose name is mistyped would be left out without a word."""
+    typed = column.strip().casefold()
+    near = difflib.get_close_matches(typed, open_names, n=1, cutoff=ALIKE)
+    near += [name for name in open_names if sorted(name) == sorted(typed)]
+    if near:
+        raise DataError(
+            f"{source}: the column {column!r} isn't known; did you mean {near[0]!r}?\n"
+            f"if it is that, pass --columns {near[0]}={column}; if it is something else, rename it, "
+            "since unknown columns are ignored"
+        )
+
+
+def _plain_numbers(values: Any) -> np.ndarray | None:
+    """All entries at once if they are finite numbers; None if one needs a closer look. Most scores may be distinct, so
+    that `code` would have to look at each."""
+    try:
+        written = "".join(values) if isinstance(values[0], str) else ""
+        found = np.fromiter(map(float, values), np.float64, len(values))
+    except (ValueError, TypeError):
+        return None
+    return found if np.isfinite(found).all() and "_" not in written else None
+
+
+def _number(text: str, least: float) -> float | None:
+    """None where it isn't a finite number. Python would take 1_000 too, which no other program writes."""
+    if text.lower() in ("true", "false"):
+        return float(text.lower() == "true")
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= least and "_" not in text else None
+
+
+def _in_all(count: int) -> str:
+    return "" if count == 1 else f" (and {count - 1:,} more like it)"
+
+
+def _quoted(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name if len(name) <= 40 else name[:39] + "…") for name in names[:20])
+    return shown + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")
