@@ -15,6 +15,7 @@ COMMANDS = (
         "sweep",
         "reproduce",
         "report",
+        "judge",
         "pack",
         "export",
         "serve",

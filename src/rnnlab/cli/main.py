@@ -13,6 +13,7 @@ from rnnlab.cli import (
     doctor,
     export,
     inspect,
+    judge,
     listing,
     new,
     pack,
@@ -45,6 +46,7 @@ app.command("export")(export.export)
 app.command("serve")(serve.serve)
 app.command("inspect")(inspect.inspect)
 app.command("report")(report.report)
+app.command("judge")(judge.judge)
 app.command("runs")(runs.runs)
 app.command("new")(new.new)
 app.command("check")(check.check)

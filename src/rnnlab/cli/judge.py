@@ -1,0 +1,93 @@
+"""rnnlab judge"""
+
+from typing import Annotated, Literal
+
+import typer
+
+
+def judge(
+    results: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="One score per line (.csv .tsv .jsonl .parquet), columns model, seed, row, score and, if you have "
+            "them, group, cost, baseline, diverged.",
+        ),
+    ],
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            "--margin",
+            metavar="M",
+            help="The largest difference that you wouldn't care about, in the unit of the score (0.01 if scores are "
+            "0 and 1; needed otherwise).",
+        ),
+    ] = None,
+    lower_is_better: Annotated[bool, typer.Option("--lower-is-better", help="Scores are errors or losses.")] = False,
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", metavar="NAME", help="What the score is called (accuracy if scores are 0 and 1)."),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="A=B,…", help="Other names of columns: model=arm,score=acc.")
+    ] = None,
+    cost_unit: Annotated[
+        Literal["seconds", "milliseconds", "parameters"] | None,
+        typer.Option(
+            "--cost-unit",
+            metavar="UNIT",
+            help="What costs are: seconds (per epoch), milliseconds (per update) or parameters.",
+        ),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option("--alpha", metavar="A", help="The share of intervals that may miss the truth.")
+    ] = 0.05,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON, nothing else.")] = False,
+    markdown: Annotated[str | None, typer.Option("--markdown", metavar="FILE", help="Write the table too.")] = None,
+    report: Annotated[str | None, typer.Option("--report", metavar="FILE.html", help="Write a page too.")] = None,
+    language: Annotated[
+        Literal["en", "zh"], typer.Option("--language", metavar="en|zh", help="Of tables and the page.")
+    ] = "en",
+) -> None:
+    """Say which model to use, from scores of any framework: per model, seed and test row.
+
+    Example: rnnlab judge results.csv --report verdict.html
+
+    Each score says how well one run of a model did on one test row: 1 or 0 for right or wrong, or any number. All runs
+    are scored on the same rows. In Python: rnnlab.judge(table).
+    """
+    from rnnlab.files import write_atomically
+    from rnnlab.judging.results import gather
+    from rnnlab.judging.results import judge as judge_results
+    from rnnlab.report.judge_tables import markdown as as_markdown
+    from rnnlab.report.judge_tables import page_path, print_verdict, to_json
+    from rnnlab.report.terminal import Screen
+
+    if report:
+        page_path(report)  # a mistake in it shows before the work, not after
+    found = gather(results, _pairs(columns))
+    verdict = judge_results(
+        found, margin=margin, lower_is_better=lower_is_better, metric=metric, alpha=alpha, cost_unit=cost_unit
+    )
+    screen = Screen(quiet=as_json)
+    if as_json:
+        typer.echo(to_json(verdict, found.notes), nl=False)
+    else:
+        print_verdict(screen, verdict, found.notes, language)
+    if markdown:
+        write_atomically(markdown, as_markdown(verdict, language))
+    if report:
+        from rnnlab.report.judge_page import write_judge_page  # only now: it loads the charts
+
+        write_judge_page(verdict, report, source=results, notes=found.notes, language=language)
+        screen.report(report)
+
+
+def _pairs(text: str | None) -> dict[str, str] | None:
+    """``"model=arm, score=acc"`` → ``{"model": "arm", "score": "acc"}``."""
+    if text is None:
+        return None
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(name.strip() and column.strip() for name, _, column in pairs):
+        raise typer.BadParameter(f"--columns: pairs like model=arm,score=acc are needed (got {text!r})")
+    return {name.strip(): column.strip() for name, _, column in pairs}
