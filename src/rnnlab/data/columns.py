@@ -55,7 +55,7 @@ class Column(Sequence[str]):
             block = self._data[ends[0] : ends[-1]]
             if block.isascii():  # a character is a byte
                 text, first = block.decode(), ends[0]
-                yield from [text[a - first : b - first] for a, b in pairwise(ends)]  # twice as fast as a generator
+                yield from [text[a - first : b - first] for a, b in pairwise(ends)]  # a generator would be slower
             else:
                 yield from (self._data[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends))
 
