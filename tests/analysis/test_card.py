@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from rnnlab.judging.bootstrap import group_sums, measure
+from rnnlab.judging.spread import group_sums, measure
 from rnnlab.analysis.calibration import ece, fit_temperature
 from rnnlab.analysis.card import Card, card_of, interval_of
 from rnnlab.data.interface import Interface
@@ -106,7 +106,7 @@ def record(
     ("rows", "groups", "share"), [(400, 400, 0.7), (400, 60, 0.7), (50, 2, 0.5), (30, 30, 1.0), (3, 1, 0.4), (1, 1, 1)]
 )
 def test_the_interval_is_that_of_a_comparison(rows, groups, share):
-    """`judging.bootstrap` for one seed, of which it is a copy without scipy."""
+    """`judging.spread` for one seed, of which it is a copy without scipy."""
     random = np.random.default_rng(rows + groups)
     right = (random.random(rows) < share).astype(np.float64)
     belongs = random.integers(0, groups, rows) if groups < rows else np.arange(rows)

@@ -974,7 +974,7 @@ def test_accuracy_is_judged_over_seeds_and_rows(tmp_path):
 
 
 def test_the_interval_is_that_of_the_crossed_bootstrap(tmp_path):
-    from rnnlab.judging.bootstrap import measure
+    from rnnlab.judging.spread import measure
 
     study = scored(tmp_path, {"rnn": 0.66, "cnn": 0.61}, rows=300)
     finding = decide(claim_of(**ACCURACY), {"s": study})

@@ -121,7 +121,7 @@ def card_of(run: RunDirectory, spec: RunSpec, interface: Interface, profile: Map
 def interval_of(right: np.ndarray, groups: np.ndarray) -> Interval:
     """The 95 % interval of one run's mean, from its test rows: right answers (N,), and which rows belong together (N,).
 
-    What `judging.bootstrap` gives for one seed, without scipy, for which every prediction would have to wait."""
+    What `judging.spread` gives for one seed, without scipy, for which every prediction would have to wait."""
     _, group = np.unique(groups, return_inverse=True)
     sizes = np.bincount(group).astype(np.float64)
     sums = np.bincount(group, right)

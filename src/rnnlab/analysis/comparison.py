@@ -1,6 +1,7 @@
 """What the runs of a comparison add up to: the one place from which the terminal, JSON and reports take figures."""
 
 import json
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -10,15 +11,15 @@ from typing import Any, Protocol, Self
 import numpy as np
 import safetensors.numpy
 
-from rnnlab.judging.findings import ArmScores, CostUnit, Estimate, Verdict
-from rnnlab.judging.verdict import judge
 from rnnlab.data.encoded import EncodedData
 from rnnlab.experiment import RunSpec
+from rnnlab.judging.findings import ArmScores, CostUnit, Estimate, Verdict
+from rnnlab.judging.verdict import MAJORITY, judge
 from rnnlab.models.baselines import Baseline
 from rnnlab.runs import Diverged, Failed, Finished, Outcome, RunDirectory
 from rnnlab.tasks.base import Task
 
-FORMAT = 1
+FORMAT = 2  # 1 had other fields in the verdict
 LENGTH_BUCKETS = 4
 
 
@@ -100,6 +101,7 @@ class ArmSummary:
     by_length: dict[str, Cell]
     runs: tuple[RunSummary, ...]
     in_best_group: bool
+    failed_seeds: tuple[int, ...] = ()  # that failed to learn: see `judging.failures`
 
 
 @dataclass(frozen=True)
@@ -115,28 +117,34 @@ class Comparison:
     notes: tuple[str, ...]
     folder: str | None = None  # where it is recorded; `rnnlab report` takes it
 
+    @property
+    def ranking(self) -> tuple[ArmSummary, ...]:
+        """Models and baselines in one list, the best first; those without a score last."""
+        every = (*self.arms, *self.baselines)
+        return tuple(sorted(every, key=lambda arm: -arm.accuracy.mean if arm.accuracy else math.inf))
+
     def to_dict(self) -> dict[str, Any]:
         return {"format": FORMAT, **asdict(self)}
 
 
 def summarise(
-    task: Task, rows: HeldOut, records: Sequence[Record], profile: dict[str, Any], notes: Sequence[str] = ()
+    task: Task,
+    rows: HeldOut,
+    records: Sequence[Record],
+    profile: dict[str, Any],
+    notes: Sequence[str] = (),
+    *,
+    spent: float = 1.0,
+    look: int = 0,
 ) -> Comparison:
-    """Score every arm on the predictions in its run directories, and judge."""
+    """Score every arm on the predictions in its run directories, and judge. Where every seed drew its own split, runs
+    are scored on their own test rows; ``rows`` are those of one of them. ``spent``, ``look``: see `judging.looks`."""
     by_label: dict[str, list[Record]] = {}
     for record in records:
         by_label.setdefault(record.label, []).append(record)
     predictions = {label: _predictions(runs) for label, runs in by_label.items()}
     baselines = [label for label, runs in by_label.items() if isinstance(runs[0].spec.model, Baseline)]
-    unit: CostUnit = "milliseconds" if task.streamed else "seconds"
-    scores = {label: _scores(label, by_label[label], predictions[label], len(rows.groups), unit) for label in by_label}
-    verdict = judge(
-        [scores[label] for label in by_label if label not in baselines],
-        rows.groups,
-        baselines=[scores[label] for label in baselines],
-        metric_name=task.accuracy_name,
-        cost_unit=unit,
-    )
+    verdict = _judge(task, rows, by_label, predictions, baselines, spent, look)
     summaries = {label: _summary(label, runs, predictions[label], rows, verdict) for label, runs in by_label.items()}
     arms = [summaries[label] for label in by_label if label not in baselines]
     return Comparison(
@@ -162,34 +170,81 @@ def unfinished(result: Comparison) -> str:
 
 def _predictions(runs: Sequence[Record]) -> list[dict[str, np.ndarray]]:
     """Of the finished runs, in their order."""
-    finished = [run for run in runs if isinstance(run.outcome, Finished)]
-    paths = [RunDirectory(run.path).verified("predictions.safetensors") for run in finished]
+    paths = [RunDirectory(run.path).verified("predictions.safetensors") for run in _finished(runs)]
     return [safetensors.numpy.load_file(path) for path in paths]
 
 
-def _correct(predictions: Sequence[dict[str, np.ndarray]], rows: int) -> np.ndarray:
-    """(runs, test rows) from 0 to 1."""
-    right = [_right(saved) for saved in predictions]
-    return np.array(right, np.float64).reshape(len(predictions), rows)
+def _finished(runs: Sequence[Record]) -> list[Record]:
+    return [run for run in runs if isinstance(run.outcome, Finished)]
 
 
 def _right(saved: dict[str, np.ndarray]) -> np.ndarray:
-    """How right each answer was; runs of earlier versions, all of one label a sequence, didn't keep it."""
+    """(test rows,) from 0 to 1, how right each answer was; runs of earlier versions, all of one label per sequence,
+    didn't keep it."""
     if "test.right" in saved:
         return saved["test.right"]
     return saved["test.logits"].argmax(1) == saved["test.targets"]
 
 
+def _judge(
+    task: Task,
+    rows: HeldOut,
+    by_label: dict[str, list[Record]],
+    predictions: dict[str, list[dict[str, np.ndarray]]],
+    baselines: Sequence[str],
+    spent: float,
+    look: int,
+) -> Verdict:
+    unit: CostUnit = "milliseconds" if task.streamed else "seconds"
+    varies = len({record.spec.task.identity().get("fingerprint") for runs in by_label.values() for record in runs}) > 1
+    majority = {
+        (run.spec.seed if varies else 0): _right(saved)
+        for run, saved in zip(_finished(by_label.get(MAJORITY, [])), predictions.get(MAJORITY, []), strict=True)
+    }
+    arms = [
+        _scores(label, runs, predictions[label], majority, unit, label in baselines, varies)
+        for label, runs in by_label.items()
+    ]
+    groups = np.zeros(1, int) if varies else rows.groups
+    return judge(
+        arms,
+        groups,
+        metric=task.accuracy_name,
+        cost_unit=unit,
+        test_per_train=_test_per_train(task) if varies else None,
+        spent=spent,
+        look=look,
+    )
+
+
 def _scores(
-    label: str, runs: Sequence[Record], predictions: Sequence[dict[str, np.ndarray]], rows: int, unit: CostUnit
+    label: str,
+    runs: Sequence[Record],
+    predictions: Sequence[dict[str, np.ndarray]],
+    majority: dict[int, np.ndarray],
+    unit: CostUnit,
+    baseline: bool,
+    varies: bool,
 ) -> ArmScores:
-    finished = [run for run in runs if isinstance(run.outcome, Finished)]
+    """A run that diverged counts as answering the majority class, where that is known; elsewhere it is left out.
+    ``varies``: every seed has test rows of its own, so that a run has but one score."""
+    finished = _finished(runs)
+    by_seed = {run.spec.seed: _right(saved) for run, saved in zip(finished, predictions, strict=True)}
+    diverged = []
+    for run in runs:
+        counts_as = majority.get(run.spec.seed if varies else 0)
+        if isinstance(run.outcome, Diverged) and counts_as is not None:
+            by_seed[run.spec.seed] = counts_as
+            diverged.append(run.spec.seed)
+    scores = [np.mean(right, keepdims=True) if varies else right for right in by_seed.values()]
     update = _median(finished, "step_seconds")
     return ArmScores(
         label=label,
-        seeds=[run.spec.seed for run in finished],
-        correct=_correct(predictions, rows),
+        seeds=list(by_seed),
+        scores=np.array(scores, np.float64),
         cost=_median(finished, "epoch_seconds") if unit == "seconds" else update and 1000 * update,
+        baseline=baseline,
+        diverged=diverged,
     )
 
 
@@ -200,8 +255,7 @@ def _summary(
     rows: HeldOut,
     verdict: Verdict,
 ) -> ArmSummary:
-    finished = [run for run in runs if isinstance(run.outcome, Finished)]
-    correct = _correct(predictions, len(rows.groups))
+    finished = _finished(runs)
     return ArmSummary(
         label=label,
         model=runs[0].spec.model.to_dict(),
@@ -215,32 +269,57 @@ def _summary(
         best_epoch=_median(finished, "best_epoch"),
         parameters=_parameters(finished),
         peak_memory_mb=_median(finished, "peak_memory_mb"),
-        by_tag={} if rows.tags is None else _by_part(correct, rows.tags, rows.tag_names),
-        by_length=_by_part(correct, *_length_buckets(rows.lengths)),
+        by_tag=_by_tag(predictions, rows),
+        by_length=_by_length(predictions, rows),
         runs=tuple(_run_summary(run) for run in runs),
         in_best_group=label in verdict.best_group,
+        failed_seeds=verdict.failures[label].failed if label in verdict.failures else (),
     )
 
 
-def _by_part(correct: np.ndarray, part: np.ndarray, names: Sequence[str]) -> dict[str, Cell]:
-    """Accuracy on each part of the test rows; ``part`` numbers them."""
-    if not len(correct):
+def _test_per_train(task: Task) -> float:
+    """Test rows per training row of a split. A task that generates its rows makes new ones for every seed, training
+    rows too: nothing overlaps then."""
+    if not hasattr(task, "test_fraction"):
+        return 0.0
+    test, valid = getattr(task, "test_fraction"), getattr(task, "valid_fraction", 0.0)  # noqa: B009 (not every task's)
+    return test / (1 - test - valid)
+
+
+def _by_tag(predictions: Sequence[dict[str, np.ndarray]], rows: HeldOut) -> dict[str, Cell]:
+    if rows.tags is None:
         return {}
-    counts = np.bincount(part, minlength=len(names))
-    sums = np.bincount(part, weights=correct.mean(0), minlength=len(names))
+    return _by_part(predictions, [saved.get("test.tags", rows.tags) for saved in predictions], rows.tag_names)
+
+
+def _by_length(predictions: Sequence[dict[str, np.ndarray]], rows: HeldOut) -> dict[str, Cell]:
+    lengths = [saved.get("test.lengths", rows.lengths) for saved in predictions]
+    edges, names = _length_buckets(rows.lengths)
+    return _by_part(predictions, [np.minimum(np.searchsorted(edges, one), len(names) - 1) for one in lengths], names)
+
+
+def _by_part(
+    predictions: Sequence[dict[str, np.ndarray]], parts: Sequence[np.ndarray], names: Sequence[str]
+) -> dict[str, Cell]:
+    """Accuracy on each part of the test rows, all runs together; ``parts`` number the rows of each run."""
+    if not predictions:
+        return {}
+    every = np.concatenate(parts)
+    counts = np.bincount(every, minlength=len(names))
+    sums = np.bincount(every, weights=np.concatenate([_right(saved) for saved in predictions]), minlength=len(names))
     return {
-        name: Cell(float(total / count), int(count))
+        name: Cell(float(total / count), round(count / len(predictions)))
         for name, total, count in zip(names, sums, counts, strict=True)
         if count
     }
 
 
 def _length_buckets(lengths: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Quarters of the test rows by length, as far as equal lengths allow, named by their bounds."""
+    """Quarters of the test rows by length, as far as equal lengths allow: their upper ends, and names."""
     edges = np.unique(np.quantile(lengths, np.linspace(0, 1, LENGTH_BUCKETS + 1)[1:], method="higher"))
     lows = [int(lengths.min()), *(int(edge) + 1 for edge in edges[:-1])]
     names = [f"{low}–{int(high)}" if low < high else str(low) for low, high in zip(lows, edges, strict=True)]
-    return np.searchsorted(edges, lengths), names
+    return edges, names
 
 
 def _run_summary(run: Record) -> RunSummary:

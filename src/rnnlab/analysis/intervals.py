@@ -2,7 +2,7 @@
 
 Seeds are the repeats. Whatever a claim is about, each seed gives one number (a value, a difference, a logarithm of a
 ratio, a rank correlation), averaged over the settings that the claim covers; Student's t says how far their mean may
-lie from the truth. What is a mean over test rows has a second source of chance, the rows: see `judging.bootstrap`.
+lie from the truth. What is a mean over test rows has a second source of chance, the rows: see `judging.spread`.
 """
 
 import math
@@ -13,7 +13,8 @@ import numpy as np
 from scipy import stats
 
 from rnnlab.analysis.quantities import AnsweredRows
-from rnnlab.judging.bootstrap import Spread, group_sums, measure
+from rnnlab.judging import failures
+from rnnlab.judging.spread import Spread, group_sums, measure
 from rnnlab.seeding import generator
 
 LEVEL = 0.95
@@ -53,10 +54,7 @@ def student(values: Sequence[float], resolution: float = 0.0, of_two: bool = Tru
 
 def clopper_pearson(hits: int, runs: int) -> Interval:
     """Of a share of runs: exact, and so never too narrow."""
-    alpha = 1 - LEVEL
-    low = float(stats.beta.ppf(alpha / 2, hits, runs - hits + 1)) if hits else 0.0
-    high = float(stats.beta.isf(alpha / 2, hits + 1, runs - hits)) if hits < runs else 1.0
-    return Interval(hits / runs, low, high)
+    return Interval(hits / runs, *failures.clopper_pearson(hits, runs, LEVEL))
 
 
 def paired_shares(a: Sequence[float], b: Sequence[float]) -> Interval:

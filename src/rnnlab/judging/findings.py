@@ -6,22 +6,29 @@ from typing import Literal
 
 import numpy as np
 
-CostUnit = Literal["seconds", "milliseconds", "parameters"]
+CostUnit = Literal["seconds", "milliseconds", "parameters", "unnamed"]
+Unit = Literal["percent", "number"]
+Call = Literal["better", "equal", "undecided"]
 
 
 @dataclass(frozen=True, eq=False)
 class ArmScores:
-    """The finished runs of an arm on the test set: ``correct (S, N)`` from 0 to 1, a row for each of ``seeds``."""
+    """The runs of an arm on the test set: ``scores (S, N)``, a row for each of ``seeds``, a column per test row.
+
+    A run that diverged has the scores of what it counts as, which is answering the majority class.
+    """
 
     label: str
     seeds: Sequence[int]
-    correct: np.ndarray
-    cost: float | None = None  # seconds an epoch, milliseconds an update, or parameters; None when unknown
+    scores: np.ndarray
+    cost: float | None = None  # seconds per epoch, milliseconds per update, or parameters; None when unknown
+    baseline: bool = False  # a single run of a baseline is all there is to it: it has no luck of seeds
+    diverged: Sequence[int] = ()  # those of its seeds that diverged
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A score and its interval, between 0 and 1."""
+    """A score and its interval, in the score's own unit."""
 
     mean: float
     low: float
@@ -30,10 +37,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Difference:
-    """``better`` minus ``worse`` over their common seeds (where runs are missing, ``mean`` may be below 0).
+    """How much better ``better`` is than ``worse``, as measured; never negative, whatever direction the score has.
 
-    Interval and ``p`` are of this pair alone, ``p_holm`` is corrected. With a single common seed, or none, the interval
-    comes from the test rows alone and both p are 1: nothing can be told apart.
+    ``low`` and ``high`` are taken at alpha divided by ``multiplier``, that of Holm's correction for this pair, so that
+    they exclude zero exactly when the pair is called better; ``plain_low`` and ``plain_high`` are of this pair alone.
+    ``chances`` are those that ``better`` is truly better by more than the margin, that the two are within the margin,
+    and that it is worse by more than the margin. Where a pair of single runs leaves the luck of seeds unknown
+    (``known`` is False) intervals and chances come from the test rows alone, p is 1 and the call is "undecided".
     """
 
     better: str
@@ -41,41 +51,81 @@ class Difference:
     mean: float
     low: float
     high: float
+    plain_low: float
+    plain_high: float
     p: float
     p_holm: float
-    distinguishable: bool
-    seeds: int
+    multiplier: float
+    chances: tuple[float, float, float]
+    call: Call
+    seeds: float
+    known: bool
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Seeds of an arm that failed to learn: they diverged, ended at the majority class or below, or far below the
+    arm's own best run. ``low`` and ``high``: Clopper and Pearson's 95 % interval of the share of such seeds."""
+
+    failed: tuple[int, ...]
+    diverged: tuple[int, ...]
+    runs: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What would settle the recommendation. ``low`` and ``high`` more seeds per model, the 20 and 80 % points of what
+    it may take; None stands for more than `advice.MOST_SEEDS`. ``rows`` test rows in all, when it is they that are too
+    few. ``driver`` is the arm that takes the most."""
+
+    driver: str
+    low: int | None
+    high: int | None
+    rows: int | None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What ``judge`` found. Lists of labels are in order of their means, the best first.
+    """What `judge` found. Lists of labels are in order of their means, the best first, arms and baselines alike.
 
-    ``enough_seeds`` means: no other model may still turn out better than the recommended one by more than ``margin``.
-    For each of them the interval of (it minus the recommended) ends at or below the margin. Models with fewer than two
-    finished runs can't be recommended and don't count here; ``seeds_unknown`` and ``unfinished`` name them.
+    ``firm``: no other arm has more than a 5 % chance of being better than the recommended one by more than the margin,
+    counting what was measured and seeds of the recommended arm that may fail although none of its runs did.
     """
 
-    recommended: str | None  # cheapest of the best group; a baseline that no model measurably beats; None at one seed
+    recommended: str | None  # None while single runs don't tell
+    firm: bool
     best: str | None  # by mean
-    best_group: list[str]  # the best, and all models that can't be told apart from it
+    best_model: str | None  # by mean, baselines left out
     best_baseline: str | None
-    enough_seeds: bool
-    more_seeds: int | None  # 0 when there are enough, None when more seeds alone won't tell
-    more_rows: int | None  # test rows needed in all, when it is they that are too few
-    doubtful: list[str]  # models that may still turn out better than the recommended one
+    candidates: list[str]  # not measurably worse than any other
+    best_group: list[str]  # the candidates whose mean is within the margin of the best: one of them is recommended
+    doubtful: list[str]  # more than a 5 % chance, as measured, of being better by more than the margin
+    advice: Advice | None
+    optimism: float | None  # by how much the recommended arm's score is too high because it was picked
     sentence: str
     sentence_zh: str
-    estimates: dict[str, Estimate]  # of every arm and baseline with a finished run
-    differences: list[Difference]  # best against all others and the baselines; recommended against the best baseline
-    first_places: dict[str, float]  # share of crossed bootstrap resamples that an arm leads: a description, no test
-    seeds_unknown: list[str]  # arms with a single finished run: their intervals are from the test rows alone
-    unfinished: list[str]  # arms and baselines without a finished run
-    runs: dict[str, int]  # finished runs of each arm
+    estimates: dict[str, Estimate]  # of every arm with a run; that of the recommended one allows for the optimism
+    differences: list[Difference]  # every pair, in the order of their means
+    failures: dict[str, Failures]  # of arms with at least one failed seed
+    scores: dict[str, dict[int, float]]  # of every run
+    baselines: list[str]
+    seeds_unknown: list[str]  # arms with a single run
+    unfinished: list[str]  # arms without a run
+    runs: dict[str, int]  # runs of each arm that is no baseline
     costs: dict[str, float | None]
     cost_unit: CostUnit
-    seeds: int  # different seeds among all finished runs
+    seeds: int  # different seeds among all runs
     rows: int
+    luck: list[str]  # what the intervals count: "seeds", "rows", "split"
     metric: str
+    unit: Unit
+    lower_is_better: bool
     alpha: float
+    look: int  # how many times seeds were added before this verdict, for each of which a part of alpha was spent
     margin: float
+
+    def between(self, one: str, other: str) -> Difference:
+        """The pair of two arms, whichever of them is the better."""
+        return next(gap for gap in self.differences if {gap.better, gap.worse} == {one, other})

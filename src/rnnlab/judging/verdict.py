@@ -1,215 +1,241 @@
-"""From right and wrong answers to a verdict: which model to use, how sure that is, and what would make it surer.
+"""From scores per test row to a verdict: which model to use, how sure that is, and what would make it surer.
 
-Every two arms are compared over their common seeds and the same test rows. "The best" is picked by looking, so Holm's
-correction is over all the pairs that might have been looked at, not only those with the best. Intervals are for one
-difference at a time. Reasons and measured error rates: docs/decisions/0002-statistics.md.
+Arms and baselines compete in one list. `spread` and `pooling` say how much luck is in every difference, `failures`
+which runs failed to learn, `decision` what to recommend, `advice` what would settle it, `optimism` by how much the
+chosen score is too high; `wording` says it. Reasons and measured error rates: docs/decisions/0002-statistics.md.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from rnnlab.judging.bootstrap import (
-    POOL_SEEDS,
-    Runs,
-    Spread,
-    Spreads,
-    advise,
-    group_sums,
-    measure,
-    measure_all,
-    pool_all,
-    resample,
-)
-from rnnlab.judging.findings import ArmScores, CostUnit, Difference, Estimate, Verdict
+from rnnlab.judging.advice import Question, advise
+from rnnlab.judging.decision import DOUBT, Decision, decide
+from rnnlab.judging.failures import find_failures, learnt_only
+from rnnlab.judging.findings import ArmScores, Call, CostUnit, Difference, Estimate, Failures, Unit, Verdict
+from rnnlab.judging.optimism import optimism
+from rnnlab.judging.pooling import Runs, Spreads, measure_all
+from rnnlab.judging.splits import measure_splits
+from rnnlab.judging.spread import Spread, group_sums
 from rnnlab.judging.wording import CHINESE, ENGLISH, facts_of, say
+
+EQUAL = 0.95  # the chance of being within the margin, from which on two arms are called equal
+MAJORITY = "majority"  # the baseline by this name is what a run that failed to learn is measured by
 
 
 def judge(
     arms: Sequence[ArmScores],
     groups: np.ndarray,
-    baselines: Sequence[ArmScores] = (),
-    metric_name: str = "accuracy",
+    *,
+    metric: str = "accuracy",
     alpha: float = 0.05,
     margin: float = 0.01,
     cost_unit: CostUnit = "seconds",
+    unit: Unit = "percent",
+    lower_is_better: bool = False,
+    test_per_train: float | None = None,
+    spent: float = 1.0,
+    look: int = 0,
 ) -> Verdict:
-    """Compare ``arms`` over seeds and test rows; ``groups (N,)`` numbers the rows that belong together.
+    """Compare ``arms``, baselines among them, over seeds and test rows; ``groups (N,)`` numbers the rows that belong
+    together. A score is a share of right answers (``unit="percent"``) or any number, and so is the ``margin``: what a
+    person would not care about.
 
-    A baseline is taken as fixed: its runs (one, as a rule) are averaged and paired with every seed.
+    ``test_per_train`` is given where every seed drew its own split, as the number of test rows per training row: each
+    run then has one score, its own mean, and N is 1. ``spent`` is the part of alpha that this look may use, where seeds
+    are added until it is sure (see `looks`).
     """
     groups = np.asarray(groups)
-    _check(arms, baselines, groups)
+    _check(arms, groups)
+    sign = -1.0 if lower_is_better else 1.0
+    arms = sorted(arms, key=lambda arm: arm.label)
+    tables = [_runs(arm, groups, sign) for arm in arms if len(arm.seeds)]
     sizes = group_sums(np.ones((1, len(groups))), groups)[1]
-    tables = [_runs(arm, groups) for arm in sorted(arms, key=lambda arm: arm.label)]
-    fixed = [_averaged(_runs(arm, groups)) for arm in sorted(baselines, key=lambda arm: arm.label) if len(arm.seeds)]
-    most_runs = max((len(table.seeds) for table in tables), default=0)
-    contenders = [table for table in tables if len(table.seeds) >= max(1, min(2, most_runs))]
+    scale = _scale(arms, unit)
+
+    def spreads_of(some: Sequence[Runs]) -> Spreads:
+        return measure_all(some, sizes, scale) if test_per_train is None else measure_splits(some, test_per_train)
+
     costs = {arm.label: _cost(arm) for arm in arms}
+    baselines = [arm.label for arm in arms if arm.baseline and len(arm.seeds)]
 
-    evidence = _Evidence.of(pool_all(measure_all(contenders, fixed, sizes), contenders, fixed), alpha)
-    ranking = evidence.ranking([table.label for table in contenders], costs)
-    fixed_ranking = evidence.ranking([table.label for table in fixed], {})
-    best_baseline = fixed_ranking[0] if fixed_ranking else None
-    against_best = {other: evidence.difference(ranking[0], other) for other in (ranking[1:] + fixed_ranking) if ranking}
-    best_group = [label for label in ranking if label == ranking[0] or not against_best[label].distinguishable]
-    differences = list(against_best.values())
-    recommended = None
-    if most_runs > 1:
-        recommended = _recommend(evidence, ranking, best_group, best_baseline, costs)
-        if best_baseline and recommended not in (ranking[0], best_baseline):
-            differences.append(evidence.difference(recommended, best_baseline))
+    spreads = spreads_of(tables)
+    majority = float(spreads.single[MAJORITY].mean) if MAJORITY in baselines else None
+    diverged = {arm.label: arm.diverged for arm in arms}
+    failures = find_failures(tables, diverged, spreads, majority, margin)
+    told = any(spreads.single[runs.label].known for runs in tables if runs.label not in baselines)
+    eligible = [label for label, spread in spreads.single.items() if spread.known] if told else []
+    decision = decide(spreads, costs, margin, alpha * spent, eligible)
+    chosen = decision.recommended
+    at_best = spreads_of(learnt_only(tables, failures, chosen)) if failures else spreads
+    lowest = min((float(runs.means.min()) for runs in tables), default=0.0)
+    floor = majority if majority is not None else 0.0 if unit == "percent" and sign > 0 else lowest
+    questions = _questions(decision, at_best, tables, failures, floor, margin, alpha, spent)
 
-    doubtful = [
-        label
-        for label in ranking
-        if recommended not in (None, label) and evidence.difference(label, str(recommended)).high > margin
-    ]
-    more_seeds, more_rows = (max(0, POOL_SEEDS - most_runs), None)
-    if recommended:
-        questions = [evidence.spreads.between(label, recommended) for label in doubtful]
-        more_seeds, more_rows = advise(questions, len(groups), alpha, alpha / max(1, len(evidence.p)), margin)
-
-    one_run = [table for table in tables if len(table.seeds) == 1]
-    singles = {table.label: measure(table.sums, sizes) for table in one_run} | evidence.spreads.single
+    too_high = None
+    if chosen is not None:
+        able = [label for label in decision.ranking if label in eligible]
+        too_high = optimism(spreads, able, np.array([costs[label] for label in able]), margin)
+    seeds_of = {runs.label: len(runs.seeds) for runs in tables}
+    models = [label for label in decision.ranking if label not in baselines]
     verdict = Verdict(
-        recommended=recommended,
-        best=ranking[0] if ranking else None,
-        best_group=best_group,
-        best_baseline=best_baseline,
-        enough_seeds=recommended is not None and not doubtful,
-        more_seeds=more_seeds,
-        more_rows=more_rows,
-        doubtful=doubtful,
+        recommended=chosen,
+        firm=chosen is not None and not any(question.open for question in questions),
+        best=decision.ranking[0] if decision.ranking else None,
+        best_model=models[0] if models else None,
+        best_baseline=next((label for label in decision.ranking if label in baselines), None),
+        candidates=decision.candidates,
+        best_group=decision.best_group,
+        doubtful=[question.rival for question in questions if question.doubtful],
+        advice=advise(questions, len(groups)),
+        optimism=too_high,
         sentence="",
         sentence_zh="",
-        estimates={label: _estimate(spread, alpha) for label, spread in singles.items()},
-        differences=differences,
-        first_places=_first_places(contenders, sizes),
-        seeds_unknown=[table.label for table in one_run],
-        unfinished=sorted(arm.label for arm in (*arms, *baselines) if not len(arm.seeds)),
-        runs={table.label: len(table.seeds) for table in tables},
+        estimates={
+            label: _estimate(spread, alpha, unit, sign, too_high if label == chosen and too_high else 0.0)
+            for label, spread in spreads.single.items()
+        },
+        differences=_differences(decision, spreads, alpha, alpha * spent, margin, unit),
+        failures=failures,
+        scores={
+            runs.label: {seed: sign * float(mean) for seed, mean in zip(runs.seeds, runs.means, strict=True)}
+            for runs in tables
+        },
+        baselines=baselines,
+        seeds_unknown=[runs.label for runs in tables if len(runs.seeds) == 1 and not runs.fixed],
+        unfinished=[arm.label for arm in arms if not len(arm.seeds)],
+        runs={label: seeds_of[label] for label in seeds_of if label not in baselines},
         costs={label: cost if math.isfinite(cost) else None for label, cost in costs.items()},
         cost_unit=cost_unit,
-        seeds=len({seed for table in tables for seed in table.seeds}),
+        seeds=len({seed for runs in tables if not runs.fixed for seed in runs.seeds}),
         rows=len(groups),
-        metric=metric_name,
+        luck=["seeds", "rows"] if test_per_train is None else ["seeds", "rows", "split"],
+        metric=metric,
+        unit=unit,
+        lower_is_better=lower_is_better,
         alpha=alpha,
+        look=look,
         margin=margin,
     )
     facts = facts_of(verdict)
     return replace(verdict, sentence=say(facts, ENGLISH), sentence_zh=say(facts, CHINESE))
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction: the smallest of m times m, the next times m - 1 …, never falling, at most 1."""
-    order = np.argsort(p_values, kind="stable")
-    stepped = np.asarray(p_values, dtype=np.float64)[order] * np.arange(len(order), 0, -1)
-    corrected = np.empty(len(order))
-    corrected[order] = np.minimum(1.0, np.maximum.accumulate(stepped))
-    return corrected.tolist()
+def _differences(
+    decision: Decision, spreads: Spreads, alpha: float, alpha_spent: float, margin: float, unit: Unit
+) -> list[Difference]:
+    found = []
+    for number, better in enumerate(decision.ranking):
+        for worse in decision.ranking[number + 1 :]:
+            spread = spreads.between(better, worse)
+            test = decision.tests[(better, worse) if (better, worse) in decision.tests else (worse, better)]
+            above, below = spread.above(margin), 1 - spread.above(-margin)
+            within = 1 - above - below
+            call: Call = "undecided"
+            if test.p_holm < alpha_spent:
+                call = "better"
+            elif spread.known and within >= EQUAL:
+                call = "equal"
+            lowest = -1.0 if unit == "percent" else -math.inf
+            low, high = _interval(spread, alpha_spent / test.multiplier, lowest, -lowest)
+            plain_low, plain_high = _interval(spread, alpha, lowest, -lowest)
+            found.append(
+                Difference(
+                    better=better,
+                    worse=worse,
+                    mean=spread.mean,
+                    low=low,
+                    high=high,
+                    plain_low=plain_low,
+                    plain_high=plain_high,
+                    p=test.p,
+                    p_holm=test.p_holm,
+                    multiplier=test.multiplier,
+                    chances=(above, max(0.0, within), below),
+                    call=call,
+                    seeds=spread.seeds,
+                    known=spread.known,
+                )
+            )
+    return found
 
 
-@dataclass(frozen=True)
-class _Evidence:
-    """The spreads, with the p values of all pairs."""
-
-    spreads: Spreads
-    alpha: float
-    p: dict[tuple[str, str], float]
-    p_holm: dict[tuple[str, str], float]
-
-    @classmethod
-    def of(cls, spreads: Spreads, alpha: float) -> "_Evidence":
-        # A single seed leaves the larger part of chance unknown: no evidence, p = 1.
-        p = {pair: s.tail(abs(s.mean)) if s.seeds > 1 else 1.0 for pair, s in spreads.pairs.items()}
-        return cls(spreads, alpha, p, dict(zip(p, holm(list(p.values())), strict=True)))
-
-    def ranking(self, labels: Sequence[str], costs: dict[str, float]) -> list[str]:
-        """The best first; of equals the cheaper, then by name."""
-        return sorted(labels, key=lambda label: (-self.spreads.single[label].mean, costs.get(label, 0.0), label))
-
-    def difference(self, better: str, worse: str) -> Difference:
-        spread = self.spreads.between(better, worse)
-        pair = (better, worse) if (better, worse) in self.p else (worse, better)
-        low, high = _interval(spread, self.alpha, -1.0)
-        return Difference(
-            better=better,
-            worse=worse,
-            mean=spread.mean,
-            low=low,
-            high=high,
-            p=self.p[pair],
-            p_holm=self.p_holm[pair],
-            distinguishable=spread.mean > 0 and self.p_holm[pair] < self.alpha,
-            seeds=spread.seeds,
+def _questions(
+    decision: Decision,
+    at_best: Spreads,
+    tables: Sequence[Runs],
+    failures: dict[str, Failures],
+    floor: float,
+    margin: float,
+    alpha: float,
+    spent: float,
+) -> list[Question]:
+    """Whether each of the other arms may be better than the recommended one: one question per arm."""
+    if decision.recommended is None:
+        return []
+    chosen = next(runs for runs in tables if runs.label == decision.recommended)
+    failed = len(failures[chosen.label].failed) if chosen.label in failures else 0
+    return [
+        Question(
+            rival=label,
+            spread=at_best.between(label, chosen.label),
+            runs=math.inf if chosen.fixed else len(chosen.seeds) - failed,
+            height=float(chosen.means.mean()) - floor,
+            margin=margin,
+            alpha=alpha * spent / len(decision.tests),
+            doubt=DOUBT * spent,
         )
-
-
-def _recommend(
-    evidence: _Evidence, ranking: list[str], best_group: list[str], best_baseline: str | None, costs: dict[str, float]
-) -> str:
-    """The cheapest of the best group that measurably beats the best baseline; that baseline if no model does."""
-    eligible = best_group
-    if best_baseline:
-        winners = [label for label in ranking if evidence.difference(label, best_baseline).distinguishable]
-        if not winners:
-            return best_baseline
-        # If only models outside the best group beat it, then so does the best group, which measurably beats those.
-        eligible = [label for label in best_group if label in winners] or best_group
-    return min(eligible, key=lambda label: (costs[label], ranking.index(label)))
-
-
-def _first_places(contenders: Sequence[Runs], sizes: np.ndarray) -> dict[str, float]:
-    if not contenders:
-        return {}
-    common = sorted(set.intersection(*(set(runs.seeds) for runs in contenders)))
-    sums = [
-        runs.sums[np.isin(runs.seeds, common)] if common else runs.sums.mean(axis=0, keepdims=True)
-        for runs in contenders
+        for label in decision.rest
     ]
-    means = resample(np.stack(sums), sizes)  # (draws, A)
-    firsts = means >= means.max(axis=1, keepdims=True) - 1e-12
-    shares = (firsts / firsts.sum(axis=1, keepdims=True)).mean(axis=0)  # equals share a first place
-    return {runs.label: float(share) for runs, share in zip(contenders, shares, strict=True)}
 
 
-def _check(arms: Sequence[ArmScores], baselines: Sequence[ArmScores], groups: np.ndarray) -> None:
+def _check(arms: Sequence[ArmScores], groups: np.ndarray) -> None:
     if groups.ndim != 1 or not len(groups):
         raise ValueError(f"groups must be one number for each test row, found shape {groups.shape}")
-    labels = [arm.label for arm in (*arms, *baselines)]
+    labels = [arm.label for arm in arms]
     if len(set(labels)) < len(labels):
         raise ValueError(f"labels must differ, found {', '.join(sorted(labels))}")
-    for arm in (*arms, *baselines):
+    for arm in arms:
         if len(set(arm.seeds)) < len(arm.seeds):
             raise ValueError(f"{arm.label}: seeds must differ, found {list(arm.seeds)}")
-        if len(arm.seeds) and arm.correct.shape != (len(arm.seeds), len(groups)):
+        if len(arm.seeds) and arm.scores.shape != (len(arm.seeds), len(groups)):
             wanted = (len(arm.seeds), len(groups))
-            raise ValueError(f"{arm.label}: correct must have shape {wanted}, found {arm.correct.shape}")
+            raise ValueError(f"{arm.label}: scores must have shape {wanted}, found {arm.scores.shape}")
 
 
-def _runs(arm: ArmScores, groups: np.ndarray) -> Runs:
-    if not len(arm.seeds):
-        return Runs(arm.label, (), np.zeros((0, 0)))
+def _runs(arm: ArmScores, groups: np.ndarray, sign: float) -> Runs:
     order = np.argsort(arm.seeds)
-    return Runs(arm.label, tuple(sorted(arm.seeds)), group_sums(np.asarray(arm.correct)[order], groups)[0])
-
-
-def _averaged(runs: Runs) -> Runs:
-    return Runs(runs.label, runs.seeds[:1], runs.sums.mean(axis=0, keepdims=True))
+    sums = sign * group_sums(np.asarray(arm.scores)[order], groups)[0]
+    fixed = arm.baseline and len(arm.seeds) == 1
+    return Runs(arm.label, tuple(sorted(arm.seeds)), sums, sums.sum(axis=1) / len(groups), fixed)
 
 
 def _cost(arm: ArmScores) -> float:
-    """Unknown costs are infinite: such an arm is never the cheaper one."""
-    return math.inf if arm.cost is None or math.isnan(arm.cost) else float(arm.cost)
+    """Unknown costs are infinite: such an arm is never the cheaper one. A baseline costs next to nothing."""
+    if arm.cost is None or math.isnan(arm.cost):
+        return 0.0 if arm.baseline else math.inf
+    return float(arm.cost)
 
 
-def _interval(spread: Spread, alpha: float, lowest: float) -> tuple[float, float]:
+def _scale(arms: Sequence[ArmScores], unit: Unit) -> float:
+    """By how much a single row may err."""
+    if unit == "percent":
+        return 1.0
+    return 2 * max((float(np.std(arm.scores)) for arm in arms if len(arm.seeds)), default=0.0)
+
+
+def _interval(spread: Spread, alpha: float, lowest: float, highest: float) -> tuple[float, float]:
     reach = spread.reach(alpha)
-    return max(lowest, spread.mean - reach), min(1.0, spread.mean + reach)
+    return max(lowest, spread.mean - reach), min(highest, spread.mean + reach)
 
 
-def _estimate(spread: Spread, alpha: float) -> Estimate:
-    return Estimate(spread.mean, *_interval(spread, alpha, 0.0))
+def _estimate(spread: Spread, alpha: float, unit: Unit, sign: float, too_high: float) -> Estimate:
+    """The interval of an arm that was picked lies lower by its optimism; it always holds the mean as measured."""
+    reach = spread.reach(alpha)
+    low, high = spread.mean - too_high - reach, max(spread.mean, spread.mean - too_high + reach)
+    if unit == "percent":
+        limits = (0.0, 1.0) if sign > 0 else (-1.0, 0.0)
+        low, high = max(limits[0], low), min(limits[1], high)
+    return Estimate(sign * spread.mean, *sorted((sign * low, sign * high)))

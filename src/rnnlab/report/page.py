@@ -216,15 +216,15 @@ def _answer(chapter: Chapter) -> Answer:
 
 def _standing(comparison: Comparison) -> str:
     verdict = comparison.verdict
-    if verdict.best is None:
+    if verdict.best_model is None:
         return "nothing"
     if verdict.recommended is None:
         return "cannot tell"
-    if verdict.recommended == verdict.best_baseline:
-        return "baseline" if verdict.enough_seeds else "for now"
-    if len(comparison.arms) == 1:
+    if verdict.recommended in verdict.baselines:
+        return "baseline" if verdict.firm else "for now"
+    if len(verdict.estimates) == 1:
         return "alone"
-    return "settled" if verdict.enough_seeds else "for now"
+    return "settled" if verdict.firm else "for now"
 
 
 def _costs(chapter: Chapter, arm: ArmSummary) -> list[Both]:

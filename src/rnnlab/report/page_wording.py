@@ -24,19 +24,17 @@ STANDING = {
 }
 STANDING_MEANS = {
     "settled": Both(
-        "No other model may still turn out better by more than {margin} points.",
-        "不会再有其他模型好出 {margin} 个百分点以上。",
+        "The chance that any other model is better by more than {margin} points is below 5 %.",
+        "其他任何模型好出 {margin} 个百分点以上的概率都低于 5%。",
     ),
     "for now": Both(
-        "Some other model may still turn out better by more than {margin} points: more runs would tell.",
-        "其他模型仍有可能好出 {margin} 个百分点以上：增加运行次数可见分晓。",
+        "Some other model may still turn out better by more than {margin} points.",
+        "其他模型仍有可能好出 {margin} 个百分点以上。",
     ),
-    "cannot tell": Both(
-        "One run of a model doesn't show how much is chance.", "每个模型只运行一次，看不出偶然性有多大。"
-    ),
+    "cannot tell": Both("One run per model doesn't show how much is luck.", "每个模型只运行一次，看不出偶然性有多大。"),
     "baseline": Both(
-        "No trained model is measurably better than a baseline that costs next to nothing.",
-        "没有任何训练的模型可测地优于几乎不花开销的基线。",
+        "No model is better by more than {margin} points than a baseline that costs next to nothing.",
+        "没有任何模型比几乎没有开销的基线好出 {margin} 个百分点以上。",
     ),
     "alone": Both("There is nothing to compare it with.", "没有可比较的对象。"),
     "nothing": Both("No run of a model finished.", "没有任何模型完成运行。"),
@@ -46,11 +44,11 @@ BEST = Both("First so far: {label}", "暂列第一：{label}")
 USE = Both("Use it", "使用")
 COSTS = Both("What it costs", "开销")
 FACTS = {
-    "epoch": Both("{value} s an epoch", "每轮 {value} 秒"),
-    "update": Both("{value} ms an update", "每次更新 {value} 毫秒"),
-    "row": Both("{value} ms a row when predicting", "预测每条 {value} 毫秒"),
+    "epoch": Both("{value} s per epoch", "每轮 {value} 秒"),
+    "update": Both("{value} ms per update", "每次更新 {value} 毫秒"),
+    "row": Both("{value} ms per row when predicting", "预测每条 {value} 毫秒"),
     "parameters": Both("{value} parameters", "{value} 个参数"),
-    "training": Both("{value} of training a run", "每次运行训练 {value}"),
+    "training": Both("{value} of training per run", "每次运行训练 {value}"),
     "memory": Both("{value} MB at most", "内存峰值 {value} MB"),
 }
 # name, and what a hover over the column's head explains
@@ -58,8 +56,8 @@ COLUMNS = {
     "model": (
         Both("model", "模型"),
         Both(
-            "* can't be told apart from the best. Grey: a baseline, which any model should beat.",
-            "* 与最好的模型分不出高下。灰色：基线，任何模型都应胜过它。",
+            "* is within the margin of the best and not measurably worse than any other. Grey: a baseline.",
+            "* 与最好成绩的差距在允许范围内，且未被测出不及其他任何模型。灰色：基线。",
         ),
     ),
     "accuracy": (
@@ -130,14 +128,24 @@ COLUMNS = {
         Both("runs", "运行"),
         Both("Finished runs of those that were asked for.", "完成的运行数 / 要求的运行数。"),
     ),
+    "failed": (
+        Both("failed seeds", "未学会"),
+        Both(
+            "Runs that diverged, ended at the majority class or below, or ended far below the best run of their model. "
+            "They count in the score; one that diverged counts as answering the majority class.",
+            "发散、以多数类水平或更低结束、或远低于该模型最好一次的运行。它们计入得分；发散的运行按回答多数类计。",
+        ),
+    ),
 }
 TABLE_NOTE = Both(
-    "{seeds} seeds a model; test accuracy; * can't be told apart from the best. Click a column's head to sort by it.",
-    "每个模型 {seeds} 个随机种子；测试集准确率；* 与最好的模型分不出高下。点击表头可排序。",
+    "{seeds} seeds per model; test accuracy; * within {margin} points of the best and not measurably worse than any "
+    "other. The interval of the recommended one allows for its having been picked. Click a column's head to sort.",
+    "每个模型 {seeds} 个随机种子；测试集准确率；* 与最好成绩相差不超过 {margin} 个百分点，且未被测出不及其他任何模型。"
+    "推荐模型的区间已计入“挑选”带来的偏高。点击表头可排序。",
 )
 ONE_SEED_NOTE = Both(
-    "One seed a model; * can't be told apart from the best. Click a column's head to sort by it.",
-    "每个模型 1 个随机种子；* 与最好的模型分不出高下。点击表头可排序。",
+    "One seed per model: intervals count the luck of the test rows alone. Click a column's head to sort by it.",
+    "每个模型 1 个随机种子：区间只计入测试样本的偶然性。点击表头可排序。",
 )
 UNFINISHED = Both("Runs without a score", "没有得分的运行")
 SEED = Both("seed", "随机种子")
@@ -182,7 +190,7 @@ TERMS_COLUMNS = {
     "encoder": (Both("encoder", "编码器"), Both("Of them, in the encoder.", "其中编码器的参数。")),
     "head": (Both("head", "输出层"), Both("Of them, in the last layer.", "其中输出层的参数。")),
     "flops": (
-        Both("FLOPs a row", "每条 FLOPs"),
+        Both("FLOPs per row", "每条 FLOPs"),
         Both(
             "Of the matrix products of a forward pass over a row of {length} steps, the median length.",
             "对长度为 {length} 步（中位数）的一条样本做一次前向计算时，矩阵乘法的浮点运算数。",
@@ -232,7 +240,7 @@ ENVIRONMENT = {
     "cpu": Both("CPU", "CPU"),
     "cpu_capability": Both("CPU capability", "CPU 指令集"),
     "kernels": Both("kernels", "计算内核"),
-    "threads": Both("threads a run", "每次运行的线程数"),
+    "threads": Both("threads per run", "每次运行的线程数"),
 }
 TRAINING_TIME = Both("training time, all runs", "训练时间（全部运行）")
 FINGERPRINT = Both("fingerprint of the data", "数据指纹")
@@ -240,17 +248,20 @@ SETTINGS_OF = Both("{count} settings, {runs} runs", "{count} 组设置，{runs} 
 LEFT_OUT = Both("Left out", "未包含的内容")
 COMPARISON = Both("Comparison: {name}", "比较：{name}")
 SWEEP = Both("Sweep: {name}", "扫描：{name}")
-EVIDENCE = Both("Every difference that was looked at", "逐对差异")
+EVIDENCE = Both("Every pair", "逐对比较")
 EVIDENCE_COLUMNS = {
-    "better": (Both("model", "模型"), Both("The one with the higher mean.", "平均值较高者。")),
-    "worse": (Both("against", "对比"), Both("The one with the lower mean.", "平均值较低者。")),
+    "better": (Both("model", "模型"), Both("The one with the better mean.", "平均值较好者。")),
+    "worse": (Both("against", "对比"), Both("The one with the worse mean.", "平均值较差者。")),
     "gap": (
         Both("difference, points", "差异（百分点）"),
-        Both("Over the seeds that both have.", "按双方共有的随机种子计算。"),
+        Both("Of the means of all their runs.", "双方所有运行的平均值之差。"),
     ),
     "interval": (
-        Both("{level} % interval", "{level}% 区间"),
-        Both("Of this difference alone.", "仅就这一对而言。"),
+        Both("interval", "区间"),
+        Both(
+            "At the level that this pair's correction leaves: it excludes zero exactly when the pair is called better.",
+            "按该对的校正水平给出：当且仅当判为“更好”时不含零。",
+        ),
     ),
     "p": (
         Both("p, corrected", "校正后的 p"),
@@ -260,7 +271,42 @@ EVIDENCE_COLUMNS = {
             "仅凭偶然出现如此大差异的概率，已按所有可能挑选的配对做 Holm 校正。",
         ),
     ),
-    "told": (Both("told apart", "能否分出"), Both("p below {alpha}.", "p 小于 {alpha}。")),
+    "ahead": (
+        Both("better, %", "更好，%"),
+        Both("The chance that it is better by more than {margin} points.", "好出 {margin} 个百分点以上的概率。"),
+    ),
+    "within": (
+        Both("within, %", "相当，%"),
+        Both("The chance that the two are within {margin} points.", "相差不超过 {margin} 个百分点的概率。"),
+    ),
+    "behind": (
+        Both("worse, %", "更差，%"),
+        Both("The chance that it is worse by more than {margin} points.", "差出 {margin} 个百分点以上的概率。"),
+    ),
+    "call": (
+        Both("verdict", "判断"),
+        Both(
+            "Better: by the corrected test. Equal: within {margin} points with a chance of at least 95 %. Else undecided.",
+            "更好：通过校正后的检验。相当：相差不超过 {margin} 个百分点的概率不低于 95%。其余为未定。",
+        ),
+    ),
 }
-YES, NO = Both("yes", "能"), Both("no", "不能")
+CALLS = {
+    "better": Both("better", "更好"),
+    "equal": Both("equal", "相当"),
+    "undecided": Both("undecided", "未定"),
+}
+LUCK = {
+    "rows": Both(
+        "Intervals and chances count the luck of the seeds and of the test rows. They don't count the luck of the "
+        "split and of the training rows: --vary-split does.",
+        "区间和概率计入了随机种子与测试样本的偶然性，未计入数据划分与训练样本的偶然性（可用 --vary-split 计入）。",
+    ),
+    "split": Both(
+        "Every seed drew its own split: intervals and chances count the luck of the seeds, the test rows, the split "
+        "and, approximately (Nadeau and Bengio), the training rows.",
+        "每个随机种子使用各自的数据划分：区间和概率计入了随机种子、测试样本、数据划分的偶然性，"
+        "并近似计入（Nadeau–Bengio 校正）训练样本的偶然性。",
+    ),
+}
 MORE_ROWS = Both("{count} more rows", "另外 {count} 条")

@@ -22,8 +22,8 @@ class PageTable:
 
 
 def score_table(comparison: Comparison, colours: Mapping[str, str]) -> PageTable:
-    """A row an arm, the best first, then the baselines: the figures of `compare --json`."""
-    every = (*comparison.arms, *comparison.baselines)
+    """A row per arm or baseline, the best first: the figures of `compare --json`."""
+    every = comparison.ranking
     epochs = all(arm.epoch_seconds is not None or arm.step_seconds is None for arm in comparison.arms)
     f1 = any(arm.macro_f1 is not None for arm in every)
     latency = any(arm.row_seconds is not None for arm in every)
@@ -31,12 +31,13 @@ def score_table(comparison: Comparison, colours: Mapping[str, str]) -> PageTable
     names += ["epoch_seconds" if epochs else "step_seconds", *(["row_seconds"] if latency else [])]
     names += ["tokens_per_second", "best_epoch" if epochs else "best_evaluation", "parameters", "memory", "runs"]
     verdict = comparison.verdict
+    names += ["failed"] if verdict.failures else []
     metric = Both("accuracy", "准确率") if verdict.metric == "accuracy" else Both(verdict.metric, verdict.metric)
     gaps = {"metric": metric, "level": f"{100 * (1 - verdict.alpha):g}"}
     columns = [_column(words.COLUMNS[name], number=name != "model", **gaps) for name in names]
     rows = [_score_row(comparison, arm, names, colours) for arm in every]
     seeds = max((len(arm.runs) for arm in comparison.arms), default=0)
-    note = words.ONE_SEED_NOTE if seeds == 1 else words.TABLE_NOTE.format(seeds=seeds)
+    note = words.ONE_SEED_NOTE if seeds == 1 else words.TABLE_NOTE.format(seeds=seeds, margin=_margin(comparison))
     return PageTable(words.SECTIONS["table"], columns, rows, note)
 
 
@@ -60,6 +61,9 @@ def _score_row(comparison: Comparison, arm: ArmSummary, names: Sequence[str], co
         "parameters": _count(arm.parameters),
         "memory": _number(arm.peak_memory_mb, "{:.0f}"),
         "runs": Cell(f"{finished}/{len(arm.runs)}", value=finished),
+        "failed": Cell(f"{len(arm.failed_seeds)}/{len(arm.runs)}", value=len(arm.failed_seeds))
+        if arm.failed_seeds
+        else EMPTY,
     }
     baseline = arm in comparison.baselines
     chosen = arm.label == verdict.recommended
@@ -75,9 +79,9 @@ def evidence_table(comparison: Comparison) -> PageTable | None:
     verdict = comparison.verdict
     if not verdict.differences:
         return None
-    gaps = {"level": f"{100 * (1 - verdict.alpha):g}", "alpha": f"{verdict.alpha:g}"}
+    gaps = {"margin": _margin(comparison)}
     columns = [
-        _column(texts, number=name not in ("better", "worse", "told"), **gaps)
+        _column(texts, number=name not in ("better", "worse", "call"), **gaps)
         for name, texts in words.EVIDENCE_COLUMNS.items()
     ]
     rows = [
@@ -86,14 +90,24 @@ def evidence_table(comparison: Comparison) -> PageTable | None:
                 Cell(gap.better),
                 Cell(gap.worse),
                 Cell(f"{100 * gap.mean:.1f}", value=gap.mean),
-                Cell(f"{100 * gap.low:.1f} – {100 * gap.high:.1f}", value=gap.low),
+                Cell(f"{100 * gap.low:.1f} – {100 * gap.high:.1f}".replace("-", "−"), value=gap.low),
                 Cell(f"{gap.p_holm:.2g}", value=gap.p_holm),
-                Cell(words.YES if gap.distinguishable else words.NO),
+                *(Cell(f"{100 * chance:.0f}", value=chance) if gap.known else EMPTY for chance in gap.chances),
+                Cell(words.CALLS[gap.call]),
             ]
         )
         for gap in verdict.differences
     ]
-    return PageTable(words.EVIDENCE, columns, rows)
+    return PageTable(words.EVIDENCE, columns, rows, _luck_note(comparison))
+
+
+def _luck_note(comparison: Comparison) -> Both:
+    """Which sources of luck the intervals count, and which they don't."""
+    return words.LUCK["split" if "split" in comparison.verdict.luck else "rows"]
+
+
+def _margin(comparison: Comparison) -> str:
+    return f"{100 * comparison.verdict.margin:.1f}"
 
 
 def terms_table(chapter: Chapter, colours: Mapping[str, str]) -> PageTable:

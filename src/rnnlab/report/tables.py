@@ -42,7 +42,7 @@ def markdown(result: Comparison) -> str:
     lines = [
         "| model | accuracy | 95 % interval | macro-F1 | s/epoch | parameters |",
         "|---|---:|---:|---:|---:|---:|",
-        *(_markdown_row(arm) for arm in (*result.arms, *result.baselines)),
+        *(_markdown_row(arm) for arm in result.ranking),
         "",
         result.verdict.sentence,
     ]
@@ -67,7 +67,7 @@ def _markdown_row(arm: ArmSummary) -> str:
 
 
 def csv(result: Comparison) -> str:
-    """One row an arm, full precision; a column a tag."""
+    """One row per arm, full precision; one column per tag."""
     tags = list(dict.fromkeys(tag for arm in result.arms for tag in arm.by_tag))
     out = io.StringIO()
     writer = csv_module.writer(out, lineterminator="\n")
@@ -78,6 +78,7 @@ def csv(result: Comparison) -> str:
             "accuracy_mean",
             "accuracy_low",
             "accuracy_high",
+            "failed_seeds",
             "macro_f1",
             "epoch_seconds",
             "tokens_per_second",
@@ -87,13 +88,14 @@ def csv(result: Comparison) -> str:
             *(f"accuracy[{tag}]" for tag in tags),
         ]
     )
-    for arm in (*result.arms, *result.baselines):
+    for arm in result.ranking:
         score: list[Any] = [arm.accuracy.mean, arm.accuracy.low, arm.accuracy.high] if arm.accuracy else [""] * 3
         writer.writerow(
             [
                 arm.label,
                 arm.model["kind"],
                 *score,
+                len(arm.failed_seeds),
                 arm.macro_f1,
                 arm.epoch_seconds,
                 arm.tokens_per_second,

@@ -106,11 +106,15 @@ class Screen:
 def _print_scores(out: Console, result: "Comparison") -> None:
     seeds = max((len(arm.runs) for arm in result.arms), default=0)
     metric = result.verdict.metric
-    title = f"Test {metric}, {seeds} seed{'s' if seeds != 1 else ''} a model (* can't be told apart from the best)"
+    margin = f"{100 * result.verdict.margin:.1f}"
+    stars = f" (* within {margin} points of the best, and not measurably worse)" if result.verdict.best_group else ""
+    title = f"Test {metric}, {seeds} seed{'s' if seeds != 1 else ''} per model{stars}"
+    failed = bool(result.verdict.failures)
     columns = (
         "model",
         metric,
         "95 % interval",
+        *(("failed seeds",) if failed else ()),
         "macro-F1" if _has_f1(result) else "loss",
         "s/epoch" if _has_epochs(result) else "ms/update",
         "tokens/s",
@@ -118,8 +122,10 @@ def _print_scores(out: Console, result: "Comparison") -> None:
         "parameters",
         "MB",
     )
-    rows: list[Row] = [(_row(arm, _has_f1(result)), None) for arm in result.arms]
-    print_table(out, title, columns, rows + [(_row(arm, _has_f1(result)), "dim") for arm in result.baselines])
+    rows: list[Row] = [
+        (_row(arm, _has_f1(result), failed), "dim" if arm in result.baselines else None) for arm in result.ranking
+    ]
+    print_table(out, title, columns, rows)
 
 
 def _has_epochs(result: "Comparison") -> bool:
@@ -128,20 +134,21 @@ def _has_epochs(result: "Comparison") -> bool:
 
 
 def _has_f1(result: "Comparison") -> bool:
-    """Tasks with one label a sequence have it; for the others the loss says more."""
+    """Tasks with one label per sequence have it; for the others the loss says more."""
     return any(arm.macro_f1 is not None for arm in (*result.arms, *result.baselines))
 
 
-def _row(arm: "ArmSummary", f1: bool) -> list[str]:
+def _row(arm: "ArmSummary", f1: bool, failed: bool) -> list[str]:
     second = arm.macro_f1 if f1 else arm.loss
     name = f"{arm.label} *" if arm.in_best_group else arm.label
     if arm.accuracy is None:
         states = sorted({run.status for run in arm.runs})
-        return [name, "/".join(states), *[""] * 7]
+        return [name, "/".join(states), *[""] * (8 if failed else 7)]
     return [
         name,
         percent(arm.accuracy.mean),
         f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}",
+        *([f"{len(arm.failed_seeds)} of {len(arm.runs)}" if arm.failed_seeds else ""] if failed else []),
         "" if second is None else percent(second) if f1 else f"{second:.4f}",
         _speed(arm),
         count(arm.tokens_per_second) if arm.tokens_per_second is not None else "",
@@ -158,7 +165,7 @@ def _speed(arm: "ArmSummary") -> str:
 
 
 def _print_by_tag(out: Console, result: "Comparison") -> None:
-    arms = [arm for arm in (*result.arms, *result.baselines) if arm.by_tag]
+    arms = [arm for arm in result.ranking if arm.by_tag]
     tags = list(dict.fromkeys(tag for arm in arms for tag in arm.by_tag))
     rows: list[Row] = []
     for arm in arms:

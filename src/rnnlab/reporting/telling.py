@@ -125,7 +125,7 @@ def _looked_at(comparison: Comparison) -> Any:
     """The recommended model; the best one where a baseline or nothing is recommended."""
     by_label = {arm.label: arm for arm in comparison.arms}
     verdict = comparison.verdict
-    return by_label.get(verdict.recommended or "") or by_label.get(verdict.best or "")
+    return by_label.get(verdict.recommended or "") or by_label.get(verdict.best_model or "")
 
 
 def _labels(found: RecordedComparison, remarks: list[str]) -> tuple[str, ...]:

@@ -1,0 +1,146 @@
+"""What arms can tell about each other: every arm and every pair measured, and the luck of seeds pooled among them.
+
+Two or three seeds say little about how much runs of one arm differ; eight arms with three seeds each say a lot about
+how much runs differ here. So arms lend each other degrees of freedom, the more the less theirs looks different.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from rnnlab.judging.spread import Spread, measure, measure_apart
+
+POOL_ARMS = 3  # two arms can't tell which of them is the unsteady one
+MOST_LENT = 3.0  # times an arm's own degrees of freedom: what seems steady by luck may be unsteady by nature
+ORDINARY = 0.6  # a seed variance with this chance, or more, of being exceeded is like the others'
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The runs of an arm: scores summed by group, ``sums (S, G)``, a row for each of ``seeds``, ascending.
+
+    A ``fixed`` arm (a baseline that is fitted in one way only) has one row and no luck of seeds.
+    """
+
+    label: str
+    seeds: tuple[int, ...]
+    sums: np.ndarray
+    means: np.ndarray  # (S,) of each run
+    fixed: bool = False
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """Each arm by itself, and every two."""
+
+    single: dict[str, Spread]
+    pairs: dict[tuple[str, str], Spread]  # (a, b): a minus b
+
+    def between(self, one: str, other: str) -> Spread:
+        """``one`` minus ``other``."""
+        return self.pairs[one, other] if (one, other) in self.pairs else self.pairs[other, one].reversed
+
+
+def measure_all(arms: Sequence[Runs], sizes: np.ndarray, scale: float = 1.0) -> Spreads:
+    """All arms and pairs, with the luck of seeds pooled. ``scale``: see `measure`."""
+    single = {runs.label: _alone(runs, sizes, scale) for runs in arms}
+    pairs = {(a.label, b.label): _difference(a, b, sizes, scale) for a, b in itertools.combinations(arms, 2)}
+    drawn = [runs.label for runs in arms if not runs.fixed and len(runs.seeds) > 1]
+    if len(drawn) < POOL_ARMS:
+        return _with_loans(Spreads(single, pairs), arms)
+    df = float(sum(single[label].seed_df for label in drawn))
+    between = [pair for pair in pairs if pair[0] in drawn and pair[1] in drawn]
+    # Two arms that get better and worse together say one thing, not two, about how much single arms vary.
+    total = sum(single[a].seed_variance + single[b].seed_variance for a, b in between)
+    apart = sum(pairs[pair].seed_variance for pair in between)
+    shared = min(max(1 - apart / total, 0.0), 1.0) if total > 0 else 0.0
+    single_df = df / (1 + (len(drawn) - 1) * shared**2)
+    single = single | _pooled({label: single[label] for label in drawn}, single_df)
+    pairs = pairs | _pooled({pair: pairs[pair] for pair in between}, df * (len(drawn) - 1) / len(drawn))
+    for fixed in (runs.label for runs in arms if runs.fixed):
+        pairs = pairs | _pooled({p: s for p, s in pairs.items() if fixed in p and set(p) & set(drawn)}, single_df)
+    return _with_loans(Spreads(single, pairs), arms)
+
+
+def pool(spreads: Sequence[Spread], pooled_df: float) -> list[Spread]:
+    """Let few seeds learn from other arms how much runs vary.
+
+    ``spreads`` are alike (all differences of two arms, or all single arms). How many times more their runs vary than
+    their flips explain has a median. A spread takes the median's variance, or its own if that is larger, and up to
+    ``pooled_df`` degrees of freedom: the fewer, the less its own variance looks like the others', and never more than
+    a few times its own.
+    """
+    known = [spread.known and spread.flips > 0 for spread in spreads]
+    if not any(known):
+        return list(spreads)
+    # A chi-square's median lies below its mean, by a factor that its degrees of freedom tell.
+    excess = [_excess(spread) / _median_chance(spread.seed_df) for spread, ok in zip(spreads, known, strict=True) if ok]
+    usual = max(1.0, float(np.median(excess)))
+    return [_moderate(spread, usual, pooled_df) if ok else spread for spread, ok in zip(spreads, known, strict=True)]
+
+
+def _pooled(spreads: dict[Any, Spread], df: float) -> dict[Any, Spread]:
+    return dict(zip(spreads, pool(list(spreads.values()), df), strict=True))
+
+
+def _moderate(spread: Spread, usual: float, pooled_df: float) -> Spread:
+    excess, own_df = _excess(spread), spread.seed_df
+    pooled_df = min(pooled_df, (1 + MOST_LENT) * own_df)
+    chance = stats.f.sf(excess / usual, own_df, max(pooled_df - own_df, 1))
+    alike = min(1.0, float(chance) / ORDINARY) ** 2
+    df = own_df + max(0.0, pooled_df - own_df) * alike
+    return replace(spread, seed_variance=spread.flips * max(usual, excess), seed_df=df, alone=spread.seed_variance)
+
+
+def _excess(spread: Spread) -> float:
+    """How many times more the runs vary than their rows' flipping explains; about 1 without whole-run effects."""
+    return spread.seed_variance / spread.flips
+
+
+def _median_chance(df: float) -> float:
+    return float(stats.chi2.median(df)) / df
+
+
+def _alone(runs: Runs, sizes: np.ndarray, scale: float) -> Spread:
+    spread = measure(runs.sums, sizes, scale)
+    return replace(spread, known=True) if runs.fixed else spread
+
+
+def _difference(a: Runs, b: Runs, sizes: np.ndarray, scale: float) -> Spread:
+    if a.fixed or b.fixed:
+        spread = measure(a.sums - b.sums, sizes, scale)
+        return replace(spread, known=spread.known or (a.fixed and b.fixed))
+    if a.seeds == b.seeds:
+        return measure(a.sums - b.sums, sizes, scale)
+    return measure_apart(a.sums, b.sums, sizes, scale)
+
+
+def _with_loans(spreads: Spreads, arms: Sequence[Runs]) -> Spreads:
+    """An arm with a single run can't say how much its runs differ. It takes the variance of the least steady arm, with
+    one degree of freedom: enough to see that it is far behind, never enough to put it ahead."""
+    lenders = [spreads.single[runs.label] for runs in arms if not runs.fixed and len(runs.seeds) > 1]
+    borrowers = {runs.label for runs in arms if not runs.fixed and len(runs.seeds) == 1}
+    if not lenders or not borrowers:
+        return spreads
+    loan = max(lenders, key=lambda spread: max(spread.seed_variance, spread.flips))
+
+    def lent(spread: Spread, times: int) -> Spread:
+        if not times:
+            return spread
+        own, more = spread.seed_error**2, times * max(loan.seed_variance, loan.flips)
+        if own + more == 0:
+            return spread
+        return replace(
+            spread,
+            seed_variance=spread.seeds * (own + more),
+            flips=spread.flips + spread.seeds * times * loan.flips,
+            seed_df=(own + more) ** 2 / (own**2 / spread.seed_df + more**2),
+        )
+
+    single = {label: lent(spread, label in borrowers) for label, spread in spreads.single.items()}
+    pairs = {pair: lent(spread, len(borrowers & set(pair))) for pair, spread in spreads.pairs.items()}
+    return Spreads(single, pairs)
