@@ -147,6 +147,24 @@ def test_files_are_all_the_same(write, name, content):
     assert_same(gather(write(content(), name)), gather(FULL))
 
 
+def test_what_is_wrong_with_a_parquet_file(write):
+    """It is read by columns, and has no lines: rows are counted."""
+    pyarrow, to = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet").write_table
+    to(
+        pyarrow.table(as_columns(records(score=lambda r: None if r["row"] == 2 else 1.0))),
+        write(b"", "results.parquet"),
+    )
+    with pytest.raises(DataError, match=re.escape("results.parquet:3: the score is empty (and 3 more like it)")):
+        gather("results.parquet")
+    to(pyarrow.table(as_columns(records())).slice(0, 0), "results.parquet")
+    with pytest.raises(DataError, match=r"results\.parquet: there are no scores in it"):
+        gather("results.parquet")
+    with pytest.raises(DataError, match=r"results\.parquet: not a readable Parquet file"):
+        gather(write(b"no table", "results.parquet"))
+    with pytest.raises(DataError, match=r"nowhere\.parquet: no such file"):
+        gather("nowhere.parquet")
+
+
 def test_chinese_names_in_a_chinese_encoding(write):
     text = csv_of(records()).replace("gru", "循环网络")
     found = gather(write(text.encode("gb18030")))
