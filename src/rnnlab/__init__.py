@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from rnnlab.reporting.writing import write_report
     from rnnlab.runs import RunDirectory, find_runs
     from rnnlab.stored import pack
-    from rnnlab.sweep.compare import compare, train
+    from rnnlab.sweep.compare import UntilSure, compare, train
     from rnnlab.sweep.sweep import run_sweep
     from rnnlab.tasks.base import Task, task
 
 _HOMES = {
     "compare": "rnnlab.sweep.compare",
     "train": "rnnlab.sweep.compare",
+    "UntilSure": "rnnlab.sweep.compare",
     "run_sweep": "rnnlab.sweep.sweep",
     "write_report": "rnnlab.reporting.writing",
     "load": "rnnlab.predict",
@@ -64,6 +65,7 @@ __all__ = [
     "RunSpec",
     "Task",
     "Training",
+    "UntilSure",
     "architecture",
     "audit",
     "compare",

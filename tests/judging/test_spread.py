@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,7 +138,7 @@ def test_unpaired_runs_are_welchs(random: np.random.Generator):
     """Without luck of rows, it is Welch's t test."""
     one, other = random.normal(0.7, 0.02, 4), random.normal(0.6, 0.05, 3)
     spread = measure_apart(np.repeat(one[:, None], 900, axis=1), np.repeat(other[:, None], 900, axis=1), np.ones(900))
-    expected = stats.ttest_ind(one, other, equal_var=False)
+    expected: Any = stats.ttest_ind(one, other, equal_var=False)
     assert spread.mean == pytest.approx(one.mean() - other.mean())
     assert spread.seed_df == pytest.approx(expected.df)
     p = replace(spread, group_variance=1e-14).tail(abs(spread.mean))

@@ -32,6 +32,19 @@ def compare(
             help="The seed of a run draws the split of the data too: the verdict then counts the luck of the split.",
         ),
     ] = False,
+    until_sure: Annotated[
+        bool,
+        typer.Option(
+            "--until-sure", help="Add seeds, where they can still change the recommendation, until it is firm."
+        ),
+    ] = False,
+    max_seeds: Annotated[
+        int | None, typer.Option("--max-seeds", metavar="N", help="With --until-sure: at most so many per model (20).")
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="TIME", help="With --until-sure: begin no more runs after 30m, 2h …"),
+    ] = None,
     text: options.Text = None,
     label: options.Label = None,
     group: options.Group = None,
@@ -60,12 +73,14 @@ def compare(
 
     Example: rnnlab compare reviews.csv --models rnn,lstm,textcnn --seeds 5
 
+    Until it is sure: rnnlab compare reviews.csv --until-sure --budget 30m
+
     Ctrl-C keeps what is finished; the same command goes on where it stopped.
     """
     from rnnlab.analysis.comparison import unfinished
-    from rnnlab.errors import RunsFailed
+    from rnnlab.errors import ConfigError, RunsFailed
     from rnnlab.report import tables, terminal
-    from rnnlab.sweep.compare import compare_prepared, prepare
+    from rnnlab.sweep.compare import UntilSure, compare_prepared, prepare
     from rnnlab.sweep.executors import cores
 
     for path in (markdown, csv):
@@ -73,6 +88,10 @@ def compare(
             tables.make_room(path)  # a mistake in it shows before the training, not after
     if report:
         tables.page_path(report)
+    for name, value in (("--max-seeds", max_seeds), ("--budget", budget)):
+        if value is not None and not until_sure:
+            raise ConfigError(f"{name} belongs to --until-sure and would be ignored; add --until-sure, or leave it out")
+    wanted = UntilSure.of(max_seeds, budget) if until_sure else None
     plugins = plugin or []
     screen = terminal.Screen(quiet=as_json)
     experiment, encoded = prepare(
@@ -105,12 +124,14 @@ def compare(
     result = compare_prepared(
         experiment,
         encoded,
+        until_sure=wanted,
         out=out,
         on=on,
         jobs=jobs,
         plugins=plugins,
         display=display,
         command=options.typed(),
+        watch=screen.note,
     )
     if as_json:
         tables.print_json(result)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from rnnlab.judging.decision import unseen_failures
+from rnnlab.judging.decision import DOUBT, unseen_failures
 from rnnlab.judging.findings import Advice
 from rnnlab.judging.spread import Spread, upper_quantile
 from rnnlab.seeding import generator
@@ -27,7 +27,9 @@ POWER_Z = float(stats.norm.ppf(0.8))
 @dataclass(frozen=True)
 class Question:
     """Whether another arm is better than the recommended one by more than ``margin``. It is settled when it is told
-    apart as better, at ``alpha``, or when the chance of it is at most ``doubt``."""
+    apart as better, at ``alpha``, or when the chance of it is small: at most ``doubt`` by what was measured, and at
+    most `DOUBT` counting failures that no run has shown. (A look spends a part of alpha and of doubt, since repeated
+    looks may find something by luck; what no run has shown isn't found by looking.)"""
 
     rival: str
     spread: Spread  # the rival minus the recommended arm
@@ -49,7 +51,7 @@ class Question:
 
     @property
     def open(self) -> bool:
-        return self.chance > self.doubt
+        return self.doubtful or self.chance > DOUBT
 
     @property
     def doubtful(self) -> bool:
@@ -76,7 +78,7 @@ class Question:
             later = seeds + more
             mean = (seeds * spread.mean + more * lasting + np.sqrt(variance * more) * luck) / later
             by_seeds, later_df = variance / later, df * (later - 1) / max(seeds - 1, 1)
-            left = self.doubt - self._unseen(self.runs + more)
+            left = min(self.doubt, DOUBT - self._unseen(self.runs + more))
             settled = mean - self._reach(self.alpha / 2, by_seeds, later_df) >= 0
             if left > 0:
                 settled |= mean + self._reach(left, by_seeds, later_df) <= self.margin

@@ -286,7 +286,8 @@ EVIDENCE_COLUMNS = {
     "call": (
         Both("verdict", "判断"),
         Both(
-            "Better: by the corrected test. Equal: within {margin} points with a chance of at least 95 %. Else undecided.",
+            "Better: by the corrected test. Equal: within {margin} points with a chance of 95 % or more. Undecided: "
+            "neither.",
             "更好：通过校正后的检验。相当：相差不超过 {margin} 个百分点的概率不低于 95%。其余为未定。",
         ),
     ),

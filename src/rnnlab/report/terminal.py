@@ -68,6 +68,11 @@ class Screen:
         with self.progress.status("…") as status:
             yield status.update
 
+    def note(self, text: str) -> None:
+        """Something to know while work goes on."""
+        if not self.quiet:
+            self.progress.print(f"… {text}", soft_wrap=True)
+
     def report(self, path: str) -> None:
         if not self.quiet:
             self.out.print(f"\nReport: {path}", soft_wrap=True)
@@ -81,6 +86,9 @@ class Screen:
         if any(arm.by_tag for arm in result.arms):
             _print_by_tag(self.out, result)
         self.out.print(result.verdict.sentence, soft_wrap=True)
+        for note in result.notes:
+            if note.startswith("until sure:"):
+                self.out.print(f"\n{note[0].upper()}{note[1:]}.", soft_wrap=True)
         if result.recommended_run and result.question:
             self.out.print(f'\nUse it:  rnnlab predict {result.recommended_run} "{result.question}"', soft_wrap=True)
 

@@ -28,6 +28,10 @@ class RecordedComparison:
     profile: dict[str, Any] | None = None  # None: it wasn't kept
     command: str | None = None
     folder: str | None = None  # where it is recorded
+    look: int = (
+        0  # how many times seeds had been added when it was judged, and what part of alpha that look could spend
+    )
+    spent: float = 1.0
 
     @property
     def splits_vary(self) -> bool:
@@ -113,7 +117,15 @@ def _comparison(folder: Path) -> RecordedComparison:
     task = records[0].spec.task
     name = origin.get("name") or data_name(task)
     return RecordedComparison(
-        name, task, tuple(records), tuple(saved["notes"]), saved["profile"], origin.get("command"), str(folder)
+        name,
+        task,
+        tuple(records),
+        tuple(saved["notes"]),
+        saved["profile"],
+        origin.get("command"),
+        str(folder),
+        origin.get("look", 0),
+        origin.get("spent", 1.0),
     )
 
 

@@ -40,7 +40,7 @@ def _chapter(found: RecordedComparison, specs: Sequence[dict[str, Any]], watch: 
     data = _data(found, remarks)
     profile = found.profile or (data.profile if data else {"lines": []})
     rows = _held_out(found, data)
-    comparison = summarise(found.task, rows, found.records, profile, found.notes)
+    comparison = summarise(found.task, rows, found.records, profile, found.notes, spent=found.spent, look=found.look)
     comparison = replace(comparison, folder=found.folder)
     inside = {}
     for arm in comparison.arms[:MOST_INSIDE]:

@@ -1,23 +1,49 @@
 """The main job: from labelled data to a measured verdict; and its little sister, one model trained."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+import itertools
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rnnlab.analysis.comparison import HeldOut, summarise
+from rnnlab.analysis.comparison import Comparison, HeldOut, summarise
 from rnnlab.config import digest_of
 from rnnlab.data.encoded import EncodedData
-from rnnlab.errors import RunsFailed
+from rnnlab.errors import ConfigError, RunsFailed
 from rnnlab.experiment import Experiment, Match
 from rnnlab.files import write_atomically
+from rnnlab.judging.looks import in_play, part_of_alpha, schedule
 from rnnlab.registry import load_plugin
 from rnnlab.report.notebook import Result, result_of
 from rnnlab.runs import Failed, RunDirectory, pretty_json
-from rnnlab.sweep.executors import executor_for
+from rnnlab.sweep.executors import Executor, executor_for
 from rnnlab.sweep.plan import experiment_tree, plan
-from rnnlab.sweep.run import Display, Silent, baseline_specs, run_all
+from rnnlab.sweep.run import Display, RunRecord, Silent, baseline_specs, run_all
 from rnnlab.training.range_test import RangeTest, range_test
+
+MOST_SEEDS = 20
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True)
+class UntilSure:
+    """Add seeds until the recommendation is firm, at most so many per model, for about so many seconds."""
+
+    max_seeds: int = MOST_SEEDS
+    budget: float | None = None
+
+    @classmethod
+    def of(cls, max_seeds: int | None = None, budget: str | None = None) -> "UntilSure":
+        """``budget`` is a text such as ``30m``, ``90s`` or ``1.5h``."""
+        seconds = None
+        if budget is not None:
+            found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", budget.strip().lower())
+            if not found or float(found[1]) == 0:
+                raise ConfigError(f"budget: must be a time such as 30m, 90s or 1.5h (got {budget!r})")
+            seconds = float(found[1]) * _SECONDS[found[2]]
+        return cls(MOST_SEEDS if max_seeds is None else max_seeds, seconds)
 
 
 def compare(
@@ -30,6 +56,7 @@ def compare(
     vectors: str | None = None,
     match: Match | None = None,
     vary_split: bool | None = None,
+    until_sure: UntilSure | None = None,
     settings: Sequence[str] = (),
     out: str | Path = "runs",
     on: str = "processes",
@@ -44,6 +71,8 @@ def compare(
     ``match="parameters"`` makes the models equally large, ``match="seconds"`` gives them the same training time (of
     ``training={"minutes": …}``). With ``vary_split=True`` the seed of a run draws the split of the data too, so that
     the verdict counts the luck of the split and of the training rows; ``seeds`` is then 5 where you don't say.
+    ``until_sure=rnnlab.UntilSure.of(max_seeds=20, budget="30m")`` adds seeds where they can still change the
+    recommendation, until it is firm.
     """
     experiment, encoded = prepare(
         data,
@@ -57,7 +86,9 @@ def compare(
         settings=settings,
         plugins=plugins,
     )
-    return compare_prepared(experiment, encoded, out=out, on=on, jobs=jobs, plugins=plugins, display=display)
+    return compare_prepared(
+        experiment, encoded, until_sure=until_sure, out=out, on=on, jobs=jobs, plugins=plugins, display=display
+    )
 
 
 def prepare(
@@ -74,28 +105,99 @@ def compare_prepared(
     experiment: Experiment,
     data: EncodedData,
     *,
+    until_sure: UntilSure | None = None,
     out: str | Path = "runs",
     on: str = "processes",
     jobs: int | None = None,
     plugins: Sequence[str] = (),
     display: Display | None = None,
     command: str | None = None,
+    watch: Callable[[str], None] = lambda _: None,
 ) -> Result:
-    """``command`` is what a person typed to get here; it is kept with the comparison."""
+    """``command`` is what a person typed to get here; it is kept with the comparison. ``watch`` hears of seeds that are
+    added."""
     executor = executor_for(on, jobs, plugins)
-    runs = baseline_specs(experiment, data) + experiment.specs()
-    records = run_all(runs, Path(out), executor, display or Silent())
-    comparison = summarise(experiment.task, HeldOut.of(data), records, data.profile, experiment.notes)
-    folder = Path(out) / "comparisons" / digest_of([spec.digest for _, spec in runs])
+    looks = [len(experiment.seeds)]
+    if until_sure is not None:
+        if until_sure.max_seeds < len(experiment.seeds):
+            raise ConfigError(
+                f"max_seeds: must be at least seeds, {len(experiment.seeds)} (got {until_sure.max_seeds}); "
+                "leave it out, or ask for fewer seeds"
+            )
+        looks = schedule(len(experiment.seeds), until_sure.max_seeds)
+    comparison, records = _look_until_sure(
+        experiment, data, looks, until_sure, Path(out), executor, display or Silent(), watch
+    )
+    folder = Path(out) / "comparisons" / digest_of([record.spec.digest for record in records])
     comparison = replace(comparison, folder=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
-    asked = [(label, spec.digest) for label, spec in runs]
+    asked = [(record.label, record.spec.digest) for record in records]
     about = {"name": experiment.name, "command": command, "vary_split": experiment.vary_split}
-    origin = {"format": 1, **about, "runs": asked}
+    look = comparison.verdict.look
+    origin = {"format": 1, **about, "look": look, "spent": part_of_alpha(looks, look), "runs": asked}
     write_atomically(folder / "origin.json", pretty_json(origin))
     write_atomically(folder / "comparison.json", pretty_json(comparison.to_dict()))
     write_atomically(folder / "profile.json", pretty_json(data.profile))
     return result_of(comparison)
+
+
+def _look_until_sure(
+    experiment: Experiment,
+    data: EncodedData,
+    looks: Sequence[int],
+    until_sure: UntilSure | None,
+    out: Path,
+    executor: Executor,
+    display: Display,
+    watch: Callable[[str], None],
+) -> tuple[Comparison, list[RunRecord]]:
+    """Run, judge, and add seeds to the models that can still change the decision, as long as there are looks left."""
+    began = time.monotonic()
+    budget = until_sure.budget if until_sure else None
+    deadline = None if budget is None else began + budget
+    runs = baseline_specs(experiment, data) + experiment.specs()
+    records: list[RunRecord] = []
+    notes = list(experiment.notes)
+    for number, seeds in enumerate(looks):
+        # What was asked for is done, whatever the budget; only what is added must begin in time.
+        records += run_all(runs, out, executor, display, deadline if number else None)
+        spent = part_of_alpha(looks, number)
+        comparison = summarise(
+            experiment.task, HeldOut.of(data), records, data.profile, notes, spent=spent, look=number
+        )
+        if until_sure is None:
+            return comparison, records
+        labels = in_play(comparison.verdict, looks[-1] - seeds)
+        why = _why_stop(comparison, labels, number + 1 == len(looks), deadline)
+        if why is not None:
+            note = f"until sure: {why}, with {seeds} seeds of the models that mattered"
+            return replace(comparison, notes=(*notes, note)), records
+        more = _more_seeds(experiment, labels, seeds, looks[number + 1])
+        runs = (baseline_specs(more, data) if experiment.vary_split else []) + more.specs()
+        watch(f"not settled with {seeds} seeds: up to {looks[number + 1]} for {', '.join(labels)}")
+    raise AssertionError("the last look ends it")
+
+
+def _why_stop(comparison: Comparison, labels: Sequence[str], last: bool, deadline: float | None) -> str | None:
+    """None where it is worth going on."""
+    if comparison.verdict.firm:
+        return "the recommendation is firm"
+    if last:
+        return "stopped at the most seeds allowed (--max-seeds)"
+    if not labels:
+        return "stopped, since the seeds allowed (--max-seeds) would hardly settle it"
+    if deadline is not None and time.monotonic() >= deadline:
+        return "stopped, since the time is used up (--budget)"
+    return None
+
+
+def _more_seeds(experiment: Experiment, labels: Sequence[str], have: int, wanted: int) -> Experiment:
+    """The experiment with further seeds, for these arms alone."""
+    unused = (seed for seed in itertools.count() if seed not in experiment.seeds)
+    seeds = tuple(itertools.islice(unused, have - len(experiment.seeds), wanted - len(experiment.seeds)))
+    splits = dict(zip(seeds, experiment.task.resolve_splits(seeds), strict=True)) if experiment.vary_split else {}
+    arms = {label: experiment.arms[label] for label in labels}
+    return replace(experiment, seeds=seeds, arms=arms, splits=splits)
 
 
 def train(
