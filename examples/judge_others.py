@@ -2,7 +2,7 @@
 
 pip install rliable==1.2.0 baycomp==1.0.3 autorank==1.3.0 deepsig==1.2.8 "pandas<3"
 python examples/judge_others.py               # the one table
-python examples/judge_others.py --tables 200  # tables drawn with the seeds 1 to 200; this takes a quarter of an hour
+python examples/judge_others.py --tables 200  # tables drawn with the seeds 1 to 200; this takes about ten minutes
 
 docs/judge.md has the figures. None of these packages is a dependency of rnnlab: use a virtual environment of its own.
 """
