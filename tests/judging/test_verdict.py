@@ -539,6 +539,13 @@ def test_a_single_arm():
 # Splits that vary
 
 
+def test_the_majority_class_has_nothing_to_learn():
+    """It answers at its own level on every split: that is no failure of its seeds."""
+    arms = runs_on_splits({"majority": [0.3, 0.31, 0.29, 0.3, 0.3], "a": [0.8, 0.82, 0.79, 0.83, 0.81]})
+    verdict = judge([dataclasses.replace(arms[0], baseline=True), arms[1]], np.zeros(1, int), test_per_train=0.25)
+    assert verdict.failures == {}
+
+
 def runs_on_splits(means: Mapping[str, Sequence[float]]) -> list[ArmScores]:
     return [ArmScores(label, range(len(runs)), np.array(runs)[:, None], 1.0) for label, runs in means.items()]
 

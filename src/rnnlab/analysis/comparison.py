@@ -3,7 +3,7 @@
 import json
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import safetensors.numpy
 
+from rnnlab.config import canonical_json
 from rnnlab.data.encoded import EncodedData
 from rnnlab.experiment import RunSpec
 from rnnlab.judging.findings import ArmScores, CostUnit, Estimate, Verdict
@@ -144,7 +145,16 @@ def summarise(
         by_label.setdefault(record.label, []).append(record)
     predictions = {label: _predictions(runs) for label, runs in by_label.items()}
     baselines = [label for label, runs in by_label.items() if isinstance(runs[0].spec.model, Baseline)]
-    verdict = _judge(task, rows, by_label, predictions, baselines, spent, look)
+    varies = splits_vary(records)
+    verdict = judge(
+        _arm_scores(by_label, predictions),
+        np.zeros(1, int) if varies else rows.groups,
+        metric=task.accuracy_name,
+        cost_unit=cost_unit(task),
+        test_per_train=_test_per_train(task) if varies else None,
+        spent=spent,
+        look=look,
+    )
     summaries = {label: _summary(label, runs, predictions[label], rows, verdict) for label, runs in by_label.items()}
     arms = [summaries[label] for label in by_label if label not in baselines]
     return Comparison(
@@ -186,35 +196,33 @@ def _right(saved: dict[str, np.ndarray]) -> np.ndarray:
     return saved["test.logits"].argmax(1) == saved["test.targets"]
 
 
-def _judge(
-    task: Task,
-    rows: HeldOut,
-    by_label: dict[str, list[Record]],
-    predictions: dict[str, list[dict[str, np.ndarray]]],
-    baselines: Sequence[str],
-    spent: float,
-    look: int,
-) -> Verdict:
-    unit: CostUnit = "milliseconds" if task.streamed else "seconds"
-    varies = len({record.spec.task.identity().get("fingerprint") for runs in by_label.values() for record in runs}) > 1
+def arm_scores(records: Sequence[Record]) -> list[ArmScores]:
+    """Every arm and baseline with the scores of its runs per test row, from their run directories; where every seed
+    has test rows of its own, with the mean of each run."""
+    by_label: dict[str, list[Record]] = {}
+    for record in records:
+        by_label.setdefault(record.label, []).append(record)
+    return _arm_scores(by_label, {label: _predictions(runs) for label, runs in by_label.items()})
+
+
+def splits_vary(records: Iterable[Record]) -> bool:
+    """Whether seeds have test rows of their own."""
+    return len({canonical_json(record.spec.task.identity()) for record in records}) > 1
+
+
+def cost_unit(task: Task) -> CostUnit:
+    return "milliseconds" if task.streamed else "seconds"
+
+
+def _arm_scores(
+    by_label: dict[str, list[Record]], predictions: dict[str, list[dict[str, np.ndarray]]]
+) -> list[ArmScores]:
+    varies = splits_vary(record for runs in by_label.values() for record in runs)
     majority = {
         (run.spec.seed if varies else 0): _right(saved)
         for run, saved in zip(_finished(by_label.get(MAJORITY, [])), predictions.get(MAJORITY, []), strict=True)
     }
-    arms = [
-        _scores(label, runs, predictions[label], majority, unit, label in baselines, varies)
-        for label, runs in by_label.items()
-    ]
-    groups = np.zeros(1, int) if varies else rows.groups
-    return judge(
-        arms,
-        groups,
-        metric=task.accuracy_name,
-        cost_unit=unit,
-        test_per_train=_test_per_train(task) if varies else None,
-        spent=spent,
-        look=look,
-    )
+    return [_scores(label, runs, predictions[label], majority, varies) for label, runs in by_label.items()]
 
 
 def _scores(
@@ -222,8 +230,6 @@ def _scores(
     runs: Sequence[Record],
     predictions: Sequence[dict[str, np.ndarray]],
     majority: dict[int, np.ndarray],
-    unit: CostUnit,
-    baseline: bool,
     varies: bool,
 ) -> ArmScores:
     """A run that diverged counts as answering the majority class, where that is known; elsewhere it is left out.
@@ -237,13 +243,13 @@ def _scores(
             by_seed[run.spec.seed] = counts_as
             diverged.append(run.spec.seed)
     scores = [np.mean(right, keepdims=True) if varies else right for right in by_seed.values()]
-    update = _median(finished, "step_seconds")
+    unit, update = cost_unit(runs[0].spec.task), _median(finished, "step_seconds")
     return ArmScores(
         label=label,
         seeds=list(by_seed),
         scores=np.array(scores, np.float64),
         cost=_median(finished, "epoch_seconds") if unit == "seconds" else update and 1000 * update,
-        baseline=baseline,
+        baseline=isinstance(runs[0].spec.model, Baseline),
         diverged=diverged,
     )
 

@@ -66,6 +66,10 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON, nothing else.")] = False,
     markdown: Annotated[str | None, typer.Option("--markdown", metavar="FILE", help="Write the table too.")] = None,
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table too.")] = None,
+    scores: Annotated[
+        str | None,
+        typer.Option("--scores", metavar="FILE.csv", help="Write the score of every answer too, for rnnlab judge."),
+    ] = None,
     report: options.Report = None,
     report_language: options.PageLanguage = "en",
 ) -> None:
@@ -83,7 +87,7 @@ def compare(
     from rnnlab.sweep.compare import UntilSure, compare_prepared, prepare
     from rnnlab.sweep.executors import cores
 
-    for path in (markdown, csv):
+    for path in (markdown, csv, scores):
         if path:
             tables.make_room(path)  # a mistake in it shows before the training, not after
     if report:
@@ -91,6 +95,8 @@ def compare(
     for name, value in (("--max-seeds", max_seeds), ("--budget", budget)):
         if value is not None and not until_sure:
             raise ConfigError(f"{name} belongs to --until-sure and would be ignored; add --until-sure, or leave it out")
+    if scores and vary_split:
+        raise ConfigError("--scores: with --vary-split every seed has test rows of its own; leave one of them out")
     wanted = UntilSure.of(max_seeds, budget) if until_sure else None
     plugins = plugin or []
     screen = terminal.Screen(quiet=as_json)
@@ -140,6 +146,10 @@ def compare(
     for path, write in ((markdown, tables.markdown), (csv, tables.csv)):
         if path:
             tables.save(path, write(result))
+    if scores and result.folder:
+        from rnnlab.reporting.writing import write_scores
+
+        write_scores(result.folder, scores)
     if report and result.folder:
         options.write_report(screen, result.folder, report, report_language)
     failed = unfinished(result)

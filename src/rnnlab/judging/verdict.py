@@ -64,7 +64,8 @@ def judge(
     spreads = spreads_of(tables)
     majority = float(spreads.single[MAJORITY].mean) if MAJORITY in baselines else None
     diverged = {arm.label: arm.diverged for arm in arms}
-    failures = find_failures(tables, diverged, spreads, majority, margin)
+    learning = [runs for runs in tables if runs.label != MAJORITY or majority is None]
+    failures = find_failures(learning, diverged, spreads, majority, margin)
     told = any(spreads.single[runs.label].known for runs in tables if runs.label not in baselines)
     eligible = [label for label, spread in spreads.single.items() if spread.known] if told else []
     decision = decide(spreads, costs, margin, alpha * spent, eligible)

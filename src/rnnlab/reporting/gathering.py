@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rnnlab.analysis.comparison import splits_vary
 from rnnlab.analysis.studies import Study
 from rnnlab.config import canonical_json
 from rnnlab.errors import RnnlabError, RunError
@@ -36,7 +37,7 @@ class RecordedComparison:
     @property
     def splits_vary(self) -> bool:
         """Whether seeds have training and test rows of their own, as with ``compare --vary-split``."""
-        return len({canonical_json(record.spec.task.identity()) for record in self.records}) > 1
+        return splits_vary(self.records)
 
     @property
     def digests(self) -> frozenset[str]:

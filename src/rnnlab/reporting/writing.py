@@ -1,10 +1,14 @@
 """Reports as files: the page, the figures, and everything there is to see of a sweep."""
 
+import csv
+import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from rnnlab.analysis.comparison import HeldOut, arm_scores
 from rnnlab.analysis.studies import Study
+from rnnlab.errors import ConfigError
 from rnnlab.files import write_atomically
 from rnnlab.registry import load_plugin
 from rnnlab.report import figures, sweep_tables
@@ -12,9 +16,9 @@ from rnnlab.report.chart_files import save_figures
 from rnnlab.report.page import page, report_figures
 from rnnlab.report.page_parts import Language
 from rnnlab.report.tables import page_path
-from rnnlab.reporting.gathering import ORIGIN
+from rnnlab.reporting.gathering import ORIGIN, gather
 from rnnlab.reporting.telling import Watch, tell
-from rnnlab.runs import pretty_json
+from rnnlab.runs import Finished, RunDirectory, pretty_json
 
 
 def write_report(
@@ -55,3 +59,23 @@ def save_sweep(
     origin = {"format": 1, "command": command, "runs": os.path.relpath(runs, folder)}
     write_atomically(folder / ORIGIN, pretty_json(origin))
     return written + write_report(folder, folder / "index.html", language=language)
+
+
+def write_scores(comparison: str | Path, output: str | Path) -> None:
+    """Every score of a comparison (its folder) as a table, one line per model, seed and test row, for `rnnlab.judge`
+    and for whoever wants to look at single rows."""
+    [found] = gather([comparison]).comparisons
+    if found.splits_vary:
+        raise ConfigError(f"{comparison}: every seed has test rows of its own, so there is no table of common rows")
+    finished = next(record for record in found.records if isinstance(record.outcome, Finished))
+    groups = HeldOut.recorded(RunDirectory(finished.path).verified("predictions.safetensors")).groups.tolist()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["model", "seed", "row", "score", "group", "cost", "baseline", "diverged"])
+    for arm in arm_scores(found.records):
+        cost = "" if arm.cost is None else repr(arm.cost)
+        for seed, scores in zip(arm.seeds, arm.scores.tolist(), strict=True):
+            about = (cost, int(arm.baseline), int(seed in arm.diverged))
+            rows = enumerate(zip(scores, groups, strict=True))
+            writer.writerows([arm.label, seed, row, f"{score:g}", group, *about] for row, (score, group) in rows)
+    write_atomically(output, text.getvalue())
