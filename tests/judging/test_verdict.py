@@ -411,6 +411,8 @@ def test_a_run_at_the_majority_class_failed():
 def test_a_run_that_varies_like_others_did_not_fail():
     noisy = {"a": [0.70, 0.64, 0.76], "b": [0.71, 0.66, 0.60], "c": [0.68, 0.75, 0.62]}
     assert verdict_of(measured(noisy)).failures == {}
+    one_noisy = {"a": [0.80, 0.801, 0.799], "b": [0.81, 0.808, 0.811], "rnn": [0.80, 0.74, 0.77]}
+    assert verdict_of(measured(one_noisy)).failures == {}
 
 
 def test_diverged_runs_are_failures():

@@ -73,7 +73,7 @@ class Truth:
 
 
 CASES = {
-    "2 arms, the cheap one 2 points worse": Truth([0.85, 0.83], [5, 1]),
+    "2 arms, the cheap one 2 points worse": Truth([0.86, 0.84], [5, 1]),
     "8 arms, 90 to 86 %, cheaper is worse": Truth(np.linspace(0.90, 0.86, 8).tolist(), list(range(8, 0, -1))),
     "the cheap arm fails in a third of its seeds": Truth([0.90, 0.904], [5, 1], [0.0, 1 / 3]),
     "2 equal arms": Truth([0.90, 0.90], [5, 1]),

@@ -20,15 +20,16 @@ def find_failures(
     diverged: Mapping[str, Sequence[int]],
     spreads: Spreads,
     majority: float | None,
+    lowest: float | None,
     margin: float,
 ) -> dict[str, Failures]:
     """The arms with seeds that failed to learn. ``majority`` is the score of always answering the most frequent class,
-    where it is known.
+    where it is known; ``lowest`` the least that a score can be, where there is such a thing.
 
     A run failed if it diverged; if it ended at the majority class or below; or if it ended far below the best run of
     its own arm. Far is more than ``FAR`` margins, more than ``USUAL_DEVIATIONS`` times what runs vary in general (the
     median of the arms, so that the one that fails doesn't set the measure), and more than ``LOST`` of what the best run
-    learnt beyond the majority class.
+    learnt beyond the majority class (beyond the lowest score, where that isn't known).
     """
     drawn = [runs for runs in arms if not runs.fixed]
     varying = sorted(spreads.single[r.label].seed_error * np.sqrt(len(r.seeds)) for r in drawn if len(r.seeds) > 1)
@@ -41,7 +42,9 @@ def find_failures(
         failed = np.isin(seeds, diverged.get(runs.label, ()))
         if majority is not None:
             failed |= means <= majority + AT_MAJORITY * margin
-            far = max(far, LOST * (best - majority))
+        floor = lowest if majority is None else majority
+        if floor is not None:
+            far = max(far, LOST * (best - floor))
         failed |= means < best - far
         if failed.any():
             low, high = clopper_pearson(int(failed.sum()), len(seeds))

@@ -65,14 +65,15 @@ def judge(
     majority = float(spreads.single[MAJORITY].mean) if MAJORITY in baselines else None
     diverged = {arm.label: arm.diverged for arm in arms}
     learning = [runs for runs in tables if runs.label != MAJORITY or majority is None]
-    failures = find_failures(learning, diverged, spreads, majority, margin)
+    lowest = None if unit == "number" else 0.0 if sign > 0 else -1.0
+    failures = find_failures(learning, diverged, spreads, majority, lowest, margin)
     told = any(spreads.single[runs.label].known for runs in tables if runs.label not in baselines)
     eligible = [label for label, spread in spreads.single.items() if spread.known] if told else []
     decision = decide(spreads, costs, margin, alpha * spent, eligible)
     chosen = decision.recommended
     at_best = spreads_of(learnt_only(tables, failures, chosen)) if failures else spreads
-    lowest = min((float(runs.means.min()) for runs in tables), default=0.0)
-    floor = majority if majority is not None else 0.0 if unit == "percent" and sign > 0 else lowest
+    worst = min((float(runs.means.min()) for runs in tables), default=0.0)
+    floor = next(known for known in (majority, lowest, worst) if known is not None)
     questions = _questions(decision, at_best, tables, failures, floor, margin, alpha, spent)
 
     too_high = None
