@@ -12,12 +12,18 @@ from rnnlab.runs import RunDirectory
 ARM_KEYS = {
     *("label", "model", "accuracy", "macro_f1", "loss", "epoch_seconds", "step_seconds", "tokens_per_second"),
     *("row_seconds", "best_epoch"),
-    *("parameters", "peak_memory_mb", "by_tag", "by_length", "runs", "in_best_group"),
+    *("parameters", "peak_memory_mb", "by_tag", "by_length", "runs", "in_best_group", "failed_seeds"),
 }
 
 
 def stamps(folder):
     return {path: path.stat().st_mtime_ns for path in folder.glob("*/result.json")}
+
+
+def ranked(result):
+    """Models and baselines in one list, by their means; of equals, the cheaper comes first."""
+    costs = {label: float("inf") if cost is None else cost for label, cost in result["verdict"]["costs"].items()}
+    return sorted(result["arms"] + result["baselines"], key=lambda a: (-a["accuracy"]["mean"], costs[a["label"]]))
 
 
 # The answer as JSON, Markdown and CSV
@@ -43,7 +49,7 @@ def test_json_holds_all_that_the_answer_rests_on(compared):
         assert sum(cell["count"] for cell in arm["by_tag"].values()) == result["profile"]["rows"]["test"]
     assert all(0 < baseline["row_seconds"] < 1 for baseline in result["baselines"])
     verdict = result["verdict"]
-    assert {"recommended", "best_group", "enough_seeds", "sentence"} <= set(verdict)
+    assert {"recommended", "best_group", "firm", "advice", "failures", "sentence"} <= set(verdict)
     assert verdict["recommended"] in {"rnn", "textcnn", "tfidf"}
     assert verdict["recommended"] in verdict["sentence"]
     model = RunDirectory(result["recommended_run"]).spec()["model"]["kind"]
@@ -61,7 +67,7 @@ def test_markdown_agrees_with_json(compared):
     table, sentence = text.rstrip("\n").split("\n\n")
     assert sentence == compared.result["verdict"]["sentence"]
     shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
-    arms = compared.result["arms"] + compared.result["baselines"]
+    arms = ranked(compared.result)
     assert len(shown) == len(arms)
     for cells, arm in zip(shown, arms, strict=True):
         score = arm["accuracy"]
@@ -78,7 +84,7 @@ def test_markdown_agrees_with_json(compared):
 def test_csv_agrees_with_json(compared):
     with open(compared.folder / "new" / "table.csv", encoding="utf-8", newline="") as file:
         shown = list(csv.DictReader(file))
-    arms = compared.result["arms"] + compared.result["baselines"]
+    arms = ranked(compared.result)
     for row, arm in zip(shown, arms, strict=True):
         assert (row["label"], row["kind"]) == (arm["label"], arm["model"]["kind"])
         for end in ("mean", "low", "high"):
@@ -202,17 +208,19 @@ def test_divergence_is_a_result(rnnlab, reviews_csv, small):
     )
     done = rnnlab(*command)
     assert done.code == 3
-    assert re.search(r"^rnn +diverged", done.out, re.MULTILINE)
+    assert re.search(r"^rnn +50\.0 % .* 2 of 2 *$", done.out, re.MULTILINE)  # it counts as answering the majority class
     assert re.search(r"^textcnn( \*)? +\d", done.out, re.MULTILINE)
     said = done.err.splitlines()[-2:]
     assert said[0].startswith("rnnlab: rnn seed 0 diverged: step ")
     assert said[1].startswith("rnn seed 1 diverged: step ")
     with open("table.md", encoding="utf-8") as file:
-        assert "| rnn | diverged | | | | |\n" in file.read()
+        assert re.search(r"^\| rnn \| 50\.0 % \| [^|]+ \|  \|  \|  \|$", file.read(), re.MULTILINE)
     again = rnnlab(*command, "--json")
     assert again.code == 3
     arm = next(arm for arm in again.json()["arms"] if arm["label"] == "rnn")
-    assert arm["accuracy"] is None
+    assert (arm["accuracy"]["mean"], arm["failed_seeds"]) == (0.5, [0, 1])
+    assert all(run["accuracy"] is None for run in arm["runs"])
+    assert all(arm[key] is None for key in ("macro_f1", "loss", "epoch_seconds", "parameters"))
     assert {run["status"] for run in arm["runs"]} == {"diverged"}
     refused = rnnlab("predict", arm["runs"][0]["path"], "a text")
     assert refused.code == 1

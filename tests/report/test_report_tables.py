@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from rnnlab.analysis.comparison import ArmSummary, Cell, Comparison, RunSummary
-from rnnlab.judging.verdict import Estimate, judge
+from rnnlab.judging.findings import ArmScores, Estimate
+from rnnlab.judging.verdict import judge
 from rnnlab.report import tables
 
 FINISHED = RunSummary(0, "a" * 16, "runs/a", "finished", 0.9, 0.8, 0.7, 2, None)
@@ -46,6 +47,7 @@ NONE = replace(
     by_tag={},
     runs=(DIVERGED, replace(DIVERGED, status="failed")),
     in_best_group=False,
+    failed_seeds=(1, 2),
 )
 
 
@@ -63,12 +65,32 @@ def test_markdown(result):
     assert lines[4:] == ["", result.verdict.sentence]
 
 
+def test_of_equals_the_cheaper_comes_first_as_the_verdict_has_it(result):
+    import numpy as np
+
+    right = np.tile([1.0, 0.0], (2, 2))
+    costs = {"a": 9.0, "b": 2.0, "no cost": None}
+    verdict = judge([ArmScores(label, [0, 1], right, cost) for label, cost in costs.items()], np.arange(4))
+    arms = tuple(replace(ARM, label=label, accuracy=verdict.estimates[label]) for label in costs)
+    equal = replace(result, arms=arms, verdict=verdict)
+    assert [arm.label for arm in equal.ranking] == ["b", "a", "no cost"]
+    assert equal.ranking[0].label == verdict.best
+
+
+def test_what_was_not_measured_has_no_figure(result):
+    """Of an arm all of whose runs diverged there is what they count as, and nothing else."""
+    counted = replace(NONE, accuracy=Estimate(0.5, 0.4, 0.6))
+    lines = tables.markdown(replace(result, arms=(ARM, counted))).splitlines()
+    assert lines[3] == "| a\\|b | 50.0 % | 40.0–60.0 |  |  |  |"
+
+
 def test_csv_has_full_precision_and_a_column_a_tag(result):
     arm, none = csv.DictReader(io.StringIO(tables.csv(result)))
     assert (float(arm["accuracy_mean"]), float(arm["peak_memory_mb"])) == (0.85449, 210.25)
     assert (float(arm["epoch_seconds"]), float(arm["tokens_per_second"])) == (1.234, 50_000.5)
     assert arm["accuracy[negation, double]"] == "0.5"
     assert none["label"] == "a|b"
+    assert none.pop("failed_seeds") == "2"
     assert set(list(none.values())[2:]) == {""}
 
 

@@ -6,6 +6,7 @@ import chapter_examples as examples
 import pytest
 
 from rnnlab.analysis.chapters import Answered, Chapter, DisputedRow
+from rnnlab.judging.findings import Estimate
 from rnnlab.judging.wording import CHINESE, ENGLISH
 from rnnlab.report import page_wording as words
 from rnnlab.report.page import _answer, _standing, camps
@@ -30,23 +31,25 @@ def test_the_recommended_model_and_its_costs_are_named(chapter: Chapter):
     assert verdict.recommended is not None
     assert verdict.recommended in found.chosen.en
     arm = next(arm for arm in chapter.comparison.arms if arm.label == verdict.recommended)
-    assert f"{arm.epoch_seconds:.2f} s an epoch" in [cost.en for cost in found.costs]
+    assert f"{arm.epoch_seconds:.2f} s per epoch" in [cost.en for cost in found.costs]
     assert f"每轮 {arm.epoch_seconds:.2f} 秒" in [cost.zh for cost in found.costs]
 
 
 @pytest.mark.parametrize(
     ("changes", "standing"),
     [
-        ({"best": None, "recommended": None}, "nothing"),
+        ({"best": None, "best_model": None, "recommended": None}, "nothing"),
+        ({"best": "n-grams", "best_model": None, "recommended": None}, "nothing"),  # a baseline alone has finished
         ({"recommended": None}, "cannot tell"),
-        ({"recommended": "n-grams", "best_baseline": "n-grams", "enough_seeds": True}, "baseline"),
-        ({"recommended": "n-grams", "best_baseline": "n-grams", "enough_seeds": False}, "for now"),
-        ({"enough_seeds": True}, "settled"),
-        ({"enough_seeds": False}, "for now"),
+        ({"recommended": "n-grams", "firm": True}, "baseline"),
+        ({"recommended": "n-grams", "firm": False}, "for now"),
+        ({"firm": True}, "settled"),
+        ({"firm": False}, "for now"),
+        ({"estimates": {"lstm": Estimate(0.8, 0.7, 0.9)}, "firm": True}, "alone"),
     ],
 )
 def test_how_settled_it_is(chapter: Chapter, changes: dict[str, object], standing: str):
-    verdict = replace(chapter.comparison.verdict, recommended="lstm", best="lstm")
+    verdict = replace(chapter.comparison.verdict, recommended="lstm", best="lstm", best_model="lstm")
     comparison = replace(chapter.comparison, verdict=replace(verdict, **changes))  # type: ignore[arg-type]  # by name
     assert _standing(comparison) == standing
     assert words.STANDING[standing].zh

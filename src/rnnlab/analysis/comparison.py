@@ -121,8 +121,7 @@ class Comparison:
     @property
     def ranking(self) -> tuple[ArmSummary, ...]:
         """Models and baselines in one list, the best first; those without a score last."""
-        every = (*self.arms, *self.baselines)
-        return tuple(sorted(every, key=lambda arm: -arm.accuracy.mean if arm.accuracy else math.inf))
+        return _ranked((*self.arms, *self.baselines), self.verdict)
 
     def to_dict(self) -> dict[str, Any]:
         return {"format": FORMAT, **asdict(self)}
@@ -159,13 +158,23 @@ def summarise(
     arms = [summaries[label] for label in by_label if label not in baselines]
     return Comparison(
         profile=profile,
-        arms=tuple(sorted(arms, key=lambda arm: -arm.accuracy.mean if arm.accuracy else 1.0)),
+        arms=_ranked(arms, verdict),
         baselines=tuple(summaries[label] for label in baselines),
         verdict=verdict,
         question=task.question,
         recommended_run=best_run(summaries.get(verdict.recommended or "")),
         notes=tuple(notes),
     )
+
+
+def _ranked(arms: Sequence[ArmSummary], verdict: Verdict) -> tuple[ArmSummary, ...]:
+    """In the verdict's order: by mean, of equals the cheaper, then by name."""
+
+    def place(arm: ArmSummary) -> tuple[float, float, str]:
+        cost = verdict.costs.get(arm.label)
+        return -arm.accuracy.mean if arm.accuracy else math.inf, math.inf if cost is None else cost, arm.label
+
+    return tuple(sorted(arms, key=place))
 
 
 def unfinished(result: Comparison) -> str:

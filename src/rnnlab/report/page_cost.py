@@ -81,9 +81,12 @@ def _caption(chapter: Chapter) -> Both:
 
 
 def score_domain(chapter: Chapter) -> tuple[float, float]:
-    """All intervals of arms, and the baselines that are near enough."""
-    arms = [arm.accuracy for arm in chapter.comparison.arms if arm.accuracy]
-    low, high = min(one.low for one in arms), max(one.high for one in arms)
+    """All arms with their intervals, and the baselines that are near enough. The interval of an arm some of whose seeds
+    failed may reach from 0 to 1 and press the others flat: it is cut off at the edge."""
+    scored = [(arm.accuracy, arm.failed_seeds) for arm in chapter.comparison.arms if arm.accuracy]
+    steady = [score for score, failed in scored if not failed] or [score for score, _ in scored]
+    low = min([score.mean for score, _ in scored] + [score.low for score in steady])
+    high = max([score.mean for score, _ in scored] + [score.high for score in steady])
     needed = max(high - low, 0.02)
     lines = sorted((arm.accuracy.mean for arm in chapter.comparison.baselines if arm.accuracy), reverse=True)
     for line in lines:
@@ -219,7 +222,7 @@ def _chart(chapter: Chapter, shown: Sequence[Measure], rows: Sequence[Row], lang
     layers = [
         front.mark_line(interpolate="step-after", color=BASELINE, strokeWidth=1.5, opacity=0.7).encode(x=x, y=y),
         *_baseline_layers(base, y, metric, language),
-        arms.mark_rule(strokeWidth=2, opacity=0.75).encode(y=alt.Y("lo:Q", title=metric), y2="hi:Q"),
+        arms.mark_rule(strokeWidth=2, opacity=0.75, clip=True).encode(y=alt.Y("lo:Q", title=metric), y2="hi:Q"),
         arms.transform_filter("datum.r").mark_point(size=300, filled=False, strokeWidth=2, opacity=1),
         arms.mark_point(size=95, filled=True, opacity=1).encode(tooltip=_tooltip(chapter, rows, metric, language)),
         *_labels(place),

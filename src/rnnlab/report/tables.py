@@ -59,9 +59,9 @@ def _markdown_row(arm: ArmSummary) -> str:
         label,
         percent(arm.accuracy.mean),
         interval,
-        percent(arm.macro_f1 or 0.0),
+        "" if arm.macro_f1 is None else percent(arm.macro_f1),
         seconds,
-        count(arm.parameters or 0),
+        "" if arm.parameters is None else count(arm.parameters),
     ]
     return f"| {' | '.join(cells)} |"
 
