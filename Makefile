@@ -1,21 +1,26 @@
 # make demo   sets up .venv and runs the main job on embedded data
 # make test   sets up what the tests need; lint, layers, types, tests
+# make test-long   what takes longer: more made-up files, and the simulations of decisions with a known truth
 PYTHON ?= python3
 BIN := .venv/bin
-# So many made-up table files are thrown at the readers.
-export RNNLAB_FUZZ ?= 10000
+# So many made-up table files are thrown at the readers; test-long throws more.
+export RNNLAB_FUZZ ?= 1000
 # Real data, when it lies beside the checkout; the tests that need it are skipped elsewhere.
 export RNNLAB_DATA ?= $(wildcard $(abspath ../shared/data))
 # Pages are tested in a real browser, with this checker of accessibility.
 AXE := axe-core@4.14.0
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-long lint clean
 
 demo: .venv/.runtime
 	$(BIN)/rnnlab compare
 
 test: lint .venv/.browser
 	RNNLAB_BROWSER=required $(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-long: .venv/.dev
+	RNNLAB_FUZZ=10000 $(BIN)/python -m pytest tests/data/test_reading.py
+	$(BIN)/python tests/judging/test_decision.py 2000
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
