@@ -63,18 +63,18 @@ def test_the_page_opens_in_the_language_that_was_asked_for(open_page, verdict):
     assert "推荐" in page.locator("#scores tr.recommended").inner_text()
 
 
-def test_every_seed_is_a_dot_and_a_failed_one_is_a_cross(verdict):
-    spec = seeds_figure(verdict).draw("en", True).to_dict()
-    points = [point for values in spec["datasets"].values() for point in values] if "datasets" in spec else []
-    points = points or spec["data"]["values"]
+def test_every_seed_is_a_mark_and_a_failed_one_is_a_warning(verdict):
+    points = seeds_figure(verdict).draw("en", True).to_dict()["data"]["values"]
     for label, runs in verdict.scores.items():
-        dots = {point["seed"]: point for point in points if point["model"] == label and point["kind"] == "run"}
-        assert {seed: dot["value"] for seed, dot in dots.items()} == runs
+        dots = {point["seed"]: point for point in points if point["arm"] == label and point["k"] == "run"}
+        assert {seed: dot["v"] for seed, dot in dots.items()} == pytest.approx(runs, abs=1e-6)
         failures = verdict.failures.get(label)
-        assert {seed for seed, dot in dots.items() if dot["failed"]} == set(failures.failed if failures else ())
-        (mean,) = (point for point in points if point["model"] == label and point["kind"] == "mean")
+        assert {seed for seed, dot in dots.items() if dot["f"]} == set(failures.failed if failures else ())
+        (mean,) = (point for point in points if point["arm"] == label and point["k"] == "mean")
         estimate = verdict.estimates[label]
-        assert (mean["low"], mean["value"], mean["high"]) == (estimate.low, estimate.mean, estimate.high)
+        assert (mean["lo"], mean["v"], mean["hi"]) == pytest.approx(
+            (estimate.low, estimate.mean, estimate.high), abs=1e-6
+        )
     assert verdict.failures[HOSTILE].failed == (2,)
 
 

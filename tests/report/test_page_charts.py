@@ -9,11 +9,13 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import chapter_examples as examples
+import numpy as np
 import pytest
 import vl_convert
 
 from rnnlab.analysis.chapters import Chapter, Curve, CurvePoint, Differences, Learning
-from rnnlab.judging.findings import Estimate
+from rnnlab.judging.findings import ArmScores, Estimate, Verdict
+from rnnlab.judging.verdict import judge
 from rnnlab.report import figures
 from rnnlab.report.chart_themes import DARK_CONFIG, LIGHT_CONFIG, themed
 from rnnlab.report.page_charts import chapter_figures, colours
@@ -24,10 +26,11 @@ from rnnlab.report.page_gates import gate_name, gate_rows
 from rnnlab.report.page_heatmap import ink, shades
 from rnnlab.report.page_learning import MOST_POINTS, curve_rows, ending_rows, thinned, views
 from rnnlab.report.page_measures import Measure, measures, pareto_front
-from rnnlab.report.page_parts import LANGUAGES, Figure, Language
+from rnnlab.report.page_parts import LANGUAGES, Figure, Language, same
 from rnnlab.report.page_pieces import share
+from rnnlab.report.page_seeds import MOST_ROWS, domain, run_rows, runs_figure
 from rnnlab.report.page_why import epoch_rows, gradient_rows, memory_rows
-from rnnlab.report.palette import BASELINE, luminance, rgb
+from rnnlab.report.palette import BASELINE, FAILED, luminance, rgb
 
 HOSTILE = {
     "lstm": "<script>alert('a\"b')</script> \\ [x].y",
@@ -111,6 +114,7 @@ def expressions(spec: Any, key: str = "") -> Iterator[str]:
 def test_which_there_are(chapter):
     assert {section: [one.name for one in found] for section, found in chapter_figures(chapter, "c1-").items()} == {
         "cost": ["c1-cost"],
+        "table": ["c1-seeds"],
         "learning": ["c1-learning"],
         "differences": ["c1-by-length", "c1-by-tag", "c1-by-class", "c1-confusion"],
         "why": ["c1-gradient", "c1-memory", "c1-memory-by-epoch", "c1-gates"],
@@ -177,7 +181,9 @@ def test_a_page_switches_arms_and_choices(chapter):
             assert len(seen) == len(control.choices)  # each shows something else
 
 
-@pytest.mark.parametrize("name", ["cost", "learning", "by-length", "by-tag", "by-class", "gradient", "memory", "gates"])
+@pytest.mark.parametrize(
+    "name", ["cost", "seeds", "learning", "by-length", "by-tag", "by-class", "gradient", "memory", "gates"]
+)
 def test_an_arm_that_is_switched_off_is_gone_and_the_others_keep_their_colours(chapter, name):
     figure, shades_ = named(chapter, name), colours(chapter)
     before, after = svg(figure.draw("en", True)), svg(figure.draw("en", True), hidden=["lstm"])
@@ -303,6 +309,102 @@ class TestCost:
         many = replace(chapter, comparison=replace(chapter.comparison, arms=arms, verdict=verdict))
         rows = [row for row in cost_rows(many, measures(arms)[:1]) if row["k"] == "arm"]
         assert [row["arm"] for row in rows if "at" in row] == ["arm 0", "arm 5"]
+
+
+def judged(scores: dict[str, list[float]], baselines: tuple[str, ...] = (), **options: Any) -> Verdict:
+    """One score per run, on 100 rows that don't differ."""
+    arms = [
+        ArmScores(label, range(len(runs)), np.tile(np.array(runs)[:, None], 100), 1.0, label in baselines)
+        for label, runs in scores.items()
+    ]
+    return judge(arms, np.arange(100), **options)
+
+
+class TestSeeds:
+    def test_every_run_is_there_the_best_arm_first(self, chapter):
+        verdict = chapter.comparison.verdict
+        rows = named(chapter, "seeds").draw("en", True).to_dict()["data"]["values"]
+        order = dict.fromkeys(row["arm"] for row in sorted(rows, key=lambda row: row["o"]))
+        assert list(order) == ["gru (bidirectional)", "textcnn", "lstm", "n-grams", "majority"]
+        for label, runs in verdict.scores.items():
+            found = {row["seed"]: row["v"] for row in rows if row["k"] == "run" and row["arm"] == label}
+            assert found == pytest.approx(runs, abs=1e-6)
+            (mean,) = (row for row in rows if row["k"] == "mean" and row["arm"] == label)
+            estimate = verdict.estimates[label]
+            assert [mean["v"], mean["lo"], mean["hi"]] == pytest.approx(
+                [estimate.mean, estimate.low, estimate.high], abs=1e-6
+            )
+
+    def test_a_failed_seed_is_a_warning(self, chapter):
+        rows = named(chapter, "seeds").draw("en", True).to_dict()["data"]["values"]
+        assert [(row["arm"], row["seed"]) for row in rows if row.get("f")] == [("lstm", 2)]
+        assert svg(named(chapter, "seeds").draw("en", True)).count(FAILED) == 1
+        assert "failed to learn" in named(chapter, "seeds").caption.en
+        assert "没有学会" in named(chapter, "seeds").caption.zh
+        learnt = judged({"a": [0.8, 0.82], "b": [0.7, 0.71]})
+        figure = runs_figure(learnt, ["a", "b"], {"a": "#0072b2", "b": "#d55e00"}, same("accuracy"))
+        assert FAILED not in svg(figure.draw("en", True))
+        assert "failed" not in figure.caption.en
+
+    def test_a_failed_seed_that_is_not_far_away_is_a_cross(self):
+        verdict = judged({"a": [0.9, 0.91, 0.6], "b": [0.5, 0.52, 0.51]})
+        assert verdict.failures["a"].failed == (2,)
+        (failed,) = (row for row in run_rows(verdict, ["a", "b"]) if row.get("f"))
+        assert (failed["arm"], failed["v"], failed["s"]) == ("a", 0.6, "failed")
+
+    @pytest.mark.parametrize(("direction", "far", "edge"), [(1, 0.1, "below"), (-1, 1.7, "above")])
+    def test_runs_far_outside_do_not_press_the_others_flat(self, direction, far, edge):
+        """Below where more is better, above where less is."""
+        scores = {"a": [0.9, 0.91, 0.89], "b": [0.9, far, far + 0.02], "base": [far]}
+        verdict = judged(scores, ("base",), unit="number", lower_is_better=direction < 0)
+        low, high = domain(verdict, list(scores))
+        assert high - low < 0.1
+        assert low <= 0.89
+        assert high >= 0.91
+        rows = run_rows(verdict, list(scores))
+        runs = {(row["arm"], row["seed"]): row["s"] for row in rows if row["k"] == "run"}
+        assert {one for one, shape in runs.items() if shape == edge} == {("b", 1), ("b", 2), ("base", 0)}
+        assert {shape for one, shape in runs.items() if one[0] == "a"} == {"learnt"}
+        written = {row["arm"]: (row["lo"], row["hi"]) for row in rows if row["k"] == "edge"}
+        assert written == {"b": pytest.approx((far, far + 0.02)), "base": pytest.approx((far, far))}
+        means = {row["arm"]: row["drawn"] for row in rows if row["k"] == "mean"}
+        assert means == {"a": True, "b": True, "base": False}  # the arrow of its only run is enough
+        figure = runs_figure(verdict, list(scores), dict.fromkeys(scores, "#0072b2"), same("score"))
+        drawn = svg(figure.draw("en", True))
+        assert f">{far:g}–{far + 0.02:g}<" in drawn
+        assert f">{far:g}<" in drawn
+        assert "Arrows at the edge" in figure.caption.en
+
+    def test_scores_at_the_edge_are_percents(self, chapter):
+        drawn = svg(named(chapter, "seeds").draw("en", True))
+        assert drawn.count(">33.3%<") == 2  # the majority, and the run that counts as it
+
+    def test_equal_scores_are_not_stretched(self):
+        verdict = judged({"a": [1.0, 1.0, 1.0], "b": [0.999, 1.0, 1.0]})
+        low, high = domain(verdict, ["a", "b"])
+        assert (low, high) == pytest.approx((0.96, 1.0))  # 4 margins wide, and no 101 %
+
+    def test_no_run_hides_another(self):
+        lanes = [row["lane"] for row in run_rows(judged({"a": [0.5] * 8}), ["a"]) if row["k"] == "run"]
+        assert lanes == sorted(set(lanes), reverse=True)
+
+    def test_which_luck_the_interval_counts_is_said(self, chapter):
+        def said(verdict: Verdict) -> str:
+            return runs_figure(verdict, ["a"], {"a": "#0072b2"}, same("accuracy")).caption.en
+
+        assert "luck of the test rows alone" in said(judged({"a": [0.5]}))
+        assert "luck of seeds and of test rows" in said(judged({"a": [0.5, 0.6]}))
+        one_each = [ArmScores("a", range(5), np.linspace(0.5, 0.6, 5)[:, None])]
+        assert "and of the split" in said(judge(one_each, np.zeros(1, int), test_per_train=0.25))
+        assert "lies lower" in named(chapter, "seeds").caption.en  # that of the recommended one
+        assert "lies lower" not in said(judged({"a": [0.5, 0.6]}))
+
+    def test_of_very_many_the_best_are_shown(self):
+        scores = {f"arm {n}": [0.9 - 0.01 * n] for n in range(MOST_ROWS + 3)}
+        figure = runs_figure(judged(scores), list(scores), dict.fromkeys(scores, "#0072b2"), same("accuracy"))
+        assert f"The best {MOST_ROWS} of {MOST_ROWS + 3}" in figure.caption.en
+        shown = {row["arm"] for row in figure.draw("en", True).to_dict()["data"]["values"]}
+        assert shown == set(list(scores)[:MOST_ROWS])
 
 
 class TestLearning:

@@ -6,12 +6,12 @@ import math
 import pytest
 
 from rnnlab.report.chart_themes import DARK_CONFIG, LIGHT_CONFIG, themed
-from rnnlab.report.palette import BASELINE, DARK_PAGE, PALETTE, WHITE_PAGE, arm_colours, contrast, rgb
+from rnnlab.report.palette import BASELINE, DARK_PAGE, FAILED, PALETTE, WHITE_PAGE, arm_colours, contrast, rgb
 
 
 @pytest.mark.parametrize("page", [WHITE_PAGE, DARK_PAGE])
 def test_every_colour_stands_out_from_both_pages(page):
-    for colour in (*PALETTE, BASELINE):
+    for colour in (*PALETTE, BASELINE, FAILED):
         assert contrast(colour, page) >= 3
 
 
@@ -30,7 +30,7 @@ def test_colours_are_far_apart():
         mixed = [max(0.0, sum(w * c for w, c in zip(row, linear, strict=True))) for row in weights]
         return [12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055 for c in mixed]
 
-    for one, other in itertools.combinations(PALETTE, 2):
+    for one, other in itertools.combinations((*PALETTE, FAILED), 2):
         assert math.dist(rgb(one), rgb(other)) > 0.15
     for one, other in itertools.combinations(PALETTE[:8], 2):
         assert math.dist(seen(one), seen(other)) > 0.14

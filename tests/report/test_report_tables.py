@@ -5,12 +5,16 @@ import io
 import json
 from dataclasses import replace
 
+import chapter_examples as examples
+import numpy as np
 import pytest
 
 from rnnlab.analysis.comparison import ArmSummary, Cell, Comparison, RunSummary
 from rnnlab.judging.findings import ArmScores, Estimate
 from rnnlab.judging.verdict import judge
+from rnnlab.report import page_wording as words
 from rnnlab.report import tables
+from rnnlab.report.report_tables import EMPTY, evidence_table, score_table
 
 FINISHED = RunSummary(0, "a" * 16, "runs/a", "finished", 0.9, 0.8, 0.7, 2, None)
 DIVERGED = RunSummary(1, "b" * 16, "runs/b", "diverged", None, None, None, None, "step 3: overflow")
@@ -53,8 +57,6 @@ NONE = replace(
 
 @pytest.fixture
 def result() -> Comparison:
-    import numpy as np
-
     return Comparison({"rows": {}}, (ARM, NONE), (), judge([], np.arange(4)), None, None, ("a note",))
 
 
@@ -66,8 +68,6 @@ def test_markdown(result):
 
 
 def test_of_equals_the_cheaper_comes_first_as_the_verdict_has_it(result):
-    import numpy as np
-
     right = np.tile([1.0, 0.0], (2, 2))
     costs = {"a": 9.0, "b": 2.0, "no cost": None}
     verdict = judge([ArmScores(label, [0, 1], right, cost) for label, cost in costs.items()], np.arange(4))
@@ -104,3 +104,54 @@ def test_files_are_written_into_new_folders(tmp_path):
     tables.make_room(str(path))
     tables.save(str(path), "文\n")
     assert path.read_text(encoding="utf-8") == "文\n"
+
+
+# The tables of the page
+
+
+@pytest.fixture(scope="module")
+def example() -> Comparison:
+    return examples.comparison()
+
+
+def test_every_pair_has_its_three_chances_and_its_call(example: Comparison):
+    found = evidence_table(example)
+    assert found is not None
+    assert [column.name.en for column in found.columns][-4:] == ["better, %", "within, %", "worse, %", "verdict"]
+    assert len(found.rows) == len(example.verdict.differences) == 10
+    for row, gap in zip(found.rows, example.verdict.differences, strict=True):
+        assert [cell.text for cell in row.cells[:2]] == [gap.better, gap.worse]
+        assert [cell.value for cell in row.cells[2:5]] == [gap.mean, gap.low, gap.p_holm]
+        assert tuple(cell.value for cell in row.cells[5:8]) == gap.chances
+        assert row.cells[8].text == words.CALLS[gap.call]
+    assert {gap.call for gap in example.verdict.differences} == {"better", "undecided"}
+
+
+def test_single_runs_have_no_chances():
+    arms = [ArmScores(label, [0], examples.correct(label)[:1]) for label in ("lstm", "textcnn")]
+    verdict = judge(arms, np.arange(examples.ROWS))
+    found = evidence_table(replace(examples.comparison(), verdict=verdict))
+    assert found is not None
+    (row,) = found.rows
+    assert list(row.cells[5:8]) == [EMPTY] * 3
+
+
+def test_which_luck_is_counted_is_said(example: Comparison):
+    found = evidence_table(example)
+    varied = evidence_table(replace(example, verdict=replace(example.verdict, luck=["seeds", "rows", "split"])))
+    assert found is not None
+    assert varied is not None
+    assert found.note is not None
+    assert varied.note is not None
+    assert "don't count the luck of the split" in found.note.en
+    assert "Every seed drew its own split" in varied.note.en
+
+
+def test_failed_seeds_have_a_column_where_there_are_any(example: Comparison):
+    found = score_table(example, {})
+    names = [column.name.en for column in found.columns]
+    column = names.index("failed seeds")
+    shown = {row.cells[0].value: row.cells[column].text for row in found.rows}
+    assert shown == {"gru (bidirectional)": "", "textcnn": "", "lstm": "1/3", "n-grams": "", "majority": ""}
+    steady = replace(example, verdict=replace(example.verdict, failures={}))
+    assert "failed seeds" not in [column.name.en for column in score_table(steady, {}).columns]

@@ -1,17 +1,14 @@
 """The page of `rnnlab judge`: the answer, every seed of every model, the scores, and every pair of models."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
-
-import altair as alt
 
 from rnnlab.files import write_atomically
 from rnnlab.judging.findings import Difference, Verdict
 from rnnlab.judging.wording import CHINESE, ENGLISH, facts_of, say
 from rnnlab.report import judge_wording as words
-from rnnlab.report.chart_text import AnyChart, title
 from rnnlab.report.judge_tables import (
     ScoreRow,
     gap_text,
@@ -22,15 +19,10 @@ from rnnlab.report.judge_tables import (
     score_rows,
 )
 from rnnlab.report.page_parts import Both, Figure, Language, same
+from rnnlab.report.page_seeds import runs_figure
 from rnnlab.report.page_table import Cell, Column, Row
 from rnnlab.report.palette import BASELINE, arm_colours
 from rnnlab.report.shell import page
-
-WIDTH, ROW_HEIGHT = 560, 46
-LANES = 18  # pixels above the middle of a model's row, among which its runs are spread
-DOT = 44  # square pixels
-CROSS = "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z"
-BELOW = 8  # pixels below the middle, where the interval is
 
 
 def write_judge_page(
@@ -160,67 +152,9 @@ def chance_text(chance: float) -> str:
 
 
 def seeds_figure(verdict: Verdict) -> Figure:
-    metric = metric_text(verdict)
-    name = words.FIGURE.format(metric=Both(metric.en[:1].upper() + metric.en[1:], metric.zh))
-    caption = words.CAPTION.format(level=level_text(verdict))
-
-    def draw(language: Language, for_page: bool) -> AnyChart:
-        chart = _chart(verdict, language)
-        if for_page:
-            fitted = alt.AutoSizeParams(type="fit-x", contains="padding")
-            return chart.properties(width="container", autosize=fitted, description=name[language])
-        return chart.properties(width=WIDTH, title=title(name[language], caption[language], WIDTH))
-
-    return Figure("seeds", same(""), caption, draw)
-
-
-def _chart(verdict: Verdict, language: Language) -> AnyChart:
     found = score_rows(verdict)
-    labels = [row.label for row in found]
-    shades = _colours(found)
-    share = verdict.unit == "percent"
-    form = ".1%" if share else ".4~g"
-    what = metric_text(verdict)[language]
-    axis = alt.Axis(format=form if share else "~g", tickCount=8)
-    x = alt.X("value:Q", title=what, axis=axis, scale=alt.Scale(zero=False, nice=False, padding=12))
-    base = alt.Chart().encode(
-        y=alt.Y("model:N", sort=labels, title=None, axis=alt.Axis(labelLimit=190, ticks=False, domain=False)),
-        color=alt.Color("model:N", scale=alt.Scale(domain=labels, range=list(shades.values())), legend=None),
-    )
-    model = alt.Tooltip("model:N", title=words.COLUMNS["model"][language])
-    mean = base.transform_filter("datum.kind == 'mean'")
-    run = base.transform_filter("datum.kind == 'run'")
-    span = words.COLUMNS["interval"].format(level=level_text(verdict))[language]
-    about = [model, alt.Tooltip("value:Q", title=what, format=form), alt.Tooltip("span:N", title=span)]
-    seed = alt.Tooltip("seed:Q", title=words.COLUMNS["seeds"][language])
-    shape = alt.Shape("failed:N", scale=alt.Scale(domain=[False, True], range=["circle", CROSS]), legend=None)
-    size = alt.ExprRef(f"datum.failed ? {3 * DOT} : {DOT}")
-    return alt.layer(
-        mean.mark_rule(strokeWidth=2, yOffset=BELOW).encode(x=alt.X("low:Q", title=what, axis=axis), x2="high:Q"),
-        mean.mark_point(shape="diamond", filled=True, size=90, opacity=1, yOffset=BELOW).encode(x=x, tooltip=about),
-        run.mark_point(filled=True, size=size, opacity=0.75, yOffset=alt.ExprRef("datum.lane")).encode(
-            x=x, shape=shape, tooltip=[model, seed, alt.Tooltip("value:Q", title=what, format=form)]
-        ),
-        data=alt.Data(values=_points(verdict, found)),
-        height=ROW_HEIGHT * len(found),
-    )
-
-
-def _points(verdict: Verdict, found: Sequence[ScoreRow]) -> list[dict[str, Any]]:
-    """Rows {kind: "mean" | "run", …}: the same fields in all."""
-    points = []
-    for row in found:
-        estimate, failures = verdict.estimates[row.label], verdict.failures.get(row.label)
-        failed = set(failures.failed) if failures else set()
-        blank: dict[str, Any] = {"kind": "mean", "model": row.label, "value": estimate.mean, "span": row.interval}
-        blank |= {"low": estimate.low, "high": estimate.high, "seed": None, "lane": 0, "failed": False}
-        points.append(blank)
-        runs = verdict.scores[row.label].items()
-        for number, (seed, value) in enumerate(runs):  # one below the other, so that none hides another
-            lane = round(-LANES * (1 - (number + 0.5) / len(runs)), 1)
-            own = {"kind": "run", "value": value, "low": None, "high": None, "span": None}
-            points.append(blank | own | {"seed": seed, "lane": lane, "failed": seed in failed})
-    return points
+    figure = runs_figure(verdict, [row.label for row in found], _colours(found), metric_text(verdict))
+    return replace(figure, title=same(""))  # the section has said it
 
 
 def _colours(found: Sequence[ScoreRow]) -> dict[str, str]:

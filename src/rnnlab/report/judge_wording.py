@@ -39,13 +39,6 @@ FACTS = {
     "margin": Both("margin: {margin}", "无关紧要的差异：{margin}"),
     "lower": Both("lower is better", "越低越好"),
 }
-FIGURE = Both("{metric} of every run", "每次运行的{metric}")
-CAPTION = Both(
-    "A dot is one seed; a cross is a seed that failed to learn. Below the dots are the mean of the model and its "
-    "{level} % interval, which counts both the luck of seeds and the luck of test rows.",
-    "每个点是一个随机种子，叉号是没有学会的种子。点的下方是该模型的平均值及其 {level}% 区间，"
-    "区间同时计入随机种子和测试样本的偶然性。",
-)
 EXPLAINED = {
     "model": Both(
         "* the best, and what is within the margin of it and not measurably worse.",

@@ -25,7 +25,7 @@ from rnnlab.report.sweep_charts import charts
 from rnnlab.report.sweep_page import study_parts
 
 MOST_CHIPS = 40  # arms that get a switch in the legend
-DRAWN = ("cost", "learning", "differences", "why")  # sections with charts
+DRAWN = ("cost", "table", "learning", "differences", "why")  # sections with charts
 SHOWN_ROWS = 8  # disputed rows that are open at once
 
 
@@ -167,7 +167,7 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
         heading=words.COMPARISON.format(name=chapter.name) if several else None,
         chapter=chapter,
         answer=_answer(chapter),
-        figures={name: _untitled(drawn.get(name, [])) for name in DRAWN},
+        figures={name: _untitled(name, drawn.get(name, [])) for name in DRAWN},
         legend={label: colours[label] for label in labels[:MOST_CHIPS]} if len(labels) > 1 else {},
         scores=score_table(comparison, colours),
         evidence=evidence_table(comparison),
@@ -181,9 +181,11 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
     )
 
 
-def _untitled(figures: list[Figure]) -> list[Figure]:
-    """A section of one figure has said its title already."""
-    return figures if len(figures) > 1 else [replace(figure, title=same("")) for figure in figures]
+def _untitled(section: str, figures: list[Figure]) -> list[Figure]:
+    """A section of one figure has said its title already; that of the table has not."""
+    if len(figures) > 1 or section == "table":
+        return figures
+    return [replace(figure, title=same("")) for figure in figures]
 
 
 def _sweep_parts(sweep: SweepChapter, prefix: str) -> SweepParts:

@@ -147,7 +147,7 @@ ONE_SEED_NOTE = Both(
     "One seed per model: intervals count the luck of the test rows alone. Click a column's head to sort by it.",
     "每个模型 1 个随机种子：区间只计入测试样本的偶然性。点击表头可排序。",
 )
-UNFINISHED = Both("Runs without a score", "没有得分的运行")
+UNFINISHED = Both("Runs that didn't finish", "未完成的运行")
 SEED = Both("seed", "随机种子")
 STATUS = {
     "finished": Both("finished", "完成"),

@@ -19,6 +19,7 @@ PALETTE = (
     "#e0559b",  # pink
 )
 BASELINE = "#80868e"  # what isn't an arm: baselines, the Pareto front
+FAILED = "#e0002b"  # seeds that failed to learn
 
 
 def arm_colours(labels: Sequence[str]) -> dict[str, str]:

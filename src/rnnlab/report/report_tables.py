@@ -27,11 +27,11 @@ def score_table(comparison: Comparison, colours: Mapping[str, str]) -> PageTable
     epochs = all(arm.epoch_seconds is not None or arm.step_seconds is None for arm in comparison.arms)
     f1 = any(arm.macro_f1 is not None for arm in every)
     latency = any(arm.row_seconds is not None for arm in every)
-    names = ["model", "accuracy", "interval", "macro_f1" if f1 else "loss"]
+    verdict = comparison.verdict
+    names = ["model", "accuracy", "interval", *(["failed"] if verdict.failures else [])]
+    names += ["macro_f1" if f1 else "loss"]
     names += ["epoch_seconds" if epochs else "step_seconds", *(["row_seconds"] if latency else [])]
     names += ["tokens_per_second", "best_epoch" if epochs else "best_evaluation", "parameters", "memory", "runs"]
-    verdict = comparison.verdict
-    names += ["failed"] if verdict.failures else []
     metric = Both("accuracy", "准确率") if verdict.metric == "accuracy" else Both(verdict.metric, verdict.metric)
     gaps = {"metric": metric, "level": f"{100 * (1 - verdict.alpha):g}"}
     columns = [_column(words.COLUMNS[name], number=name != "model", **gaps) for name in names]
