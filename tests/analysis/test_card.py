@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from rnnlab.judging.spread import group_sums, measure
 from rnnlab.analysis.calibration import ece, fit_temperature
 from rnnlab.analysis.card import Card, card_of, interval_of
 from rnnlab.data.interface import Interface
@@ -16,6 +15,7 @@ from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import Vocabulary
 from rnnlab.errors import RunError
 from rnnlab.experiment import RunSpec, Training
+from rnnlab.judging.spread import group_sums, measure
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.runs import RunDirectory, pretty_json
 from rnnlab.tasks.base import TASKS

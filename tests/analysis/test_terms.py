@@ -48,9 +48,10 @@ def runs(tmp_path_factory) -> list[Run]:
 def test_real_runs(runs):
     baseline, a, words = terms(runs, [run.spec.to_dict() for run in runs])
     assert [one.arm for one in (baseline, a, words)] == ["majority", "a", "two words"]
-    assert (a.seeds, words.seeds) == ((7, 3), (7, 3))
-    assert a.digests == tuple(run.spec.digest for run in runs if run.label == "a")
-    assert a.spec == {key: value for key, value in runs[1].spec.to_dict().items() if key != "seed"}
+    assert [[seed for seed, _ in setting.runs] for one in (a, words) for setting in one.settings] == [[7, 3], [7, 3]]
+    (setting,) = a.settings
+    assert [digest for _, digest in setting.runs] == [run.spec.digest for run in runs if run.label == "a"]
+    assert setting.spec == {key: value for key, value in runs[1].spec.to_dict().items() if key != "seed"}
     assert a.stopping == {"steps": 2}
     assert a.epochs == (2, 2)
     told = [json.loads(line) for run in runs[1::2] for line in (run.path / "events.jsonl").read_text().splitlines()]
@@ -66,8 +67,9 @@ def test_a_spec_is_told_of_the_runs_that_have_it(runs):
     """With a split for each seed the spec of one run, with another seed, would be that of no run."""
     other = replace(runs[3].spec, task=Classify(rows=200, split_seed=3).resolve())
     _, a, words = terms([*runs[:3], replace(runs[3], spec=other), runs[4]], [])
-    assert (a.seeds, a.digests) == ((7,), (runs[1].spec.digest,))
-    assert words.seeds == (7, 3)
+    assert [setting.runs for setting in a.settings] == [((7, runs[1].spec.digest),), ((3, other.digest),)]
+    assert [setting.spec["task"]["split_seed"] for setting in a.settings] == [0, 3]
+    assert len(words.settings) == 1
     assert a.stopping == {"steps": 2}
 
 
@@ -188,7 +190,8 @@ def test_runs_without_a_score(runs, tmp_path):
     ]
     gone, a = terms(records, [])
     assert gone.stopping == {"diverged": 1, "failed": 1}
-    assert (gone.parameters, gone.epochs, gone.seconds, gone.seeds) == ({}, (1, 1), 0.0, (99, 98))
+    assert (gone.parameters, gone.epochs, gone.seconds) == ({}, (1, 1), 0.0)
+    assert [[seed for seed, _ in setting.runs] for setting in gone.settings] == [[99, 98]]
     assert gone.flops == a.flops is not None
     (alone,) = terms(records[1:2], [])
     assert (alone.flops, alone.flops_length, alone.epochs) == (None, 0, None)

@@ -20,6 +20,7 @@ from rnnlab.analysis.chapters import (
     Learning,
     Look,
     Provenance,
+    Setting,
     Split,
     Terms,
     TokenWeight,
@@ -299,9 +300,7 @@ def terms(label: str) -> Terms:
         stopping={"epochs": 2, "diverged": 1} if label == "lstm" else {"epochs": len(seeds)},
         epochs=None if baseline else (3 if label == "lstm" else EPOCHS, EPOCHS),
         seconds=len(seeds) * EPOCHS * FACTS[label]["seconds"],
-        seeds=seeds,
-        digests=tuple(digest(label, seed) for seed in seeds),
-        spec=spec,
+        settings=(Setting(spec, tuple((seed, digest(label, seed)) for seed in seeds)),),
     )
 
 

@@ -189,6 +189,32 @@ def test_seeds_that_not_every_arm_has(reviews_csv):
     assert "# Not every arm" not in whole
 
 
+@pytest.mark.parametrize(
+    ("task", "drawn_by"), [({"kind": "classify", "rows": 200}, "split_seed"), ({"kind": "parity"}, "data_seed")]
+)
+def test_a_split_for_each_seed(repeated, task, drawn_by):
+    arms = {kind: {"model": {"kind": kind, "hidden": 3}} for kind in ("rnn", "gru")}
+    _, said = repeated({"task": task, "arms": arms, "vary_split": True, "seeds": [4, 2]})
+    assert (said["vary_split"], said["seeds"]) == (True, [2, 4])
+    assert drawn_by not in said["task"]
+    _, plain = repeated({"task": task, "arms": arms, "seeds": [4, 2]})
+    assert "vary_split" not in plain
+
+
+def test_splits_that_the_seed_does_not_draw():
+    """Of such runs no file says that they belong together."""
+    tree = {"arms": {"rnn": {"model": {"kind": "rnn"}}}, "vary_split": True, "seeds": 2}
+    first, second = recorded(plan({**tree, "task": {"rows": 200}})[0])
+    assert experiment_file("", [first, second]) is not None
+    label, spec = second
+    swapped = {**spec, "seed": 7}
+    assert experiment_file("", [first, (label, swapped)]) is None
+    smaller = recorded(plan({**tree, "task": {"rows": 300}})[0])[1]
+    assert experiment_file("", [first, smaller]) is None
+    other_task = recorded(plan({**tree, "task": {"kind": "parity"}})[0])[1]
+    assert experiment_file("", [first, other_task]) is None
+
+
 def test_baselines_are_left_out():
     experiment, data = plan({"task": {"rows": 200}, "arms": {"rnn": {"model": {"kind": "rnn"}}}})
     baselines = [(label, spec.to_dict()) for label, spec in baseline_specs(experiment, data)]

@@ -18,6 +18,15 @@ def test_it_says_the_defaults():
     assert experiment.seeds == (0, 1, 2)
 
 
+def test_lines_that_are_not_in_force_can_be():
+    text = experiment_file()
+    for name, value in (("vary_split", True), ("match", "parameters")):
+        taken = text.replace(f"# {name} = ", f"{name} = ")
+        assert taken != text
+        assert tomllib.loads(taken)[name] == value
+        parse_experiment(tomllib.loads(taken.replace("\nsplit_seed = ", "\n# split_seed = ")))
+
+
 def test_every_setting_is_in_it_and_in_force_if_it_has_a_value():
     text = experiment_file()
     for config in (Classify(), Training(), ARCHITECTURES["lstm"](), ARCHITECTURES["textcnn"]()):

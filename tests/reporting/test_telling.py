@@ -53,9 +53,14 @@ def test_what_needs_common_test_rows_is_left_out_where_splits_vary(varied: Resul
     assert looked_into == {run.digest for arm in varied.arms for run in arm.runs if run.seed == 1}
     assert looked_into != {Path(best_run(arm) or "").name for arm in varied.arms}
     assert {curve.arm for curve in chapter.learning.curves} == {"gru", "textcnn"}
+    told = {}
     for term in chapter.terms:  # the page makes a spec.json of each pair
-        assert RunSpec.from_dict({**term.spec, "seed": term.seeds[0]}).digest == term.digests[0]
-        assert term.seeds == (1,)
+        for setting in term.settings:
+            for seed, digest in setting.runs:
+                assert RunSpec.from_dict({**setting.spec, "seed": seed}).digest == digest
+                told.setdefault(term.arm, set()).add(digest)
+    assert told == {arm.label: {run.digest for run in arm.runs} for arm in (*varied.arms, *varied.baselines)}
+    assert "vary_split = true" in (chapter.provenance.experiment or "")
 
 
 def test_splits_with_different_labels_are_said(tmp_path: Path):

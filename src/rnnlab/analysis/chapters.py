@@ -149,6 +149,14 @@ class Internals:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """Runs that differ in their seeds alone."""
+
+    spec: dict[str, Any]  # spec.json of its runs, without the seed
+    runs: tuple[tuple[int, str], ...]  # (seed, digest)
+
+
+@dataclass(frozen=True)
 class Terms:
     """On which terms an arm took part, and what identifies its runs."""
 
@@ -161,9 +169,7 @@ class Terms:
     stopping: dict[str, int]  # why runs ended: epochs, steps, minutes, until, patience, diverged, failed → how many
     epochs: tuple[int, int] | None  # fewest and most that a run trained
     seconds: float  # of training, all runs together
-    seeds: tuple[int, ...]  # of the runs on the data of the first
-    digests: tuple[str, ...]  # run by run, as the seeds
-    spec: dict[str, Any]  # spec.json of these runs, without the seed
+    settings: tuple[Setting, ...]  # of its runs: one, or one for each seed where the split varies
 
 
 @dataclass(frozen=True)
@@ -187,14 +193,6 @@ class Chapter:
     terms: tuple[Terms, ...]
     provenance: Provenance
     remarks: tuple[str, ...] = ()  # what couldn't be shown, and why
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Runs that differ in their seeds alone."""
-
-    spec: dict[str, Any]  # spec.json of its runs, without the seed
-    runs: tuple[tuple[int, str], ...]  # (seed, digest)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,14 @@
 """On which terms the arms of a comparison took part: size, work, tuning and stopping; and where its runs come from."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import safetensors
 
-from rnnlab.analysis.chapters import Provenance, Terms
+from rnnlab.analysis.chapters import Provenance, Setting, Terms
 from rnnlab.analysis.comparison import Record
 from rnnlab.analysis.cost import cost, has_formula
 from rnnlab.config import canonical_json
@@ -70,7 +71,6 @@ def _terms(label: str, runs: Sequence[Record], shape: _Shape | None, all_specs: 
         for run in runs
         if isinstance(run.outcome, Finished | Diverged) and "epochs" in run.outcome.result
     ]
-    alike = [run for run in runs if run.spec.task.identity() == spec.task.identity()]  # all, unless the split varies
     endings = (ending(run, own) for run, own in zip(runs, events, strict=True))
     return Terms(
         arm=label,
@@ -82,10 +82,18 @@ def _terms(label: str, runs: Sequence[Record], shape: _Shape | None, all_specs: 
         stopping=dict(Counter(why for why in endings if why is not None)),
         epochs=(min(epochs), max(epochs)) if epochs else None,
         seconds=_seconds(events),
-        seeds=tuple(run.spec.seed for run in alike),
-        digests=tuple(run.spec.digest for run in alike),
-        spec={key: value for key, value in spec.to_dict().items() if key != "seed"},
+        settings=settings_of((run.spec.digest, run.spec.to_dict()) for run in runs),
     )
+
+
+def settings_of(runs: Iterable[tuple[str, dict[str, Any]]]) -> tuple[Setting, ...]:
+    """Runs, (digest, spec.json), by what they share."""
+    found: dict[str, Setting] = {}
+    for digest, spec in runs:
+        shared = {key: value for key, value in spec.items() if key != "seed"}
+        known = found.setdefault(canonical_json(shared), Setting(shared, ()))
+        found[canonical_json(shared)] = replace(known, runs=(*known.runs, (spec["seed"], digest)))
+    return tuple(found.values())
 
 
 def _seconds(events: Sequence[Events]) -> float:

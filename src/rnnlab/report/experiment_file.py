@@ -29,14 +29,12 @@ def experiment_file(name: str, specs: Sequence[tuple[str, Values]]) -> str | Non
     """TOML text from (label, spec.json) of every run of a comparison; only settings that differ from the defaults.
 
     None where no file asks for these runs: a model or a task that isn't rnnlab's own (a file names no plugin), no run
-    but baselines, arms on different data, an arm whose runs differ in more than the seed, a setting that was made in
-    Python and that TOML has no word for."""
+    but baselines, arms on different data, an arm whose runs differ in more than the seed and the split that it draws,
+    a setting that was made in Python and that TOML has no word for."""
     try:
         runs = [(label, RunSpec.from_dict(spec)) for label, spec in specs if spec["training"] is not None]
         arms = _arms(runs)
-        seeds = {label: {spec.seed for own, spec in runs if own == label} for label in arms}
-        task = runs[0][1].task
-        text = _written(name, task, arms, seeds)
+        text = _written(name, runs, arms)
         text.encode()  # a path may hold bytes that are no text, and then the file couldn't be written
         return text if _asks_for(text, arms) else None
     except (_Unsayable, ConfigError, UnicodeEncodeError):
@@ -50,7 +48,7 @@ def _arms(runs: Sequence[tuple[str, RunSpec]]) -> dict[str, Arm]:
         if not own or not isinstance(spec.model, Architecture) or spec.training is None:
             raise _Unsayable
         arm = arms.setdefault(label, Arm(spec.model, spec.training))
-        if not _same(arm, Arm(spec.model, spec.training)) or spec.task.identity() != runs[0][1].task.identity():
+        if not _same(arm, Arm(spec.model, spec.training)):
             raise _Unsayable
     if not arms:
         raise _Unsayable
@@ -61,7 +59,25 @@ def _same(one: Arm, other: Arm) -> bool:
     return (one.model.to_dict(), one.training.to_dict()) == (other.model.to_dict(), other.training.to_dict())
 
 
-def _written(name: str, task: Task, arms: Mapping[str, Arm], seeds: Mapping[str, set[int]]) -> str:
+def _task(runs: Sequence[tuple[str, RunSpec]]) -> tuple[Task, bool]:
+    """What all runs share, and whether the split varies with the seed; then the setting that draws it isn't shared."""
+    first = runs[0][1].task
+    if all(spec.task.identity() == first.identity() for _, spec in runs):
+        return first, False
+    drawn_by = first.split_by
+    if drawn_by is None:
+        raise _Unsayable
+    usual = {drawn_by: type(first).model_fields[drawn_by].default, "fingerprint": None}
+    shared = first.replace(**usual)
+    for _, spec in runs:
+        if spec.task.replace(**usual) != shared or getattr(spec.task, drawn_by) != spec.seed:
+            raise _Unsayable
+    return shared, True
+
+
+def _written(name: str, runs: Sequence[tuple[str, RunSpec]], arms: Mapping[str, Arm]) -> str:
+    task, varies = _task(runs)
+    seeds = {label: {spec.seed for own, spec in runs if own == label} for label in arms}
     of_task, models = _task_settings(task), {label: _model_settings(arm.model) for label, arm in arms.items()}
     match, training = None, _training_settings(of_task, models, arms, match=None)
     if training is None:
@@ -75,6 +91,7 @@ def _written(name: str, task: Task, arms: Mapping[str, Arm], seeds: Mapping[str,
     if any(own != set(every) for own in seeds.values()):
         lines.append("# Not every arm was run with all of these seeds: the runs that are missing will be made.")
     lines.append(f"seeds = {len(every) if every == list(range(len(every))) else every}")
+    lines += ["vary_split = true"] if varies else []
     lines += [f"match = {toml_value(match)}"] if match else []
     lines += ["", *_table("task", settings=of_task)]
     lines += ["", *_table("training", settings=shared)] if shared else []

@@ -59,7 +59,7 @@ class ChapterParts:
     data_facts: list[tuple[Both, Both]]
     data_findings: list[Both]
     terms: PageTable
-    settings: list[tuple[str, Setting]]  # by arm
+    settings: list[tuple[str, Sequence[Setting]]]  # by arm
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,7 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
         data_facts=facts(comparison.profile),
         data_findings=findings(comparison.profile),
         terms=terms_table(chapter, colours),
-        settings=[
-            (term.arm, Setting(term.spec, tuple(zip(term.seeds, term.digests, strict=True)))) for term in chapter.terms
-        ],
+        settings=[(term.arm, term.settings) for term in chapter.terms],
     )
 
 

@@ -12,6 +12,7 @@ _HEAD = """\
 
 name = "my first comparison"
 seeds = 3  # how many, or a list such as [0, 1, 2]
+# vary_split = true  # each seed draws its own split, whose luck counts then; take 5 seeds or more, and no split_seed
 # match = "parameters"  # models of equal size; or "seconds": of equal training time, with minutes under [training]
 
 """

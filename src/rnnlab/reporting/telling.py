@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rnnlab.analysis.chapters import Chapter, Differences, Report, Setting, SweepChapter
+from rnnlab.analysis.chapters import Chapter, Differences, Report, SweepChapter
 from rnnlab.analysis.comparison import ArmSummary, Comparison, HeldOut, best_run, summarise
 from rnnlab.analysis.differences import differences, with_texts
 from rnnlab.analysis.learning import learning
-from rnnlab.analysis.terms import provenance, terms
+from rnnlab.analysis.terms import provenance, settings_of, terms
 from rnnlab.config import canonical_json
 from rnnlab.data import catalogue
 from rnnlab.data.encoded import EncodedData
@@ -145,24 +145,21 @@ def _labels(found: RecordedComparison, remarks: list[str]) -> tuple[str, ...]:
 
 def sweep_chapter(found: RecordedSweep) -> SweepChapter:
     repeats = {r.digest: r for study in found.studies for point in study.points for r in point.repeats}
-    settings: dict[str, Setting] = {}
+    specs: list[tuple[str, dict[str, Any]]] = []
     environments: dict[str, dict[str, Any]] = {}
     for digest, repeat in repeats.items():
         environment = repeat.result.get("environment")
         if environment:
             environments.setdefault(canonical_json(environment), environment)
         try:
-            spec = RunDirectory(found.runs / digest).spec()
+            specs.append((digest, RunDirectory(found.runs / digest).spec()))
         except RunError:  # its directory was deleted: its figures are kept with the sweep, its spec isn't
             continue
-        seed = spec.pop("seed")
-        known = settings.setdefault(canonical_json(spec), Setting(spec, ()))
-        settings[canonical_json(spec)] = replace(known, runs=(*known.runs, (seed, digest)))
     return SweepChapter(
         name=found.name,
         studies=found.studies,
         command=found.command,
-        settings=tuple(settings.values()),
+        settings=settings_of(specs),
         environments=tuple(environments[key] for key in sorted(environments)),
         seconds=sum(event.get("seconds", 0.0) for repeat in repeats.values() for event in repeat.curve),
     )
