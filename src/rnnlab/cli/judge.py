@@ -60,7 +60,8 @@ def judge(
     from rnnlab.judging.results import gather
     from rnnlab.judging.results import judge as judge_results
     from rnnlab.report.judge_tables import markdown as as_markdown
-    from rnnlab.report.judge_tables import page_path, print_verdict, to_json
+    from rnnlab.report.judge_tables import print_verdict, to_json
+    from rnnlab.report.tables import page_path
     from rnnlab.report.terminal import Screen
 
     if report:

@@ -15,7 +15,6 @@ from rnnlab.report.judge_tables import (
     level_text,
     margin_text,
     metric_text,
-    page_path,
     score_rows,
 )
 from rnnlab.report.page_parts import Both, Figure, Language, same
@@ -23,6 +22,7 @@ from rnnlab.report.page_seeds import runs_figure
 from rnnlab.report.page_table import Cell, Column, Row
 from rnnlab.report.palette import BASELINE, arm_colours
 from rnnlab.report.shell import page
+from rnnlab.report.tables import page_path
 
 
 def write_judge_page(

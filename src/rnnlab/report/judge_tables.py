@@ -3,11 +3,9 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from rnnlab.errors import ConfigError
 from rnnlab.judging.findings import Difference, Verdict
 from rnnlab.report import judge_wording as words
 from rnnlab.report.columns import print_table
@@ -152,14 +150,3 @@ def _line(cells: Sequence[str]) -> str:
 def to_json(verdict: Verdict, notes: Sequence[str] = ()) -> str:
     found: dict[str, Any] = {"format": FORMAT, "notes": list(notes), **asdict(verdict)}
     return pretty_json(found)
-
-
-def page_path(output: str | Path) -> Path:
-    """The path of a page that is to be written. Its folder is made: a mistake shows before any work."""
-    path = Path(output)
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise ConfigError(f"{path}: a report is a page, so its name must end in .html")
-    if path.is_dir():
-        raise ConfigError(f"{path}: this is a folder; give the name of a file")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path

@@ -4,16 +4,18 @@ import csv as csv_module
 import io
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rnnlab.analysis.comparison import ArmSummary, Comparison
 from rnnlab.errors import ConfigError
 from rnnlab.files import write_atomically
 from rnnlab.report.numbers import count, percent
 from rnnlab.runs import pretty_json
 
+if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
+    from rnnlab.analysis.comparison import ArmSummary, Comparison
 
-def print_json(result: Comparison) -> None:
+
+def print_json(result: "Comparison") -> None:
     sys.stdout.write(pretty_json(result.to_dict()))
 
 
@@ -37,7 +39,7 @@ def save(path: str, text: str) -> None:
     write_atomically(path, text)
 
 
-def markdown(result: Comparison) -> str:
+def markdown(result: "Comparison") -> str:
     """The table of scores and the verdict, for an issue or a note."""
     lines = [
         "| model | accuracy | 95 % interval | macro-F1 | s/epoch | parameters |",
@@ -49,7 +51,7 @@ def markdown(result: Comparison) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _markdown_row(arm: ArmSummary) -> str:
+def _markdown_row(arm: "ArmSummary") -> str:
     label = arm.label.replace("|", "\\|") + (" \\*" if arm.in_best_group else "")
     if arm.accuracy is None:
         return f"| {label} | {'/'.join(sorted({run.status for run in arm.runs}))} | | | | |"
@@ -66,7 +68,7 @@ def _markdown_row(arm: ArmSummary) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def csv(result: Comparison) -> str:
+def csv(result: "Comparison") -> str:
     """One row per arm, full precision; one column per tag."""
     tags = list(dict.fromkeys(tag for arm in result.arms for tag in arm.by_tag))
     out = io.StringIO()
