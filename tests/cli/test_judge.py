@@ -141,10 +141,19 @@ def test_columns_that_are_no_pairs(rnnlab, results):
 
 @pytest.mark.parametrize("report", [(), ("--report", "page.html")], ids=["table", "page"])
 def test_torch_is_not_loaded(results, report):
-    script = "import sys; from rnnlab.cli.main import main; main(); assert not {'torch', 'pandas'} & set(sys.modules)"
+    script = """
+import sys
+from rnnlab.cli.main import main
+try:
+    main()
+except SystemExit as ended:  # a command always ends so
+    assert not ended.code
+print("loaded:", *sorted({"torch", "pandas", "numpy"} & set(sys.modules)))
+"""
     done = subprocess.run([sys.executable, "-c", script, "judge", results, *report], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "gru" in done.stdout
+    assert done.stdout.splitlines()[-1] == "loaded: numpy"
 
 
 def test_one_model_and_one_seed_are_judged_too(rnnlab):

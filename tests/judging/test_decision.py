@@ -108,7 +108,7 @@ def test_runs_without_a_failure_speak_against_failures():
     assert unseen_failures(0, lead=-0.01, margin=0.01, height=0.5) == pytest.approx(decision.UNSTEADY)
 
 
-def test_unseen_failures_are_as_counted(random: np.random.Generator | None = None):
+def test_unseen_failures_are_as_counted():
     """Draw arms as the formula supposes them, keep those without a failure in three runs, and count."""
     random = np.random.default_rng(0)
     shares = np.where(random.random(400_000) < decision.UNSTEADY, random.random(400_000), 0.0)

@@ -10,7 +10,12 @@ import rnnlab
 from rnnlab.errors import ConfigError
 from rnnlab.reporting.writing import write_scores
 
-SMALL: dict[str, Any] = {"task": {"rows": 300}, "training": {"epochs": 1}, "models": ["linear", "rnn", "textcnn"], "on": "serial"}
+SMALL: dict[str, Any] = {
+    "task": {"rows": 300},
+    "training": {"epochs": 1},
+    "models": ["linear", "rnn", "textcnn"],
+    "on": "serial",
+}
 
 
 def rounded(value: Any) -> Any:

@@ -6,16 +6,18 @@ Users' texts (labels of arms, tags, classes) stand in the data alone, never in a
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
-from rnnlab.analysis.chapters import Chapter
 from rnnlab.report.chart_text import title
 from rnnlab.report.page_parts import Both, Control, Language, same
 from rnnlab.report.palette import BASELINE, arm_colours
 from rnnlab.report.sweep_wording import metric_name
+
+if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
+    from rnnlab.analysis.chapters import Chapter
 
 Row = dict[str, Any]
 WIDTH, HEIGHT = 640, 340
@@ -32,7 +34,7 @@ METRICS = {
 }
 
 
-def metric_of(chapter: Chapter) -> Both:
+def metric_of(chapter: "Chapter") -> Both:
     """What the test accuracy is called."""
     metric = chapter.comparison.verdict.metric
     return METRICS.get(metric, same(metric))
@@ -43,7 +45,7 @@ def quantity_of(name: str) -> Both:
     return Both(metric_name(name, "en"), metric_name(name, "zh"))
 
 
-def colours(chapter: Chapter) -> dict[str, str]:
+def colours(chapter: "Chapter") -> dict[str, str]:
     """Of every arm; baselines are grey. The legend of a page shows these."""
     own = arm_colours([arm.label for arm in chapter.comparison.arms])
     return own | {arm.label: BASELINE for arm in chapter.comparison.baselines}

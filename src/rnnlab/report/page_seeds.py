@@ -5,10 +5,10 @@ with their scores beside them.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import altair as alt
 
-from rnnlab.analysis.chapters import Chapter
 from rnnlab.judging.findings import Verdict
 from rnnlab.judging.wording import WORTH_SAYING
 from rnnlab.report.chart_text import AnyChart
@@ -28,6 +28,9 @@ from rnnlab.report.page_pieces import (
     switches,
 )
 from rnnlab.report.palette import FAILED
+
+if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
+    from rnnlab.analysis.chapters import Chapter
 
 MOST_ROWS = 40  # models and baselines
 FEW, ROW, NARROW_ROW = 12, 46, 28  # pixels of a row, where there are few of them and where there are more
@@ -77,7 +80,7 @@ SEED = Both("seed", "随机种子")
 ENDS = (Both("{level} % interval from", "{level}% 区间下限"), Both("to", "上限"))
 
 
-def seeds_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
+def seeds_figure(chapter: "Chapter", prefix: str = "") -> Figure | None:
     """Of the report. None when there is no score."""
     comparison = chapter.comparison
     scored = [arm.label for arm in comparison.ranking if arm.accuracy and arm.label in comparison.verdict.scores]
