@@ -85,12 +85,12 @@ def test_the_legend_switches_arms(open_page, text):
 def test_a_choice_changes_the_chart(open_page, text):
     page = open_page(text)
     figure = page.locator("#figure-cost")
-    assert "seconds an epoch" in " ".join(figure.locator("svg text").all_text_contents())
+    assert "seconds per epoch" in " ".join(figure.locator("svg text").all_text_contents())
     figure.locator('label:has(input[value="parameters"])').click()
     page.wait_for_timeout(300)
     said = " ".join(figure.locator("svg text").all_text_contents())
     assert "parameters" in said
-    assert "seconds an epoch" not in said
+    assert "seconds per epoch" not in said
 
 
 def test_the_table_sorts_by_exact_values(open_page, text):

@@ -239,7 +239,7 @@ class TestCost:
         found = {one.key: one for one in measures(streamed.comparison.arms)}
         assert list(found) == ["update", "parameters", "row"]
         assert found["update"].costs["lstm"] == pytest.approx(10)  # 2.5 s for 250 updates
-        assert "milliseconds an update" in svg(named(streamed, "cost").draw("en", True))
+        assert "milliseconds per update" in svg(named(streamed, "cost").draw("en", True))
 
     def test_far_costs_are_shown_by_their_logarithms(self):
         near, far = Measure("epoch", {"a": 1.0, "b": 8.0}), Measure("epoch", {"a": 1.0, "b": 1000.0})

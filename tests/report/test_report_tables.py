@@ -117,13 +117,15 @@ def example() -> Comparison:
 def test_every_pair_has_its_three_chances_and_its_call(example: Comparison):
     found = evidence_table(example)
     assert found is not None
-    assert [column.name.en for column in found.columns][-4:] == ["better, %", "within, %", "worse, %", "verdict"]
+    names = [column.name.en for column in found.columns]
+    assert names[:3] == ["model", "against", "verdict"]
+    assert names[-3:] == ["better, %", "within, %", "worse, %"]
     assert len(found.rows) == len(example.verdict.differences) == 10
     for row, gap in zip(found.rows, example.verdict.differences, strict=True):
         assert [cell.text for cell in row.cells[:2]] == [gap.better, gap.worse]
-        assert [cell.value for cell in row.cells[2:5]] == [gap.mean, gap.low, gap.p_holm]
-        assert tuple(cell.value for cell in row.cells[5:8]) == gap.chances
-        assert row.cells[8].text == words.CALLS[gap.call]
+        assert row.cells[2].text == words.CALLS[gap.call]
+        assert [cell.value for cell in row.cells[3:6]] == [gap.mean, gap.low, gap.p_holm]
+        assert tuple(cell.value for cell in row.cells[6:9]) == gap.chances
     assert {gap.call for gap in example.verdict.differences} == {"better", "undecided"}
 
 
@@ -133,7 +135,17 @@ def test_single_runs_have_no_chances():
     found = evidence_table(replace(examples.comparison(), verdict=verdict))
     assert found is not None
     (row,) = found.rows
-    assert list(row.cells[5:8]) == [EMPTY] * 3
+    assert list(row.cells[6:9]) == [EMPTY] * 3
+
+
+def test_chances_add_up_and_zero_has_no_sign(example: Comparison):
+    """The sentence says the same figures."""
+    gap = replace(example.verdict.differences[0], mean=-1e-17, low=-0.141, high=0.141, chances=(0.434, 0.134, 0.432))
+    found = evidence_table(replace(example, verdict=replace(example.verdict, differences=[gap])))
+    assert found is not None
+    (row,) = found.rows
+    assert [cell.text for cell in row.cells[3:5]] == ["0.0", "−14.1 – 14.1"]
+    assert [cell.text for cell in row.cells[6:9]] == ["43", "14", "43"]
 
 
 def test_which_luck_is_counted_is_said(example: Comparison):

@@ -43,7 +43,7 @@ result = rnnlab.compare(
     pictures = [ET.fromstring(base64.b64decode(found)) for found in PICTURE.findall(html)]
     assert len(pictures) >= 3
     texts = {text for picture in pictures for text in picture.itertext()}
-    assert {"gru", "textcnn", "seconds an epoch"} <= texts
+    assert {"gru", "textcnn", "seconds per epoch"} <= texts
     assert "<script" not in html
 
 

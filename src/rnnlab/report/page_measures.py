@@ -11,10 +11,10 @@ from rnnlab.report.page_pieces import short
 
 LOG_FROM = 8.0  # times the least: from there on the axis is logarithmic
 MEASURES: dict[str, tuple[Both, Both, str]] = {  # axis, choice, format
-    "epoch": (Both("seconds an epoch", "每轮秒数"), Both("training time", "训练时间"), ".3~g"),
-    "update": (Both("milliseconds an update", "每次更新的毫秒数"), Both("training time", "训练时间"), ".3~g"),
+    "epoch": (Both("seconds per epoch", "每轮秒数"), Both("training time", "训练时间"), ".3~g"),
+    "update": (Both("milliseconds per update", "每次更新的毫秒数"), Both("training time", "训练时间"), ".3~g"),
     "parameters": (Both("parameters", "参数个数"), Both("parameters", "参数个数"), ".3~s"),
-    "row": (Both("milliseconds a row, predicting", "预测每条的毫秒数"), Both("predicting", "预测时间"), ".3~g"),
+    "row": (Both("milliseconds per row, predicting", "预测每条的毫秒数"), Both("predicting", "预测时间"), ".3~g"),
 }
 
 

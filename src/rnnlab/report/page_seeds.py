@@ -43,11 +43,11 @@ INWARDS = 7  # pixels from the edge to the middle of an arrow
 SHAPES = {
     "mean": "diamond",
     "learnt": "circle",
-    "failed": "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z",  # a cross
+    "failed": "M-1,-.7L-.7,-1L0,-.3L.7,-1L1,-.7L.3,0L1,.7L.7,1L0,.3L-.7,1L-1,.7L-.3,0Z",  # a cross
     "below": "triangle-left",
     "above": "triangle-right",
 }
-SIZES = {"mean": 90, "learnt": DOT, "failed": 3 * DOT, "below": 2 * DOT, "above": 2 * DOT}
+SIZES = {"mean": 90, "learnt": DOT, "failed": 1.7 * DOT, "below": 2 * DOT, "above": 2 * DOT}
 TITLE = Both("{metric} of every run", "每次运行的{metric}")
 CAPTION = Both(
     "A dot is one seed{failed}. The diamond below is the mean of the model, and the bar is its {level} % interval, "

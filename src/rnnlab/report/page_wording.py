@@ -89,13 +89,13 @@ COLUMNS = {
     "epoch_seconds": (
         Both("s/epoch", "秒/轮"),
         Both(
-            "Seconds of training an epoch, the median; evaluation isn't counted.",
+            "Seconds of training per epoch, the median; evaluation isn't counted.",
             "每轮训练的秒数（中位数），不含评估。",
         ),
     ),
     "step_seconds": (
         Both("ms/update", "毫秒/更新"),
-        Both("Milliseconds of training an update, the median.", "每次参数更新的毫秒数（中位数）。"),
+        Both("Milliseconds of training per update, the median.", "每次参数更新的毫秒数（中位数）。"),
     ),
     "row_seconds": (
         Both("ms/row", "毫秒/条"),
@@ -106,7 +106,7 @@ COLUMNS = {
     ),
     "tokens_per_second": (
         Both("tokens/s", "词元/秒"),
-        Both("Tokens trained on a second; padding doesn't count.", "训练时每秒处理的词元数，不计填充。"),
+        Both("Tokens trained on per second; padding doesn't count.", "训练时每秒处理的词元数，不计填充。"),
     ),
     "best_epoch": (
         Both("best epoch", "最佳轮次"),
@@ -173,7 +173,7 @@ SAYS = Both("{arm} says", "{arm} 的回答")
 MORE_TOKENS = Both("… and {count} more tokens", "……另有 {count} 个词元")
 NO_TEXT = Both("(a series of numbers)", "（数值序列）")
 NO_DIFFERENCES = Both(
-    "This task doesn't ask for one label a sequence: there are no classes to compare.",
+    "This task doesn't ask for one label per sequence: there are no classes to compare.",
     "该任务不是每条序列一个标签，没有类别可比较。",
 )
 NO_INTERNALS = Both("Nothing was recorded or could be looked into.", "没有可供查看的记录。")
@@ -252,6 +252,14 @@ EVIDENCE = Both("Every pair", "逐对比较")
 EVIDENCE_COLUMNS = {
     "better": (Both("model", "模型"), Both("The one with the better mean.", "平均值较好者。")),
     "worse": (Both("against", "对比"), Both("The one with the worse mean.", "平均值较差者。")),
+    "call": (
+        Both("verdict", "判断"),
+        Both(
+            "Better: by the corrected test. Equal: within {margin} points with a chance of 95 % or more. Undecided: "
+            "neither.",
+            "更好：通过校正后的检验。相当：相差不超过 {margin} 个百分点的概率不低于 95%。其余为未定。",
+        ),
+    ),
     "gap": (
         Both("difference, points", "差异（百分点）"),
         Both("Of the means of all their runs.", "双方所有运行的平均值之差。"),
@@ -282,14 +290,6 @@ EVIDENCE_COLUMNS = {
     "behind": (
         Both("worse, %", "更差，%"),
         Both("The chance that it is worse by more than {margin} points.", "差出 {margin} 个百分点以上的概率。"),
-    ),
-    "call": (
-        Both("verdict", "判断"),
-        Both(
-            "Better: by the corrected test. Equal: within {margin} points with a chance of 95 % or more. Undecided: "
-            "neither.",
-            "更好：通过校正后的检验。相当：相差不超过 {margin} 个百分点的概率不低于 95%。其余为未定。",
-        ),
     ),
 }
 CALLS = {

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from rnnlab.analysis.chapters import Chapter, Terms
 from rnnlab.analysis.comparison import ArmSummary, Comparison
+from rnnlab.judging.findings import Difference
 from rnnlab.report import page_wording as words
 from rnnlab.report.numbers import count, duration
 from rnnlab.report.page_parts import Both
@@ -89,16 +90,29 @@ def evidence_table(comparison: Comparison) -> PageTable | None:
             [
                 Cell(gap.better),
                 Cell(gap.worse),
-                Cell(f"{100 * gap.mean:.1f}", value=gap.mean),
-                Cell(f"{100 * gap.low:.1f} – {100 * gap.high:.1f}".replace("-", "−"), value=gap.low),
-                Cell(f"{gap.p_holm:.2g}", value=gap.p_holm),
-                *(Cell(f"{100 * chance:.0f}", value=chance) if gap.known else EMPTY for chance in gap.chances),
                 Cell(words.CALLS[gap.call]),
+                Cell(_points(gap.mean), value=gap.mean),
+                Cell(f"{_points(gap.low)} – {_points(gap.high)}", value=gap.low),
+                Cell(f"{gap.p_holm:.2g}", value=gap.p_holm),
+                *_chances(gap),
             ]
         )
         for gap in verdict.differences
     ]
     return PageTable(words.EVIDENCE, columns, rows, _luck_note(comparison))
+
+
+def _points(share: float) -> str:
+    return f"{round(100 * share, 1) + 0.0:.1f}".replace("-", "−")  # + 0.0: there is no minus zero
+
+
+def _chances(gap: Difference) -> list[Cell]:
+    """In whole percents that add up to 100, as the sentence has them; none where the luck of seeds is unknown."""
+    if not gap.known:
+        return [EMPTY] * 3
+    better, _, worse = (round(100 * chance) for chance in gap.chances)
+    shown = (better, max(0, 100 - better - worse), worse)
+    return [Cell(str(percent), value=chance) for percent, chance in zip(shown, gap.chances, strict=True)]
 
 
 def _luck_note(comparison: Comparison) -> Both:
