@@ -235,6 +235,17 @@ def test_an_unsteady_arm_keeps_its_own_variance_and_tails():
     assert max(spread.seed_variance for spread in others) < 5e-5 * 3
 
 
+@pytest.mark.parametrize("arms", [3, 4, 8])
+def test_an_arm_that_fails_in_a_seed_does_not_widen_the_others(random: np.random.Generator, arms: int):
+    """With three arms it is in two of the three pairs: the median pair must not be one of its own."""
+    right = Truth([0.9] * arms, [1] * arms).draw(random, 3)
+    before = compared(right).pairs["0", "1"].reach(0.05)
+    right[-1, 0] = random.random(right.shape[2]) < 0.3
+    after = compared(right)
+    assert after.pairs["0", "1"].reach(0.05) < 2 * before
+    assert after.pairs["0", str(arms - 1)].reach(0.05) > 10 * before
+
+
 def test_two_arms_are_too_few_to_pool(random: np.random.Generator):
     for arms, pooled in ((2, False), (3, True)):
         right = Truth([0.9] * arms, [1] * arms, rows=300).draw(random, 2)

@@ -37,7 +37,8 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much better ``better`` is than ``worse``, as measured; never negative, whatever direction the score has.
+    """How much better ``better`` is than ``worse``, as measured; not negative, whatever direction the score has (but
+    where splits vary and runs are missing: there only common seeds are compared).
 
     ``low`` and ``high`` are taken at alpha divided by ``multiplier``, that of Holm's correction for this pair, so that
     they exclude zero exactly when the pair is called better; ``plain_low`` and ``plain_high`` are of this pair alone.

@@ -16,6 +16,9 @@ from rnnlab.judging.spread import Spread, measure, measure_apart
 
 POOL_ARMS = 3  # two arms can't tell which of them is the unsteady one
 MOST_LENT = 3.0  # times an arm's own degrees of freedom: what seems steady by luck may be unsteady by nature
+FAR_OFF = (
+    20.0  # times the median arm's excess: an arm beyond it (with a seed that failed, say) sets no measure for others
+)
 ORDINARY = 0.6  # a seed variance with this chance, or more, of being exceeded is like the others'
 
 
@@ -59,32 +62,48 @@ def measure_all(arms: Sequence[Runs], sizes: np.ndarray, scale: float = 1.0) -> 
     apart = sum(pairs[pair].seed_variance for pair in between)
     shared = min(max(1 - apart / total, 0.0), 1.0) if total > 0 else 0.0
     single_df = df / (1 + (len(drawn) - 1) * shared**2)
-    single = single | _pooled({label: single[label] for label in drawn}, single_df)
-    pairs = pairs | _pooled({pair: pairs[pair] for pair in between}, df * (len(drawn) - 1) / len(drawn))
+    alike = _alike({label: single[label] for label in drawn})
+    single = single | _pooled({label: single[label] for label in drawn}, single_df, alike)
+    pairs = pairs | _pooled({pair: pairs[pair] for pair in between}, df * (len(drawn) - 1) / len(drawn), alike)
     for fixed in (runs.label for runs in arms if runs.fixed):
-        pairs = pairs | _pooled({p: s for p, s in pairs.items() if fixed in p and set(p) & set(drawn)}, single_df)
+        with_fixed = {p: s for p, s in pairs.items() if fixed in p and set(p) & set(drawn)}
+        pairs = pairs | _pooled(with_fixed, single_df, alike | {fixed})
     return _with_loans(Spreads(single, pairs), arms)
 
 
-def pool(spreads: Sequence[Spread], pooled_df: float) -> list[Spread]:
+def pool(spreads: Sequence[Spread], pooled_df: float, measured: Sequence[bool] | None = None) -> list[Spread]:
     """Let few seeds learn from other arms how much runs vary.
 
     ``spreads`` are alike (all differences of two arms, or all single arms). How many times more their runs vary than
     their flips explain has a median. A spread takes the median's variance, or its own if that is larger, and up to
     ``pooled_df`` degrees of freedom: the fewer, the less its own variance looks like the others', and never more than
-    a few times its own.
+    a few times its own. The median is of those that are ``measured`` by, all unless given.
     """
     known = [spread.known and spread.flips > 0 for spread in spreads]
     if not any(known):
         return list(spreads)
     # A chi-square's median lies below its mean, by a factor that its degrees of freedom tell.
-    excess = [_excess(spread) / _median_chance(spread.seed_df) for spread, ok in zip(spreads, known, strict=True) if ok]
+    counted = [ok and (measured is None or measured[n]) for n, ok in enumerate(known)]
+    counted = counted if any(counted) else known
+    excess = [_excess(s) / _median_chance(s.seed_df) for s, counts in zip(spreads, counted, strict=True) if counts]
     usual = max(1.0, float(np.median(excess)))
     return [_moderate(spread, usual, pooled_df) if ok else spread for spread, ok in zip(spreads, known, strict=True)]
 
 
-def _pooled(spreads: dict[Any, Spread], df: float) -> dict[Any, Spread]:
-    return dict(zip(spreads, pool(list(spreads.values()), df), strict=True))
+def _pooled(spreads: dict[Any, Spread], df: float, alike: set[str]) -> dict[Any, Spread]:
+    """``spreads`` by label or by pair of labels; those of arms that are ``alike`` set the measure."""
+    measured = [{key} <= alike if isinstance(key, str) else set(key) <= alike for key in spreads]
+    return dict(zip(spreads, pool(list(spreads.values()), df, measured), strict=True))
+
+
+def _alike(arms: dict[str, Spread]) -> set[str]:
+    """The arms that vary like most: with three arms, one that fails in a seed is in two of three pairs, and the median
+    pair would be one of its own."""
+    excess = {label: _excess(spread) for label, spread in arms.items() if spread.flips > 0}
+    if not excess:
+        return set(arms)
+    limit = FAR_OFF * max(1.0, float(np.median(list(excess.values()))))
+    return {label for label in arms if excess.get(label, 0.0) <= limit}
 
 
 def _moderate(spread: Spread, usual: float, pooled_df: float) -> Spread:

@@ -22,6 +22,7 @@ from rnnlab.judging.spread import Spread, group_sums
 from rnnlab.judging.wording import CHINESE, ENGLISH, facts_of, say
 
 EQUAL = 0.95  # the chance of being within the margin, from which on two arms are called equal
+ROUNDING = 1e-12  # equal means may differ by this much
 MAJORITY = "majority"  # the baseline by this name is what a run that failed to learn is measured by
 
 
@@ -147,7 +148,7 @@ def _differences(
                 Difference(
                     better=better,
                     worse=worse,
-                    mean=spread.mean,
+                    mean=spread.mean if abs(spread.mean) > ROUNDING else 0.0,
                     low=low,
                     high=high,
                     plain_low=plain_low,
