@@ -118,7 +118,7 @@ class Verdict:
     costs: dict[str, float | None]
     cost_unit: CostUnit
     seeds: int  # different seeds among all runs
-    rows: int
+    rows: int  # of the test; 1 where every seed drew its own split, since rows are not compared then
     luck: list[str]  # what the intervals count: "seeds", "rows", "split"
     metric: str
     unit: Unit

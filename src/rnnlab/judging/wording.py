@@ -46,7 +46,6 @@ ENGLISH = {
     "recommended": "recommended",
     "for now": "recommended for now",
     "worse": "Measurably worse than {name}: {items}.",
-    "better": "Measurably better than {name}: {items}.",
     "by": "{label} by {gap} ({low}–{high})",
     "equal": "Equal to {name} to within {margin}: {items}.",
     "undecided": "Undecided against {name}, with the chances of being better by more than {margin}, within that, and "
@@ -109,7 +108,6 @@ CHINESE = {
     "recommended": "推荐",
     "for now": "暂时推荐",
     "worse": "可测地不及 {name} 的有：{items}。",
-    "better": "可测地优于 {name} 的有：{items}。",
     "by": "{label} 相差 {gap}（{low}–{high}）",
     "equal": "与 {name} 相当（相差不超过 {margin}）的有：{items}。",
     "undecided": "与 {name} 相比尚无定论的有（括号内依次为优于它 {margin}以上、在此范围之内、不及它的概率）：{items}。",
