@@ -243,7 +243,7 @@ class _Stack:
         if not self.native:
             return {run.number: list(run.updater.advance(batches[run.number], rates)) for run in self.runs}
         updaters, own = [run.updater for run in self.runs], [batches[run.number] for run in self.runs]
-        found = advance_side_by_side(updaters, own, rates, self.threads)
+        found = advance_side_by_side(updaters, own, [rates] * len(updaters), self.threads)
         return {run.number: updates for run, updates in zip(self.runs, found, strict=True)}
 
     def _account(self, found: dict[int, list[Update]], batches: dict[int, list[Batch]]) -> None:

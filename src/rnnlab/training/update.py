@@ -45,7 +45,7 @@ class Updater:
         gradients that it found are there to be looked at."""
         done = 0
         if self.member is not None:
-            for update in advance_side_by_side([self], [batches], rates)[0]:
+            for update in advance_side_by_side([self], [batches], [rates])[0]:
                 if not update.well:
                     self.optimizer.gradient.zero_()  # torch finds out what went wrong, and adds to what is there
                     break
@@ -67,10 +67,16 @@ def knows_whole_steps(spec: RunSpec) -> bool:
 
 
 def advance_side_by_side(
-    updaters: Sequence[Updater], batches: Sequence[Sequence[Batch]], rates: Sequence[float], threads: int = 1
+    updaters: Sequence[Updater],
+    batches: Sequence[Sequence[Batch]],
+    rates: Sequence[Sequence[float]],
+    threads: int = 1,
 ) -> list[list[Update]]:
-    """The same for several networks that native code knows, so many at a time: of each, the updates that it tried."""
-    work = [training_steps(one.optimizer, own, rates) for one, own in zip(updaters, batches, strict=True)]
+    """The same for several networks that native code knows, each with batches and learning rates of its own, so many at
+    a time: of each, the updates that it tried."""
+    work = [
+        training_steps(one.optimizer, own, of_one) for one, own, of_one in zip(updaters, batches, rates, strict=True)
+    ]
     members = [one.member for one in updaters if one.member is not None]
     native.do_steps(members, work, updaters[0].optimizer.weights.dtype, threads)
     right = COUNTS[type(updaters[0].task).count_right]
