@@ -18,6 +18,7 @@ SEEDS, SPLIT_SEEDS = 3, 5  # runs per arm, unless the user says how many; the la
 EVAL_EVERY = 50  # updates between two evaluations, unless set, where batches are drawn afresh
 
 _SHAPES: dict[str, dict[str, Any]] = {  # each shape of a schedule, and the settings it uses with their defaults
+    "plateau": {"rise": 0, "decay": 0.5},
     "constant": {},
     "step": {"every": 5, "gamma": 0.5},
     "multi-step": {"at": (5, 8), "gamma": 0.5},
@@ -29,10 +30,13 @@ _SHAPES: dict[str, dict[str, Any]] = {  # each shape of a schedule, and the sett
 class Schedule(Config):
     """How the learning rate changes. A setting that the shape doesn't use is refused."""
 
-    shape: Literal["constant", "step", "multi-step", "cosine", "one-cycle"] = Field(
-        default="constant",
-        description="step and multi-step cut it at epochs (at updates, where a task draws fresh batches and has none); "
-        "cosine and one-cycle bend it every step.",
+    added: ClassVar[tuple[str, ...]] = ("rise", "decay")
+
+    shape: Literal["plateau", "constant", "step", "multi-step", "cosine", "one-cycle"] = Field(
+        default="plateau",
+        description="plateau holds it until patience fires, then lets it fall to zero from the best weights on, which "
+        "ends the run. step and multi-step cut it at epochs (at updates, where a task draws fresh batches and has "
+        "none); cosine and one-cycle bend it every step.",
     )
     every: int | None = Field(default=None, ge=1, description="step: epochs (or updates) between two cuts (5).")
     at: tuple[int, ...] | None = Field(
@@ -42,6 +46,10 @@ class Schedule(Config):
     warmup: float | None = Field(
         default=None, ge=0, lt=1, description="cosine, one-cycle: share of steps spent rising."
     )
+    rise: int | None = Field(default=None, ge=0, description="plateau: updates spent rising, at the beginning (0).")
+    decay: float | None = Field(
+        default=None, gt=0, le=2, description="plateau: epochs of the fall, per epoch up to the best one (0.5)."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -50,12 +58,12 @@ class Schedule(Config):
             values = {"shape": values}
         if not isinstance(values, dict):
             return values
-        used = _SHAPES.get(values.get("shape", "constant"), {})
+        used = _SHAPES.get(values.get("shape", "plateau"), {})
         return {**used, **{k: v for k, v in values.items() if v is not None or k not in used}}
 
     @model_validator(mode="after")
     def _refuse_unused(self) -> Self:
-        for name in ("every", "at", "gamma", "warmup"):
+        for name in ("every", "at", "gamma", "warmup", "rise", "decay"):
             if getattr(self, name) is not None and name not in _SHAPES[self.shape]:
                 uses = ", ".join(_SHAPES[self.shape]) or "nothing else"
                 raise ValueError(f"the '{self.shape}' schedule would ignore '{name}' (it uses {uses})")
@@ -71,11 +79,12 @@ class Monitor(Config):
 
 
 class Training(Config):
-    """How a run is trained. It ends at the first limit reached: epochs, steps, minutes, until, or patience."""
+    """How a run is trained: until the validation score stops improving, or until the first limit is reached: epochs,
+    steps, minutes, or until."""
 
     added: ClassVar[tuple[str, ...]] = ("until", "eval_every", "batch_tokens")
 
-    epochs: int | None = Field(default=10, ge=1, description="Passes over the training rows.")
+    epochs: int | None = Field(default=100, ge=1, description="Passes over the training rows, at most.")
     steps: int | None = Field(default=None, ge=1, description="Updates.")
     minutes: float | None = Field(default=None, gt=0, description="Training time; results then depend on the machine.")
     until: float | None = Field(default=None, description="Stop at the evaluation whose score is at least as good.")
@@ -97,7 +106,10 @@ class Training(Config):
     schedule: Schedule = Field(default=Schedule(), description="How the learning rate changes.")
     clip: float | None = Field(default=5.0, gt=0, description="Largest gradient norm; none switches it off.")
     patience: int | None = Field(
-        default=3, ge=1, description="Evaluations without a better validation score, then stop."
+        default=5,
+        ge=1,
+        description="Evaluations without a better validation score; then the rate of a plateau falls, and with any "
+        "other schedule the run ends. Before a plateau, it doesn't count until the run beats the majority class.",
     )
     monitor: Monitor = Field(default=Monitor(), description="What else is recorded after every epoch.")
     device: str = Field(default="auto", description="auto, cpu, cuda, mps …; resolved before the run.")
@@ -319,13 +331,30 @@ def _match_problems(tree: dict[str, Any]) -> list[str]:
 
 
 def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) -> dict[str, Any]:
-    """How an arm is trained, or all arms. With ``match = "seconds"`` minutes alone end a run."""
-    kind = tree.get("task", {}).get("kind")
-    usual = TASKS[kind].training_defaults if kind in TASKS.names() else {}
-    values = merged(usual, merged(tree.get("training", {}), (arm or {}).get("training", {})))
+    """How an arm is trained, or all arms: as the file says, else as its architecture or its task is trained best. With
+    ``match = "seconds"`` minutes alone end a run."""
+    task, model = tree.get("task", {}).get("kind"), merged(tree.get("model", {}), (arm or {}).get("model", {}))
+    values: dict[str, Any] = {}
+    if model.get("kind") in ARCHITECTURES.names():
+        values = ARCHITECTURES[model["kind"]].training_defaults
+    for given in (
+        TASKS[task].training_defaults if task in TASKS.names() else {},
+        tree.get("training", {}),
+        (arm or {}).get("training", {}),
+    ):
+        values = merged(values, given)
+        if isinstance(given.get("schedule"), dict) and "shape" in given["schedule"]:
+            values["schedule"] = given["schedule"]  # another shape has other settings
     if tree.get("match") == "seconds" and values.get("minutes") is not None:
         values |= {"epochs": None, "steps": None, "patience": None}
     return values
+
+
+def _model_values(tree: dict[str, Any], arm: dict[str, Any]) -> dict[str, Any]:
+    """The model of an arm: as the file says; a recurrence pools as suits the task, unless the file says how."""
+    values = merged(tree.get("model", {}), arm.get("model", {}))
+    task = TASKS[tree.get("task", {}).get("kind", "classify")]
+    return {"pooling": task.recurrent_pooling, **values} if ARCHITECTURES[values["kind"]].reads_in_turn else values
 
 
 def merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
@@ -362,7 +391,7 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
         raise ConfigError(f"{source}: {len(found)} problem{'s' if len(found) > 1 else ''}\n{lines}")
     arms = {
         label: Arm(
-            ARCHITECTURES.parse(merged(tree.get("model", {}), arm.get("model", {})), f"arms.{label}.model"),
+            ARCHITECTURES.parse(_model_values(tree, arm), f"arms.{label}.model"),
             parse(Training, _training_values(tree, arm), f"arms.{label}.training"),
         )
         for label, arm in tree["arms"].items()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 from torch import Tensor, nn
@@ -43,6 +43,10 @@ class Architecture(Config):
     """Whether it has pre-trained vectors unless the user chooses to do without."""
     sizes: ClassVar[tuple[str, ...]] = ("hidden",)
     """Fields that ``compare --match parameters`` may change, the coarse one first; none: it keeps its size."""
+    training_defaults: ClassVar[dict[str, Any]] = {}
+    """How it is trained unless the user or the task says otherwise: docs/decisions/0022."""
+    reads_in_turn: ClassVar[bool] = False
+    """Whether it is a recurrence, step by step."""
     speed_only: ClassVar[tuple[str, ...]] = ()
     """Fields that change how the answer is computed, and not the answer."""
 

@@ -25,12 +25,13 @@ class Minimal(Architecture):
     gates: ClassVar[int]
     """How many gates a unit has."""
     speed_only: ClassVar[tuple[str, ...]] = ("scan",)
+    reads_in_turn: ClassVar[bool] = True
 
     hidden: int = Field(default=128, ge=1, description="Width of the state, in each direction.")
     layers: int = Field(default=1, ge=1, le=8, description="Recurrences stacked on each other.")
     bidirectional: bool = Field(default=False, description="Read from the end, too; states lie side by side.")
     dropout: float = Field(default=0.0, ge=0, lt=1, description="Between layers, in training.")
-    pooling: Pooling = Field(default="last", description="How the states become one summary.")
+    pooling: Pooling = Field(default="max", description="How the states become one summary.")
     scan: Literal["parallel", "sequential"] = Field(
         default="sequential",
         description="How the steps are computed, with the same result: one by one, or all at once in rounds.",

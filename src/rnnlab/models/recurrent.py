@@ -4,7 +4,7 @@ Sequences are never packed. A forward recurrence reaches padding only after the 
 them; a backward one reads each sequence mirrored within its own length, so it starts at the last real step.
 """
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -21,6 +21,8 @@ InitialState = Literal["zeros", "normal", "xavier", "xavier-he", "learned"]
 
 class Recurrent(Architecture):
     """What the recurrent architectures share."""
+
+    reads_in_turn: ClassVar[bool] = True
 
     hidden: int = Field(default=128, ge=1, description="Width of the state, in each direction.")
     layers: int = Field(default=1, ge=1, le=8, description="Recurrences stacked on each other.")
@@ -55,7 +57,7 @@ class Recurrent(Architecture):
         le=1000,
         description="Parts of a sequence that the backward pass computes again: less memory, more time.",
     )
-    pooling: Pooling = Field(default="last", description="How the states become one summary.")
+    pooling: Pooling = Field(default="max", description="How the states become one summary.")
 
     @model_validator(mode="after")
     def _every_option_has_a_place(self) -> Self:

@@ -102,6 +102,7 @@ class Addition(LabelPerStep):
         "steps": 500,
         "eval_every": 50,
         "patience": None,
+        "schedule": {"shape": "constant"},
         "batch_size": 200,
     }
 

@@ -39,6 +39,9 @@ class OneLabel(Task):
     def right(self, outputs: np.ndarray, data: Sequences) -> np.ndarray:
         return (outputs.argmax(1) == data.targets).astype(np.float64)
 
+    def chance(self, data: Sequences) -> float:
+        return float(np.bincount(data.targets).max() / len(data))
+
     def answers(
         self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
     ) -> list[Prediction]:
@@ -53,6 +56,7 @@ class LabelPerStep(Task):
     """Outputs (B, T, C), targets (B, T): `IGNORE` at padding and at steps that aren't asked for."""
 
     per_step: ClassVar[bool] = True
+    recurrent_pooling: ClassVar[str] = "last"
 
     def head(self, width: int, interface: Interface) -> nn.Module:
         return StateHead(width, len(interface.labels))
@@ -102,6 +106,9 @@ class OneNumber(Task):
 
     def right(self, outputs: np.ndarray, data: Sequences) -> np.ndarray:
         return (np.abs(outputs[:, 0].astype(np.float64) - data.targets) <= self.close).astype(np.float64)
+
+    def chance(self, data: Sequences) -> float:
+        return float(np.var(data.targets, dtype=np.float64))
 
 
 class SummaryHead(nn.Module):

@@ -1,5 +1,6 @@
 """What a task is: it loads data, puts a head on an encoder, and says how right an answer is. It knows no encoder."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
@@ -34,6 +35,9 @@ class Task(Config):
     """Whether every training batch is drawn afresh by `draw`; there are no epochs then."""
     training_defaults: ClassVar[dict[str, Any]] = {}
     """How it is trained unless the user says otherwise."""
+    recurrent_pooling: ClassVar[str] = "max"
+    """How recurrences pool unless the user says otherwise: ``last`` where the question is what they still know at the
+    end, and where nothing is pooled, since there is an answer at every step."""
     causal: ClassVar[bool] = False
     """Whether answers at step t may depend on inputs up to t only; architectures that look ahead are then refused."""
     question: ClassVar[str | None] = None
@@ -112,6 +116,11 @@ class Task(Config):
     def right(self, outputs: np.ndarray, data: Sequences) -> np.ndarray:
         """(rows,) from 0 to 1: how right the answer to each sequence is, given all ``outputs`` of a split."""
         raise NotImplementedError
+
+    def chance(self, data: Sequences) -> float:
+        """The score of one and the same answer to all of these rows, at its best: what learning begins above. Infinitely
+        bad where no such answer is known."""
+        return math.inf if self.lower_is_better else -math.inf
 
     def encode(self, inputs: Sequence[Any], interface: Interface) -> tuple[Sequences, np.ndarray]:
         """New rows as the model was trained to see them, and the share of each row's tokens that it knows."""

@@ -25,6 +25,7 @@ class Generated(Task):
     """Sequences drawn from a seed: once, then from the cache."""
 
     split_by: ClassVar[str | None] = "data_seed"
+    recurrent_pooling: ClassVar[str] = "last"
 
     rows: int = Field(
         default=10_000,

@@ -30,6 +30,10 @@ class Progress:
     norms: list[float] = field(default_factory=list)  # of the last gradients
     best_epoch: int = 0
     best: dict[str, float] = field(default_factory=dict)  # validation scores of the best epoch
+    rose_epoch: int = 0  # the last one whose score was higher than all before, not only its loss lower
+    fall_begins: int | None = None  # the update from which on the rate of a plateau falls to zero
+    fall_steps: int = 0  # how long that takes
+    fell_by: str = ""  # the setting that began it: patience, epochs or steps
     history: list[dict[str, float]] = field(default_factory=list)  # seconds and tokens of each epoch
 
 

@@ -27,7 +27,7 @@ from rnnlab.training.evaluate import Evaluation, evaluate
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.processor import processor_name
-from rnnlab.training.schedule import learning_rate
+from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
 from rnnlab.training.source import AHEAD, Source
 from rnnlab.training.update import Update, Updater
 
@@ -47,8 +47,10 @@ class Trained:
         progress: Progress,
         divergence: dict[str, Any] | None = None,
         valid: Evaluation | None = None,
+        ended_by: str | None = None,
     ):
         self.network, self.progress, self.divergence = network, progress, divergence
+        self.ended_by = ended_by  # which setting: see `reason_to_end`
         self.valid = valid  # of the best weights, unless they came from a checkpoint
 
 
@@ -67,13 +69,14 @@ def train(
     progress, best = load_checkpoint(run, network, optimizer) or (Progress(), {})
     run.keep_events(progress.step)
     source = Source(spec, data)
+    chance = task.chance(data.valid)
     updater = Updater(spec, network, optimizer, training.threads)
     last_report = last_checkpoint = time.monotonic()
     ahead = 1  # updates at a time
     valid: Evaluation | None = None  # of the best epoch
 
     network.train()
-    while not is_finished(progress, training, task):
+    while (ended_by := reason_to_end(progress, training, task, chance)) is None:
         started = time.perf_counter()
         while progress.batch < source.updates:
             if should_stop():
@@ -86,7 +89,9 @@ def train(
                 first, min(first + ahead, first - progress.batch + source.updates, training.steps or sys.maxsize)
             )
             batches = [source.batch(number).to(device) for number in numbers]
-            rates = [learning_rate(training, number, source.time(number), source.updates) for number in numbers]
+            rates = [
+                learning_rate(training, number, source.time(number), source.updates, progress) for number in numbers
+            ]
             for batch, update in zip(batches, updater.advance(batches, rates), strict=False):
                 if not update.well:
                     broken = (progress.step + 1, update.loss, update.norm, progress.norms)
@@ -106,12 +111,13 @@ def train(
         scores = evaluation[0].score()
         if not math.isfinite(scores["loss"]):
             return Trained(network, progress, overflowed_on_validation(progress.step, progress.norms, training))
-        improved = is_better(scores, progress.best, task)
-        progress.epoch += 1
+        improved = count_evaluation(progress, scores, task)
         if improved:
-            progress.best, progress.best_epoch, valid = scores, progress.epoch, evaluation
+            valid = evaluation
             best = {name: value.detach().clone() for name, value in network.state_dict().items()}
         event = close_epoch(progress, scores, improved)
+        if begin_fall_if_due(progress, training, task, source.updates, chance):
+            network.load_state_dict(best)
         if training.monitor.gradients:
             event["gradients"] = probe(network, probe_batch(data.valid).to(device))
         run.append_event(event)
@@ -121,7 +127,7 @@ def train(
             save_checkpoint(run, progress, network, best, optimizer)
 
     network.load_state_dict(best)
-    return Trained(network, progress, valid=valid)
+    return Trained(network, progress, valid=valid, ended_by=ended_by)
 
 
 def count_update(progress: Progress, batch: Batch, update: Update) -> None:
@@ -137,25 +143,21 @@ def count_update(progress: Progress, batch: Batch, update: Update) -> None:
     del progress.norms[:-KEPT_NORMS]
 
 
-def _reached(progress: Progress, until: float, task: Task) -> bool:
-    score = progress.best.get(task.metric)
-    return score is not None and (score <= until if task.lower_is_better else score >= until)
-
-
 def is_better(scores: dict[str, float], best: dict[str, float], task: Task) -> bool:
     """By the metric; of equals, which are common on few validation rows, the one with the lower loss."""
     sign = -1 if task.lower_is_better else 1
     return not best or (sign * scores[task.metric], -scores["loss"]) > (sign * best[task.metric], -best["loss"])
 
 
-def is_finished(progress: Progress, training: Training, task: Task) -> bool:
-    return (
-        progress.epoch == training.epochs
-        or progress.step == training.steps
-        or (training.minutes is not None and progress.epoch > 0 and progress.seconds >= training.minutes * 60)
-        or (training.until is not None and _reached(progress, training.until, task))
-        or (training.patience is not None and progress.epoch - progress.best_epoch >= training.patience)
-    )
+def count_evaluation(progress: Progress, scores: dict[str, float], task: Task) -> bool:
+    """Close an epoch with its validation scores; whether it is the best so far."""
+    progress.epoch += 1
+    improved = is_better(scores, progress.best, task)
+    if improved:
+        if scores[task.metric] != progress.best.get(task.metric):
+            progress.rose_epoch = progress.epoch
+        progress.best, progress.best_epoch = scores, progress.epoch
+    return improved
 
 
 def _out_of_time(progress: Progress, training: Training, started: float) -> bool:

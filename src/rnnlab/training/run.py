@@ -57,6 +57,7 @@ def _train(
         "parameters": parameter_counts(trained.network),
         "epochs": trained.progress.epoch,
         "best_epoch": trained.progress.best_epoch,
+        "ended_by": trained.ended_by,
         **speed_of(trained.progress.history, None if spec.task.streamed else int(data.train.lengths.sum())),
         "peak_memory_mb": peak_memory_mb(),
         "environment": environment(spec.training.threads),

@@ -41,10 +41,9 @@ from rnnlab.training.loop import (
     REPORT_SECONDS,
     close_epoch,
     contiguous,
+    count_evaluation,
     count_update,
     environment,
-    is_better,
-    is_finished,
     peak_memory_mb,
     sign_of_life,
 )
@@ -52,7 +51,7 @@ from rnnlab.training.members import answering_steps, unsuited_model, unsuited_ta
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import all_scores, execute, own_process_state, speed_of, write_predictions
-from rnnlab.training.schedule import learning_rate
+from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
 from rnnlab.training.source import AHEAD, Source
 from rnnlab.training.update import Update, Updater, advance_side_by_side
 
@@ -153,6 +152,7 @@ class _Run:
     progress: Progress = field(default_factory=Progress)
     best: dict[str, Tensor] = field(default_factory=dict)
     unwanted: bool = False
+    ended_by: str | None = None
 
     def begin(self, data: EncodedData) -> None:
         """As `training.loop.train` does."""
@@ -180,6 +180,7 @@ class _Stack:
         self.runs, self.data, self.report, self.should_stop, self.threads = runs, data, report, should_stop, threads
         self.size = len(runs)
         self.task = runs[0].spec.task
+        self.chance = self.task.chance(data.valid)
         training = runs[0].spec.training
         assert training is not None
         self.training: Training = training
@@ -237,13 +238,18 @@ class _Stack:
         """Train all runs on their batches; of each, what was found, up to the first update that went wrong."""
         source, count = self.runs[0].source, len(batches[self.runs[0].number])
         rates = [
-            learning_rate(self.training, step + ahead, source.time(step + ahead), source.updates)
-            for ahead in range(count)
+            [
+                learning_rate(self.training, number, source.time(number), source.updates, run.progress)
+                for number in range(step, step + count)
+            ]
+            for run in self.runs
         ]
+        own = [batches[run.number] for run in self.runs]
         if not self.native:
-            return {run.number: list(run.updater.advance(batches[run.number], rates)) for run in self.runs}
-        updaters, own = [run.updater for run in self.runs], [batches[run.number] for run in self.runs]
-        found = advance_side_by_side(updaters, own, [rates] * len(updaters), self.threads)
+            return {
+                run.number: list(run.updater.advance(*given)) for run, *given in zip(self.runs, own, rates, strict=True)
+            }
+        found = advance_side_by_side([run.updater for run in self.runs], own, rates, self.threads)
         return {run.number: updates for run, updates in zip(self.runs, found, strict=True)}
 
     def _account(self, found: dict[int, list[Update]], batches: dict[int, list[Batch]]) -> None:
@@ -269,17 +275,19 @@ class _Stack:
             if not math.isfinite(scores["loss"]):
                 self._leave(run, None)
                 continue
-            improved = is_better(scores, run.progress.best, self.task)
-            run.progress.epoch += 1
+            improved = count_evaluation(run.progress, scores, self.task)
             if improved:
-                run.progress.best, run.progress.best_epoch = scores, run.progress.epoch
                 run.best = {name: value.detach().clone() for name, value in run.network.state_dict().items()}
             event = close_epoch(run.progress, scores, improved)
+            if begin_fall_if_due(run.progress, self.training, self.task, run.source.updates, self.chance):
+                run.network.load_state_dict(run.best)
             if self.training.monitor.gradients:
                 event["gradients"] = probe(run.network, probe_batch(self.data.valid))
             run.directory.append_event(event)
             self._tell(run, event)
-        finished = [run for run in self.runs if is_finished(run.progress, self.training, self.task)]
+        for run in self.runs:
+            run.ended_by = reason_to_end(run.progress, self.training, self.task, self.chance)
+        finished = [run for run in self.runs if run.ended_by is not None]
         if finished:
             self._finish(finished)
 
@@ -311,6 +319,7 @@ class _Stack:
                 "parameters": parameter_counts(run.network),
                 "epochs": run.progress.epoch,
                 "best_epoch": run.progress.best_epoch,
+                "ended_by": run.ended_by,
                 **speed_of(run.progress.history, tokens),
                 "peak_memory_mb": peak_memory_mb(),
                 "environment": environment(self.threads),
