@@ -159,6 +159,92 @@ def test_answers_are_those_of_the_network(settings: dict[str, Any], answer: str,
     assert all(torch.equal(value, before[name]) for name, value in side.weights().items())
 
 
+POOLINGS = ["first+last", "mean", "max", "attention"]
+
+
+@pytest.mark.parametrize("rows", [5, 20], ids=["few rows", "rows in two groups"])
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("settings", RECURRENCES, ids=lambda s: "-".join(map(str, s.values())))
+def test_every_pooling_is_that_of_autograd(settings: dict[str, Any], pooling: str, rows: int) -> None:
+    answer, tokens = ("class", 13) if rows == 5 else ("number", 4)
+    settings = {**settings, "pooling": pooling}
+    training = Training.model_validate(OPTIMIZERS[1])
+    sides = [Side(0, settings, answer, tokens, training, CLASSES) for _ in range(2)]
+    batches = [batch_of(answer, tokens, n, rows=rows + n) for n in range(4)]
+    work = sides[0].steps(batches)
+    do_steps([sides[0].member], [work], torch.float64, threads=1)
+    for step, (loss, norm, right) in zip(work, sides[1].in_torch(batches), strict=True):
+        assert step.loss == pytest.approx(loss, rel=CLOSE)
+        assert step.norm == pytest.approx(norm, rel=1e-6)
+        assert step.whole == right
+    assert_equal_weights(*sides)
+    steps, answers = answering_steps(sides[0].network, batches)
+    do_steps([sides[0].member], [steps], torch.float64, threads=1)
+    with switched_off(), torch.no_grad():
+        sides[0].network.eval()
+        for batch, found in zip(batches, answers, strict=True):
+            wanted = sides[0].network(batch.inputs, batch.lengths)
+            torch.testing.assert_close(found, wanted, rtol=CLOSE, atol=CLOSE)
+
+
+def test_equal_maxima_share_the_gradient() -> None:
+    """Where a relu is closed, all states of a unit are 0; and a word that is repeated while nothing is remembered gives
+    the same state again. That such states share the gradient, as torch has it, isn't left to chance."""
+    settings = {"kind": "rnn", "hidden": 6, "activation": "relu", "pooling": "max"}
+    training = Training.model_validate({"optimizer": "sgd", "lr": 0.5, "clip": None})
+    sides = [Side(0, settings, "class", 4, training, CLASSES) for _ in range(2)]
+    for side in sides:
+        with torch.no_grad():
+            for name, weight in side.network.named_parameters():
+                if "weight_hh" in name:
+                    weight.zero_()
+    batch = batch_of("class", 4, 0, rows=9)
+    batch.inputs[:, :4] = batch.inputs[:, :1]
+    batch.lengths.clamp_(min=4)
+    with switched_off(), torch.no_grad():
+        states = sides[1].network.encode(batch.inputs, batch.lengths).states
+        tied = (states[:, :4] == states[:, :4].amax(1, keepdim=True)).sum(1)
+    assert (tied > 1).any()
+    assert (states[:, :4].amax(1) > 0).any()
+    do_steps([sides[0].member], [sides[0].steps([batch])], torch.float64, threads=1)
+    sides[1].in_torch([batch])
+    assert_equal_weights(*sides)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_padding_and_other_rows_take_no_part_in_a_summary(pooling: str) -> None:
+    """To the bit: a row alone, and beside longer ones, whose padding holds anything."""
+    side = Side(0, {**RECURRENCES[3], "pooling": pooling}, "class", 0, Training(), CLASSES)
+    batch = batch_of("class", 0, 3, rows=9)
+    batch.inputs[torch.arange(batch.inputs.shape[1]) >= batch.lengths[:, None]] = float("nan")
+    steps, (together,) = answering_steps(side.network, [batch])
+    do_steps([side.member], [steps], torch.float64, threads=1)
+    assert bool(together.isfinite().all())
+    for row, length in enumerate(batch.lengths.tolist()):
+        own = Batch(
+            batch.inputs[row : row + 1, :length].clone(),
+            batch.lengths[row : row + 1].clone(),
+            batch.targets[row : row + 1],
+        )
+        steps, (alone,) = answering_steps(side.network, [own])
+        do_steps([side.member], [steps], torch.float64, threads=1)
+        assert torch.equal(alone[0], together[row])
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_a_state_that_is_not_a_number_is_seen(pooling: str) -> None:
+    """Maxima and weights that skipped it would hide a divergence."""
+    side = Side(0, {**RECURRENCES[0], "pooling": pooling}, "class", 0, Training(), CLASSES)
+    for place in (0, 2, 5):
+        batch = batch_of("class", 0, 3, rows=3)
+        batch = Batch(batch.inputs[:, :1].repeat(1, 6, 1), torch.full((3,), 6), batch.targets)
+        batch.inputs[1, place] = float("nan")
+        steps, (answers,) = answering_steps(side.network, [batch])
+        do_steps([side.member], [steps], torch.float64, threads=1)
+        assert bool(answers[1].isnan().all())
+        assert bool(answers[[0, 2]].isfinite().all())
+
+
 @pytest.mark.parametrize("what", ["loss", "norm"])
 def test_a_step_that_breaks_changes_nothing_and_stops_its_network_alone(what: str) -> None:
     training = Training.model_validate(OPTIMIZERS[0])
@@ -205,6 +291,18 @@ def test_bits_do_not_depend_on_the_number_of_threads() -> None:
         work = [side.steps([batch_of("class a step", 4, n) for n in range(5)]) for side in sides]
         do_steps([side.member for side in sides], work, torch.float64, threads)
         found.append(torch.cat([side.optimizer.weights for side in sides]))
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_bits_do_not_depend_on_the_threads_that_share_a_step(pooling: str) -> None:
+    found = []
+    for threads in (1, 2, 3):
+        side = Side(0, {**RECURRENCES[3], "pooling": pooling}, "class", 4, Training(), CLASSES)
+        side.member.threads = threads
+        do_steps([side.member], [side.steps([batch_of("class", 4, n, rows=20) for n in range(3)])], torch.float64, 1)
+        found.append(side.optimizer.weights)
     assert torch.equal(found[0], found[1])
     assert torch.equal(found[0], found[2])
 

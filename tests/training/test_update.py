@@ -56,7 +56,12 @@ def weights_of(updater: Updater) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize("optimizer", ["lazy-adam", "adam", "adamw", "sgd"])
 @pytest.mark.parametrize(
-    "model", [{}, {"kind": "gru", "bidirectional": True}, {"kind": "rnn", "activation": "relu", "layers": 2}]
+    "model",
+    [
+        {},
+        {"kind": "gru", "bidirectional": True, "pooling": "max"},
+        {"kind": "rnn", "activation": "relu", "layers": 2, "pooling": "attention"},
+    ],
 )
 def test_native_updates_are_those_of_torch(task, data, optimizer, model):
     spec = spec_of(task, optimizer, **model)
@@ -134,7 +139,7 @@ def test_what_torch_finds_of_a_broken_update_is_not_added_to_what_native_code_le
 
 
 def test_networks_that_native_code_does_not_know_are_left_to_torch(task, data):
-    models: list[dict[str, Any]] = [{"output_dropout": 0.2}, {"pooling": "mean"}, {"layer_norm": True}]
+    models: list[dict[str, Any]] = [{"output_dropout": 0.2}, {"state": "carried"}, {"layer_norm": True}]
     for model in models:
         assert updater_of(spec_of(task, **model), data).member is None
     spec = replace(spec_of(task), model=ARCHITECTURES.parse({"kind": "textcnn", "embedding": {"width": 12}}))

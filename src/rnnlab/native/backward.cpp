@@ -77,6 +77,8 @@ INLINE void differentiate(const Task<T>& task, const Layout& layout, int64_t t, 
     int64_t H = task.hidden, Hp = padded<T>(H), b = layout.row[i], place = layout.place(t, i, task.reverse);
     const T* direct = task.for_states ? task.for_states + b * task.for_states_row + place * task.for_states_step : nullptr;
     const T* state = task.states + b * task.states_row + place * task.states_step;
+    const T* highest = task.highest ? task.highest + b * task.end_row : nullptr;
+    const T* for_highest = task.highest ? task.for_highest + b * task.end_row : nullptr;
     const T* before = t > 0 ? task.states + b * task.states_row + layout.place(t - 1, i, task.reverse) * task.states_step
                             : task.h_start ? task.h_start + b * H : nullptr;
     const T* saved = task.saved + (layout.first[t] + i) * saved_of(KIND) * Hp;
@@ -85,6 +87,7 @@ INLINE void differentiate(const Task<T>& task, const Layout& layout, int64_t t, 
         int n = int(H - u < W ? H - u : W);
         Vec<T> dh = load(carry + u);
         if (direct) dh += load_some(direct + u, n);
+        if (highest) dh += load_some(state + u, n) == load_some(highest + u, n) ? load_some(for_highest + u, n) : Vec<T>{};
         if constexpr (KIND == TANH) {
             Vec<T> h = load_some(state + u, n);
             store(delta + u, task.kind == TANH ? dh * (T(1) - h * h) : (h > T(0) ? dh : Vec<T>{}));

@@ -30,6 +30,7 @@ struct Task {
     const T* for_states;                 // gradient, strides of its own; null: none
     int64_t for_states_row, for_states_step;
     const T *for_h_end, *for_c_end;      // rows end_row apart
+    const T *highest, *for_highest;      // rows end_row apart: a gradient for each state that equals the highest
     T* for_x;                            // (B, T, D), written, or added to
     int64_t add_to_x;
     T *for_w_ih, *for_w_hh, *for_b_ih, *for_b_hh;

@@ -30,7 +30,7 @@ class Task(ctypes.Structure):
         ("end_row", c_int64),
         *((name, c_void_p) for name in ("saved", "for_states")),
         *((name, c_int64) for name in ("for_states_row", "for_states_step")),
-        *((name, c_void_p) for name in ("for_h_end", "for_c_end", "for_x")),
+        *((name, c_void_p) for name in ("for_h_end", "for_c_end", "highest", "for_highest", "for_x")),
         ("add_to_x", c_int64),
         *((name, c_void_p) for name in ("for_w_ih", "for_w_hh", "for_b_ih", "for_b_hh", "for_h_start", "for_c_start")),
     ]

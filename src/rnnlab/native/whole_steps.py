@@ -17,6 +17,7 @@ from rnnlab import native
 from rnnlab.native.recurrence import KINDS, TYPES
 
 ANSWERS = {"class": 0, "class a step": 1, "number": 2}
+POOLINGS = {"last": 0, "first+last": 1, "mean": 2, "max": 3, "attention": 4}
 
 
 class Step(ctypes.Structure):
@@ -40,6 +41,8 @@ class Member(ctypes.Structure):
         *((name, c_void_p) for name in ("table", "frozen", "places")),
         ("table_learns", c_int64),
         ("table_gradient", c_void_p),
+        ("pooling", c_int64),
+        *((name, c_void_p) for name in ("query", "for_query")),
         *((name, c_int64) for name in ("answer", "outputs")),
         *((name, c_void_p) for name in ("head", "head_bias", "for_head", "for_head_bias")),
         ("close", c_double),
@@ -82,4 +85,4 @@ def addresses(tensors: Sequence[Tensor]) -> Any:
     return (c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))
 
 
-__all__ = ["ANSWERS", "KINDS", "Member", "Step", "addresses", "do_steps", "suits"]
+__all__ = ["ANSWERS", "KINDS", "POOLINGS", "Member", "Step", "addresses", "do_steps", "suits"]

@@ -49,14 +49,12 @@ def unsuited_model(model: Recurrent) -> str | None:
     return None
 
 
-def unsuited_task(task: Task, model: Recurrent) -> str | None:
-    """Why the native steps don't know the task's head, loss or pooling."""
+def unsuited_task(task: Task) -> str | None:
+    """Why the native steps don't know the task's head or loss."""
     kind = type(task)
     own_head = all(kind.head is not known.head for known in (OneLabel, LabelPerStep, OneNumber))
     if kind.loss not in ANSWERS or kind.count_right not in COUNTS or own_head:
         return f"the task '{task.kind}' has a head or a loss of its own"
-    if not task.per_step and model.pooling != "last":
-        return f"pooling = '{model.pooling}' is computed otherwise"
     return None
 
 
@@ -81,6 +79,7 @@ def member_of(
         threads=threads,
         weights=native.addresses(weights),
         gradients=native.addresses([_gradient_of(weight) for weight in weights]),
+        pooling=native.POOLINGS[settings.pooling],
         answer=native.ANSWERS[ANSWERS[type(task).loss]],
         outputs=head.linear.out_features,
         head=_at(head.linear.weight),
@@ -104,6 +103,8 @@ def member_of(
         epsilon=EPSILON,
         exploded=EXPLODED,
     )
+    if settings.pooling == "attention":
+        member.query, member.for_query = _at(encoder.pool.query), _at(encoder.pool.query.grad)
     _add_embedding(member, network, optimizer)
     return member
 

@@ -73,7 +73,7 @@ def can_stack(spec: RunSpec) -> str | None:
         return f"training.threads = {training.threads} asks for threads of its own"
     if resolve_device(training.device) != "cpu":
         return f"it is trained on '{resolve_device(training.device)}'"
-    return unsuited_model(model) or unsuited_task(spec.task, model)
+    return unsuited_model(model) or unsuited_task(spec.task)
 
 
 def family(spec: RunSpec) -> str:

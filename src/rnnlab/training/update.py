@@ -61,9 +61,7 @@ class Updater:
 
 def knows_whole_steps(spec: RunSpec) -> bool:
     """Whether native code, if there is any, can do all of a training step."""
-    return isinstance(spec.model, Recurrent) and not (
-        unsuited_model(spec.model) or unsuited_task(spec.task, spec.model)
-    )
+    return isinstance(spec.model, Recurrent) and not (unsuited_model(spec.model) or unsuited_task(spec.task))
 
 
 def advance_side_by_side(

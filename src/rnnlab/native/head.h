@@ -1,0 +1,143 @@
+// The linear head and the loss of whole training steps, forward and backward.
+#pragma once
+#include "whole_steps.h"
+
+// out (n, C) = rows (n, S) · headᵀ + bias.
+template <class T>
+void answer(const Member<T>& m, int64_t n, const T* const* rows, T* const* out) {
+    constexpr int W = WIDTH<T>;
+    int64_t S = m.width_read(), C = m.outputs;
+    product<T>(n, S, C, rows, out, [&](int64_t first, int NV, T* panel) {
+        for (int j = 0; j < NV; j++) {
+            int64_t column = (first + j) * W;
+            transpose(m.head + column * S, S, int(std::min<int64_t>(W, C - column)), S, panel + j * W, NV * W);
+        }
+    });
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t c = 0; c < C; c++) out[r][c] += m.head_bias[c];
+}
+
+// The cross-entropy of some logits (n, ·), rows `step` apart, which become its gradient times `share`; `targets[r]` is of
+// row r. Calls right(r) where the highest logit is the target's. Returns the sum of all losses. Rows lie side by side in
+// the lanes of vectors meanwhile: nothing has to be added up across a vector.
+template <class T, class Right>
+double cross_entropy(int64_t n, T* logits, int64_t step, int64_t classes, const int64_t* targets, T share, const Right& right) {
+    constexpr int W = WIDTH<T>;
+    T* columns = buffer<T>(COLUMNS_OF_LOGITS, classes * W);
+    double loss = 0;
+    for (int64_t first = 0; first < n; first += W) {
+        int some = int(std::min<int64_t>(W, n - first));
+        transpose(logits + first * step, step, some, classes, columns, W);
+        Vec<T> highest = load(columns), sum{};
+        for (int64_t c = 1; c < classes; c++) {
+            Vec<T> v = load(columns + c * W);
+            highest = v > highest ? v : highest;
+        }
+        T wanted[W], sums[W], tops[W];
+        store(tops, highest);
+        for (int r = 0; r < some; r++) {
+            int64_t target = targets[first + r], c = 0;
+            wanted[r] = columns[target * W + r];
+            if (wanted[r] != tops[r]) continue;
+            while (columns[c * W + r] != tops[r]) c++;  // of equals, the first one is the answer
+            if (c == target) right(first + r);
+        }
+        for (int64_t c = 0; c < classes; c++) {
+            Vec<T> power = exponential(load(columns + c * W) - highest);
+            sum += power;
+            store(columns + c * W, power);
+        }
+        store(sums, sum);
+        Vec<T> factor = share / sum;
+        for (int64_t c = 0; c < classes; c++) store(columns + c * W, load(columns + c * W) * factor);
+        for (int r = 0; r < some; r++) {
+            loss += double(std::log(sums[r]) - (wanted[r] - tops[r]));
+            columns[targets[first + r] * W + r] -= share;
+        }
+        for (int64_t c = 0; c < classes; c += W)
+            transpose(columns + c * W, W, int(std::min<int64_t>(W, classes - c)), some, logits + first * step + c, step);
+    }
+    return loss;
+}
+
+// The gradients of the head: δᵀ · rows, and the sums of δ (n, C), rows Cp apart.
+template <class T>
+void weigh_head(const Member<T>& m, int64_t n, const T* const* rows, const T* delta, int64_t Cp) {
+    int64_t S = m.width_read(), C = m.outputs;
+    memset(m.for_head, 0, C * S * sizeof(T));
+    memset(m.for_head_bias, 0, C * sizeof(T));
+    T* panel = buffer<T>(PANELS, BLOCK * COLUMNS * WIDTH<T>);
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        int64_t some = std::min(BLOCK, n - from);
+        const T* own = delta + from * Cp;
+        in_panels(vectors<T>(S), [&](int64_t first, auto width) {
+            constexpr int NV = decltype(width)::value;
+            for (int64_t r = 0; r < some; r++)
+                for (int j = 0; j < NV; j++) {
+                    int64_t column = (first + j) * WIDTH<T>;
+                    store(panel + (r * NV + j) * WIDTH<T>, load_some(rows[from + r] + column, int(S - column)));
+                }
+            in_blocks(C, [&](int64_t c, auto count) {
+                constexpr int MR = decltype(count)::value;
+                Vec<T> acc[MR][NV];
+                EACH(r, MR) EACH(j, NV) acc[r][j] = Vec<T>{}; END END
+                multiply_along<T, MR, NV>(some, own + c, Cp, panel, acc);
+                for (int r = 0; r < MR; r++)
+                    for (int j = 0; j < NV; j++) {
+                        int64_t column = (first + j) * WIDTH<T>;
+                        T* to = m.for_head + (c + r) * S + column;
+                        int left = int(std::min<int64_t>(WIDTH<T>, S - column));
+                        store_some(to, load_some(to, left) + acc[r][j], left);
+                    }
+            });
+        });
+        std::vector<T> sums(C);
+        for (int64_t r = 0; r < some; r++) add(C, T(1), own + r * Cp, sums.data());
+        add(C, T(1), sums.data(), m.for_head_bias);
+    }
+}
+
+// The head and the loss, forward and backward: `for_rows` gets the gradient of each row that is asked for; `places` are
+// where their targets are.
+template <class T>
+void learn_head(const Member<T>& m, Step<T>& step, const std::vector<const T*>& rows, const std::vector<int64_t>& places,
+                const std::vector<T*>& for_rows) {
+    int64_t n = int64_t(rows.size()), S = m.width_read(), C = m.outputs, Cp = padded<T>(C);
+    T* logits = buffer<T>(LOGITS, (n + WIDTH<T>) * Cp);
+    std::vector<T*> out(n);
+    std::vector<const T*> left(n);
+    for (int64_t r = 0; r < n; r++) left[r] = out[r] = logits + r * Cp;
+    answer<T>(m, n, rows.data(), out.data());
+    T share = T(1) / T(n);
+    std::vector<int64_t> right(step.batch), asked(step.batch);
+    int64_t per_row = m.answer == CLASS_A_STEP ? step.steps : 1;
+    for (int64_t r = 0; r < n; r++) asked[places[r] / per_row]++;
+    double loss = 0;
+    if (m.answer == NUMBER) {
+        for (int64_t r = 0; r < n; r++) {
+            T error = out[r][0] - static_cast<const T*>(step.targets)[places[r]];
+            loss += double(error) * double(error);
+            right[r] += std::abs(error) <= T(m.close);
+            out[r][0] = 2 * error * share;
+        }
+    } else {
+        std::vector<int64_t> targets(n);
+        for (int64_t r = 0; r < n; r++) targets[r] = static_cast<const int64_t*>(step.targets)[places[r]];
+        loss = cross_entropy<T>(n, logits, Cp, C, targets.data(), share, [&](int64_t r) { right[places[r] / per_row]++; });
+    }
+    step.loss = double(T(loss / double(n)));
+    step.share = 0;
+    step.whole = 0;
+    for (int64_t b = 0; b < step.batch; b++) {
+        if (asked[b]) step.share += double(right[b]) / double(asked[b]);
+        step.whole += right[b] == asked[b];
+    }
+    product<T>(n, C, S, left.data(), for_rows.data(), [&](int64_t first, int NV, T* panel) {
+        for (int64_t c = 0; c < C; c++)
+            for (int j = 0; j < NV; j++, panel += WIDTH<T>) {
+                int64_t column = (first + j) * WIDTH<T>;
+                store(panel, load_some(m.head + c * S + column, int(std::min<int64_t>(WIDTH<T>, S - column))));
+            }
+    });
+    weigh_head<T>(m, n, rows.data(), logits, Cp);
+}
