@@ -34,7 +34,7 @@ def textbook(kind: type[Minimal], x: Tensor, weight: Tensor, bias: Tensor, hidde
 @pytest.mark.parametrize("kind", [MinGRU, MinLSTM])
 def test_states_are_those_of_the_paper_in_both_directions(kind: type[Minimal], scan: str) -> None:
     torch.manual_seed(0)
-    encoder = parse(kind, {"hidden": 4, "layers": 2, "bidirectional": True, "scan": scan}).build(3)
+    encoder = parse(kind, {"hidden": 4, "layers": 2, "bidirectional": True, "pooling": "last", "scan": scan}).build(3)
     x = torch.randn(4, 6, 3)
     encoded = encoder(x, LENGTHS)
     for row, length in enumerate(LENGTHS.tolist()):

@@ -123,8 +123,8 @@ def test_lengths_vary_only_if_asked() -> None:
 
 def train(task: Any, kind: str, folder: Any, **training: Any) -> tuple[dict[str, Any], RunSpec]:
     resolved = task.resolve()
-    model = ARCHITECTURES.parse({"kind": kind, "hidden": 32})
-    settings = {"epochs": 30, "patience": "none", "lr": 0.01, "device": "cpu", **training}
+    model = ARCHITECTURES.parse({"kind": kind, "hidden": 32, "pooling": task.recurrent_pooling})
+    settings = {"epochs": 30, "patience": "none", "schedule": "constant", "lr": 0.01, "device": "cpu", **training}
     spec = RunSpec(resolved, complete(model, resolved.load()), Training.model_validate(settings), 0)
     outcome = execute(spec, folder, lambda event: None, lambda: False)
     assert isinstance(outcome, Finished)

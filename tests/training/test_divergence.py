@@ -287,7 +287,7 @@ def test_a_validation_loss_that_overflowed_has_the_same_keys():
 )
 def test_runs_that_really_diverge(reviews_csv, tmp_path, model, rate, gate, reason):
     task = Classify(data=str(reviews_csv)).resolve()
-    architecture = ARCHITECTURES.parse({"hidden": 8, "embedding": {"width": 8}, **model})
+    architecture = ARCHITECTURES.parse({"hidden": 8, "pooling": "last", "embedding": {"width": 8}, **model})
     wild = Training.model_validate({"batch_size": 8, "optimizer": "sgd", "clip": "none", "lr": rate})
     outcome = execute(RunSpec(task, architecture, wild, 0), tmp_path, lambda event: None, lambda: False)
     assert isinstance(outcome, Diverged)

@@ -69,7 +69,7 @@ def test_vanishing_numbers_are_zero_within_a_run_only():
 
 
 def test_patience_ends_a_run_and_the_best_epoch_is_kept(run):
-    result, directory, _ = run(epochs=60, patience=2, lr=0.02)
+    result, directory, _ = run(epochs=60, patience=2, lr=0.02, schedule="constant")
     scores = [(event["valid_accuracy"], -event["valid_loss"]) for event in directory.events()]
     assert result["best_epoch"] == scores.index(max(scores)) + 1  # of equal accuracies the lower loss
     assert result["epochs"] == min(60, result["best_epoch"] + 2)
@@ -104,7 +104,8 @@ def test_the_effective_configuration_is_saved(run):
     _, directory, _ = run(epochs=1)
     spec = json.loads((directory / "spec.json").read_text())
     assert spec["training"]["lr"] == 0.003
-    assert spec["training"]["schedule"]["shape"] == "constant"
-    assert spec["model"]["pooling"] == "last"
+    assert spec["training"]["schedule"]["shape"] == "plateau"
+    assert spec["training"]["schedule"]["decay"] == 0.5
+    assert spec["model"]["pooling"] == "max"
     assert spec["model"]["embedding"]["channels"] == "random"
     assert spec["task"]["tokenizer"] == "words"

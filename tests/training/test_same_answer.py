@@ -75,7 +75,7 @@ def task() -> Classify:
 
 
 def run_of(task: Classify, kind: str, optimizer: str) -> tuple[RunSpec, EncodedData]:
-    sizes = {} if kind == "textcnn" else {"hidden": HIDDEN}
+    sizes = {} if kind == "textcnn" else {"hidden": HIDDEN, "pooling": "last"}
     model = ARCHITECTURES.parse({"kind": kind, "embedding": {"width": WIDTH}, **sizes})
     training = Training.model_validate({"optimizer": optimizer, "batch_size": 16, "lr": LR, "clip": CLIP})
     return RunSpec(task, model, training, 0), task.load()

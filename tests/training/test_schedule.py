@@ -4,14 +4,19 @@ import pytest
 import torch
 
 from rnnlab.experiment import Training
-from rnnlab.training.schedule import learning_rate
+from rnnlab.tasks.classify import Classify
+from rnnlab.training.checkpoint import Progress
+from rnnlab.training.loop import count_evaluation
+from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
 
 PER_EPOCH = 4
 
 
 def rates(epochs: int = 12, **schedule) -> list[float]:
     training = Training.model_validate({"epochs": epochs, "lr": 0.1, "schedule": schedule})
-    return [learning_rate(training, step, step // PER_EPOCH, PER_EPOCH) for step in range(epochs * PER_EPOCH)]
+    return [
+        learning_rate(training, step, step // PER_EPOCH, PER_EPOCH, Progress()) for step in range(epochs * PER_EPOCH)
+    ]
 
 
 def torch_rates(make, every_step: bool, epochs: int = 12) -> list[float]:
@@ -58,4 +63,75 @@ def test_one_cycle_rises_and_falls():
 
 def test_steps_shorten_a_cosine():
     training = Training.model_validate({"epochs": 12, "steps": 10, "lr": 0.1, "schedule": "cosine"})
-    assert learning_rate(training, 9, 2, PER_EPOCH) < 0.01
+    assert learning_rate(training, 9, 2, PER_EPOCH, Progress()) < 0.01
+
+
+TASK = Classify()
+
+
+class Run:
+    """A run whose validation scores are given: how its rate goes, and what ends it."""
+
+    def __init__(self, scores: list[float], chance: float = 0.5, **training):
+        self.training = Training.model_validate({"lr": 0.1, "patience": 2, "epochs": 30, **training})
+        self.progress, self.rates, self.went_back = Progress(), list[float](), 0
+        for score in scores:
+            self.rates += [self._rate(step) for step in range(self.progress.step, self.progress.step + PER_EPOCH)]
+            self.progress.step += PER_EPOCH
+            count_evaluation(self.progress, {"accuracy": score, "loss": 1.0}, TASK)
+            self.went_back += begin_fall_if_due(self.progress, self.training, TASK, PER_EPOCH, chance)
+            self.ended_by = reason_to_end(self.progress, self.training, TASK, chance)
+            if self.ended_by:
+                break
+
+    def _rate(self, step: int) -> float:
+        return learning_rate(self.training, step, step // PER_EPOCH, PER_EPOCH, self.progress)
+
+
+def test_a_plateau_holds_until_patience_fires_then_falls_to_zero_from_the_best_weights():
+    run = Run([0.6, 0.7, 0.8, 0.9, 0.9, 0.9, 0.91, 0.92, 0.99])
+    assert run.ended_by == "patience"
+    assert run.progress.epoch == 8  # two without an improvement, then half as many as up to the best one
+    assert run.went_back == 1
+    assert run.rates[: 6 * PER_EPOCH] == [0.1] * 6 * PER_EPOCH
+    assert run.rates[6 * PER_EPOCH :] == pytest.approx([0.1 * (1 - n / 8) for n in range(8)])
+    assert run.progress.best_epoch == 8
+
+
+def test_patience_does_not_count_below_the_majority_class():
+    flat = [0.5, 0.4, 0.5, 0.5, 0.5, 0.5]
+    assert Run([*flat, 0.6, 0.7, 0.7, 0.7]).went_back == 1
+    assert Run(flat).went_back == 0
+    assert Run(flat, chance=0.45).went_back == 1
+    assert Run([0.5] * 30).ended_by == "epochs"
+    assert Run(flat, schedule="constant").ended_by == "patience"
+
+
+def test_a_lower_loss_at_an_equal_score_is_no_reason_to_go_on():
+    progress = Progress()
+    for loss in (1.0, 0.9, 0.8):
+        assert count_evaluation(progress, {"accuracy": 1.0, "loss": loss}, TASK)
+    assert (progress.best_epoch, progress.rose_epoch) == (3, 1)
+
+
+def test_a_limit_lets_the_rate_fall_in_time():
+    run = Run([n / 100 for n in range(51, 90)], epochs=12)
+    assert run.ended_by == "epochs"
+    assert run.progress.epoch == 12
+    assert run.rates[-1] < 0.1 / 10
+    assert run.progress.fall_begins == 8 * PER_EPOCH
+
+
+def test_steps_that_end_within_an_epoch_still_end_it():
+    run = Run([0.6, 0.7, 0.8], steps=3 * PER_EPOCH, epochs="none")
+    assert run.ended_by == "steps"
+
+
+def test_a_plateau_rises_first():
+    run = Run([0.6], schedule={"shape": "plateau", "rise": 3})
+    assert run.rates == pytest.approx([0.025, 0.05, 0.075, 0.1])
+
+
+def test_settings_of_a_plateau_belong_to_it():
+    with pytest.raises(ValueError, match="'cosine' schedule would ignore 'rise'"):
+        Training.model_validate({"schedule": {"shape": "cosine", "rise": 3}})

@@ -24,8 +24,15 @@ from rnnlab.training.stacked import can_stack, execute_stacked
 CLOSE = 1e-5
 ADDITION = {"kind": "addition", "length": 4, "held_out": 50, "carries": "long"}
 # 20 steps are more than are done at a time, and 30 don't end with an evaluation
-FEW_STEPS = {"epochs": None, "steps": 30, "eval_every": 20, "batch_size": 40, "patience": "none"}
-FEW_EPOCHS = {"epochs": 3, "batch_size": 16, "patience": "none"}
+FEW_STEPS = {
+    "epochs": None,
+    "steps": 30,
+    "eval_every": 20,
+    "batch_size": 40,
+    "patience": "none",
+    "schedule": "constant",
+}
+FEW_EPOCHS = {"epochs": 3, "batch_size": 16, "patience": "none", "schedule": "constant"}
 TOKENS = {"embedding": {"width": 6}}
 
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {

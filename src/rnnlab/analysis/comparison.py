@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import safetensors.numpy
 
+from rnnlab.analysis.cut_short import option_to_train_longer
 from rnnlab.config import canonical_json
 from rnnlab.data.encoded import EncodedData
 from rnnlab.experiment import RunSpec
@@ -22,6 +23,7 @@ from rnnlab.tasks.base import Task
 
 FORMAT = 2  # 1 had other fields in the verdict
 LENGTH_BUCKETS = 4
+MARGIN = 0.01  # of a share of right answers: what a person would not care about
 
 
 class Record(Protocol):
@@ -80,6 +82,7 @@ class RunSummary:
     macro_f1: float | None
     best_epoch: int | None
     reason: str | None  # why there is no score
+    ended_by: str | None = None  # which setting: patience, or a limit; None for runs of versions that didn't say
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class ArmSummary:
     runs: tuple[RunSummary, ...]
     in_best_group: bool
     failed_seeds: tuple[int, ...] = ()  # that failed to learn: see `judging.failures`
+    cut_short: bool = False  # whether its runs still improved when a limit ended them
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,7 @@ def summarise(
         _arm_scores(by_label, predictions),
         np.zeros(1, int) if varies else rows.groups,
         metric=task.accuracy_name,
+        margin=MARGIN,
         cost_unit=cost_unit(task),
         test_per_train=_test_per_train(task) if varies else None,
         spent=spent,
@@ -260,6 +265,9 @@ def _scores(
         cost=_median(finished, "epoch_seconds") if unit == "seconds" else update and 1000 * update,
         baseline=isinstance(runs[0].spec.model, Baseline),
         diverged=diverged,
+        longer=option_to_train_longer(
+            [(r.spec, r.outcome.result, RunDirectory(r.path)) for r in runs if isinstance(r.outcome, Finished)], MARGIN
+        ),
     )
 
 
@@ -289,6 +297,7 @@ def _summary(
         runs=tuple(_run_summary(run) for run in runs),
         in_best_group=label in verdict.best_group,
         failed_seeds=verdict.failures[label].failed if label in verdict.failures else (),
+        cut_short=label in verdict.cut_short,
     )
 
 
@@ -355,6 +364,7 @@ def _run_summary(run: Record) -> RunSummary:
         macro_f1=result.get("test", {}).get("macro_f1"),
         best_epoch=result.get("best_epoch"),
         reason=reason,
+        ended_by=result.get("ended_by"),
     )
 
 

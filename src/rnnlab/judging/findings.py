@@ -24,6 +24,7 @@ class ArmScores:
     cost: float | None = None  # seconds per epoch, milliseconds per update, or parameters; None when unknown
     baseline: bool = False  # a single run of a baseline is all there is to it: it has no luck of seeds
     diverged: Sequence[int] = ()  # those of its seeds that diverged
+    longer: str | None = None  # set where runs were cut short while they still improved: the option that trains longer
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ class Verdict:
     """What `judge` found. Lists of labels are in order of their means, the best first, arms and baselines alike.
 
     ``firm``: no other arm has more than a 5 % chance of being better than the recommended one by more than the margin,
-    counting what was measured and seeds of the recommended arm that may fail although none of its runs did.
+    counting what was measured and seeds of the recommended arm that may fail although none of its runs did; and no arm
+    was cut short while it still improved (``cut_short``), since nobody knows where that would have ended.
     """
 
     recommended: str | None  # None while single runs don't tell
@@ -110,6 +112,7 @@ class Verdict:
     estimates: dict[str, Estimate]  # of every arm with a run; that of the recommended one allows for the optimism
     differences: list[Difference]  # every pair, in the order of their means
     failures: dict[str, Failures]  # of arms with at least one failed seed
+    cut_short: dict[str, str]  # arms that still improved when a limit ended them, and the option that trains longer
     scores: dict[str, dict[int, float]]  # of every run
     baselines: list[str]
     seeds_unknown: list[str]  # arms with a single run

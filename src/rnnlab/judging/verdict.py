@@ -6,7 +6,7 @@ chosen score is too high; `wording` says it. Reasons and measured error rates: d
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -61,6 +61,7 @@ def judge(
 
     costs = {arm.label: _cost(arm) for arm in arms}
     baselines = [arm.label for arm in arms if arm.baseline and len(arm.seeds)]
+    cut_short = {arm.label: arm.longer for arm in arms if arm.longer is not None and len(arm.seeds)}
 
     spreads = spreads_of(tables)
     majority = float(spreads.single[MAJORITY].mean) if MAJORITY in baselines else None
@@ -85,7 +86,7 @@ def judge(
     models = [label for label in decision.ranking if label not in baselines]
     verdict = Verdict(
         recommended=chosen,
-        firm=chosen is not None and not any(question.open for question in questions),
+        firm=chosen is not None and not cut_short and not any(question.open for question in questions),
         best=decision.ranking[0] if decision.ranking else None,
         best_model=models[0] if models else None,
         best_baseline=next((label for label in decision.ranking if label in baselines), None),
@@ -100,8 +101,9 @@ def judge(
             label: _estimate(spread, alpha, unit, sign, too_high if label == chosen and too_high else 0.0)
             for label, spread in spreads.single.items()
         },
-        differences=_differences(decision, spreads, alpha, alpha * spent, margin, unit),
+        differences=_differences(decision, spreads, alpha, alpha * spent, margin, unit, cut_short),
         failures=failures,
+        cut_short=cut_short,
         scores={
             runs.label: {seed: sign * float(mean) for seed, mean in zip(runs.seeds, runs.means, strict=True)}
             for runs in tables
@@ -127,8 +129,15 @@ def judge(
 
 
 def _differences(
-    decision: Decision, spreads: Spreads, alpha: float, alpha_spent: float, margin: float, unit: Unit
+    decision: Decision,
+    spreads: Spreads,
+    alpha: float,
+    alpha_spent: float,
+    margin: float,
+    unit: Unit,
+    cut_short: Container[str],
 ) -> list[Difference]:
+    """Nothing is called worse than another, or equal to it, that would have gone on improving."""
     found = []
     for number, better in enumerate(decision.ranking):
         for worse in decision.ranking[number + 1 :]:
@@ -137,7 +146,9 @@ def _differences(
             above, below = spread.above(margin), 1 - spread.above(-margin)
             within = 1 - above - below
             call: Call = "undecided"
-            if test.p_holm < alpha_spent:
+            if worse in cut_short:
+                pass
+            elif test.p_holm < alpha_spent:
                 call = "better"
             elif spread.known and within >= EQUAL:
                 call = "equal"

@@ -58,6 +58,8 @@ ENGLISH = {
     "best model": "The best model is {model}, at {gap} against {name} ({low} to {high}).",
     "failed": "{failed} of {runs} seeds of {label} failed to learn ({low}–{high} % of its seeds may do so): no "
     "interval can know how often that happens.",
+    "cut short": "Still improving when the limit was reached, so that the true score may be higher: {labels}; "
+    "{option} trains longer.",
     "picked": "Because it was picked, the score of {name} is about {optimism} too high; its interval allows for that.",
     "doubt": "Not settled: {rivals} may still be better than {name} by more than {margin}.",
     "few runs": "Not settled: {runs} runs of {name} can't rule out that some of its seeds fail to learn.",
@@ -118,6 +120,7 @@ CHINESE = {
     "best model": "最好的模型是 {model}，与 {name} 相比为 {gap}（{low} 至 {high}）。",
     "failed": "{label} 的 {runs} 个随机种子中有 {failed} 个没有学会（其全部种子中可能有 {low}–{high}% 如此）："
     "任何区间都无法预知这种情况有多常见。",
+    "cut short": "到达训练上限时仍在进步、真实成绩可能更高的有：{labels}；用 {option} 可以训练更久。",
     "picked": "{name} 是挑选出来的，其成绩约偏高 {optimism}，区间已计入这一点。",
     "doubt": "尚未定论：{rivals} 仍有可能比 {name} 好 {margin}以上。",
     "few runs": "尚未定论：{name} 只有 {runs} 次运行，还不能排除它的部分随机种子会学不会。",
@@ -170,6 +173,9 @@ def facts_of(verdict: Verdict) -> list[Fact]:
     if chosen is not None:
         facts += [*_about_baseline(verdict, chosen), *_against(verdict, chosen)]
     facts += [_failed(verdict, label) for label in verdict.failures]
+    for option in dict.fromkeys(verdict.cut_short.values()):
+        labels = [label for label, own in verdict.cut_short.items() if own == option]
+        facts.append(Fact("cut short", {"labels": Several("and", labels), "option": option}))
     if chosen is not None and (verdict.optimism or 0.0) > WORTH_SAYING * verdict.margin:
         facts.append(Fact("picked", {"name": chosen, "optimism": _gap(verdict, verdict.optimism or 0.0)}))
     if chosen is not None and verdict.advice is not None:
@@ -246,7 +252,11 @@ def _against(verdict: Verdict, chosen: str) -> list[Fact]:
     """The other models beside the chosen one: worse, equal or undecided."""
     gaps = [gap for gap in verdict.differences if chosen in (gap.better, gap.worse)]
     others = {gap.worse if gap.better == chosen else gap.better: gap for gap in gaps}
-    models = {label: gap for label, gap in others.items() if label not in verdict.baselines}
+    models = {
+        label: gap
+        for label, gap in others.items()
+        if label not in verdict.baselines and not (gap.worse == label and label in verdict.cut_short)
+    }
     margin = _gap(verdict, verdict.margin)
     worse = [_by(verdict, label, gap) for label, gap in models.items() if gap.call == "better"]
     equal = [_short(verdict, label) for label, gap in models.items() if gap.call == "equal"]

@@ -107,7 +107,7 @@ def describe(outcome: Outcome) -> str:
             fresh = result.get("epoch_seconds") is None  # batches drawn afresh: no epochs
             words += f" at {'evaluation' if fresh else 'epoch'} {result['best_epoch']} of {result['epochs']}"
         if result.get("epoch_seconds"):
-            words += f", {duration(result['epoch_seconds'])} an epoch"
+            words += f", {duration(result['epoch_seconds'])} per epoch"
         return words
     if isinstance(outcome, Diverged):
         where = outcome.result["divergence"]

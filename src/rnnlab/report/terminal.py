@@ -116,7 +116,8 @@ def _print_scores(out: Console, result: "Comparison") -> None:
     metric = result.verdict.metric
     margin = f"{100 * result.verdict.margin:.1f}"
     stars = f" (* within {margin} points of the best, and not measurably worse)" if result.verdict.best_group else ""
-    title = f"Test {metric}, {seeds} seed{'s' if seeds != 1 else ''} per model{stars}"
+    plus = " (+ still improving at its limit)" if result.verdict.cut_short else ""
+    title = f"Test {metric}, {seeds} seed{'s' if seeds != 1 else ''} per model{stars}{plus}"
     failed = bool(result.verdict.failures)
     columns = (
         "model",
@@ -160,7 +161,7 @@ def _row(arm: "ArmSummary", f1: bool, failed: bool) -> list[str]:
         "" if second is None else percent(second) if f1 else f"{second:.4f}",
         _speed(arm),
         count(arm.tokens_per_second) if arm.tokens_per_second is not None else "",
-        f"{arm.best_epoch:.0f}" if arm.best_epoch is not None else "",
+        f"{arm.best_epoch:.0f}{'+' if arm.cut_short else ''}" if arm.best_epoch is not None else "",
         count(arm.parameters) if arm.parameters is not None else "",
         f"{arm.peak_memory_mb:.0f}" if arm.peak_memory_mb is not None else "",
     ]

@@ -184,6 +184,8 @@ def _why_stop(comparison: Comparison, labels: Sequence[str], last: bool, deadlin
         return "the recommendation is firm"
     if last:
         return "stopped at the most seeds allowed (--max-seeds)"
+    if comparison.verdict.cut_short and comparison.verdict.advice is None:
+        return "stopped, since more seeds would not tell how good longer training is"
     if not labels:
         return "stopped, since the seeds allowed (--max-seeds) would hardly settle it"
     if deadline is not None and time.monotonic() >= deadline:
