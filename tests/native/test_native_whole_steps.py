@@ -41,7 +41,7 @@ TASKS: dict[str, Any] = {"class": Label(), "class a step": Labels(), "number": N
 def network_of(settings: dict[str, Any], answer: str, tokens: int, classes: int = CLASSES) -> Network:
     per_step, outputs = answer == "class a step", 1 if answer == "number" else classes
     network = build_network(
-        ARCHITECTURES.parse(settings | ({"embedding": {"width": tokens}} if tokens else {})),
+        ARCHITECTURES.parse(({"embedding": {"width": tokens}} if tokens else {}) | settings),
         words=WORDS if tokens else None,
         features=None if tokens else FEATURES,
         tokens=TOKENS,

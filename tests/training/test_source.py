@@ -19,7 +19,8 @@ from rnnlab.training.source import AHEAD, Source
 
 
 def spec_of(reviews_csv: Path, **training: object) -> RunSpec:
-    model = ARCHITECTURES.parse({"kind": "gru", "hidden": 8, "embedding": {"width": 8}, "output_dropout": 0.2})
+    dropping = {"output_dropout": 0.2, "recurrent_dropout": 0.1, "embedding": {"width": 8, "dropout": 0.1}}
+    model = ARCHITECTURES.parse({"kind": "gru", "hidden": 8, "pooling": "max", **dropping})
     settings = {"device": "cpu", "epochs": 3, **training}
     return RunSpec(Classify(data=str(reviews_csv)).resolve(), model, Training.model_validate(settings), 0)
 
@@ -47,12 +48,16 @@ def test_fresh_batches_are_drawn_by_their_number() -> None:
         assert torch.equal(source.batch(step).inputs, collate(drawn, np.arange(5)).inputs)
 
 
-def test_a_run_of_token_batches_is_interrupted_and_goes_on_to_the_bit(reviews_csv: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("looks", [1, 2, 3])
+def test_a_run_of_token_batches_is_interrupted_and_goes_on_to_the_bit(
+    looks: int, reviews_csv: Path, tmp_path: Path
+) -> None:
+    """Between two groups of updates, which are ever larger, and start small again: what is dropped doesn't tell."""
     spec = spec_of(reviews_csv, batch_tokens=60)
     again = RunSpec.from_dict(spec.to_dict())
     assert (again.digest, again.training) == (spec.digest, spec.training)
     whole = execute(spec, tmp_path / "whole", lambda event: None, lambda: False)
-    stops = iter([*[False] * 2, True])
+    stops = iter([*[False] * looks, True])
     assert isinstance(execute(spec, tmp_path / "parts", lambda event: None, lambda: next(stops)), Stopped)
     resumed = execute(spec, tmp_path / "parts", lambda event: None, lambda: False)
     assert isinstance(whole, Finished)

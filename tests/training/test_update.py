@@ -79,8 +79,17 @@ def test_native_updates_are_those_of_torch(task, data, optimizer, model):
     assert native.optimizer.steps == plain.optimizer.steps == COUNT
 
 
-def test_bits_depend_neither_on_threads_nor_on_how_many_updates_are_done_at_a_time(task, data):
-    spec = spec_of(task)
+DROPPING = {
+    "output_dropout": 0.2,
+    "recurrent_dropout": 0.3,
+    "pooling": "max",
+    "embedding": {"width": 12, "dropout": 0.1},
+}
+
+
+@pytest.mark.parametrize("model", [{}, DROPPING], ids=["plain", "with dropout"])
+def test_bits_depend_neither_on_threads_nor_on_how_many_updates_are_done_at_a_time(task, data, model):
+    spec = spec_of(task, **model)
     batches, rates = batches_of(spec, data), [0.01] * COUNT
     found = []
     for threads, parts in ((1, [COUNT]), (2, [1, 2, 4, 18]), (3, [5] * 5)):
@@ -126,6 +135,28 @@ def test_a_broken_update_changes_nothing_and_leaves_its_gradients(task, data):
     assert all(torch.equal(value.nan_to_num(7), after[name].nan_to_num(7)) for name, value in before.items())
 
 
+def test_what_is_dropped_after_native_code_gave_up_does_not_depend_on_how_many_updates_are_done_at_a_time(task, data):
+    """The batches after it, in the same group, had drawn their seeds already."""
+    spec = spec_of(task, **DROPPING)
+    batches, rates = batches_of(spec, data)[:6], [0.01] * 6
+    losses = [update.loss for update in updater_of(spec, data).advance(batches, rates)]
+    found = []
+    for parts in ([6], [1] * 6, [4, 2]):
+        updater = updater_of(spec, data)
+        assert updater.member is not None
+        updater.member.exploded = max(losses[1:4])  # one of these is left to torch, which thinks nothing of it
+        updates: list[Update] = []
+        for part in parts:
+            at = len(updates)
+            updates += updater.advance(batches[at : at + part], rates[at : at + part])
+        found.append((updates, weights_of(updater), torch.get_rng_state()))
+    assert [update.loss for update in found[0][0]] != losses
+    for updates, weights, state in found[1:]:
+        assert updates == found[0][0]
+        assert torch.equal(state, found[0][2])
+        assert all(torch.equal(value, found[0][1][name]) for name, value in weights.items())
+
+
 def test_what_torch_finds_of_a_broken_update_is_not_added_to_what_native_code_left(task, data):
     spec = spec_of(task)
     batches = batches_of(spec, data)
@@ -139,7 +170,7 @@ def test_what_torch_finds_of_a_broken_update_is_not_added_to_what_native_code_le
 
 
 def test_networks_that_native_code_does_not_know_are_left_to_torch(task, data):
-    models: list[dict[str, Any]] = [{"output_dropout": 0.2}, {"state": "carried"}, {"layer_norm": True}]
+    models: list[dict[str, Any]] = [{"initial_state": "normal"}, {"state": "carried"}, {"layer_norm": True}]
     for model in models:
         assert updater_of(spec_of(task, **model), data).member is None
     spec = replace(spec_of(task), model=ARCHITECTURES.parse({"kind": "textcnn", "embedding": {"width": 12}}))

@@ -287,7 +287,7 @@ void forward_group(const Encoder<T>& task, const Tokens& tokens, const Products<
 
     gather(task, tokens, first, last, inputs);
     products.project.multiply(n, inputs, Dp, x, Wp);
-    Dropout<T> dropout = Dropout<T>::input(task);
+    Dropout<T> dropout = Site<T>::input(task);
     tokens.each(first, last, [&](int64_t token, int64_t row, int64_t step) {
         T* to = x + (token - first) * Wp;
         dropout.at(row, step);
@@ -305,9 +305,9 @@ void forward_group(const Encoder<T>& task, const Tokens& tokens, const Products<
         for (int64_t b = begin; b < end; b++)
             for (int64_t head = 0; head < task.heads; head++)
                 attention_of(task, tokens, kept, offset, b, head, work)
-                    .forward(Dropout<T>::attention(task, layer, head), seen + (tokens.first[b] - first) * Wp + head * task.head_width(), Wp);
+                    .forward(Site<T>::attention(task, layer, head), seen + (tokens.first[b] - first) * Wp + head * task.head_width(), Wp);
         products.output[layer].multiply(n, seen, Wp, added, Wp);
-        add_dropped(tokens, first, last, Dropout<T>::attended(task, layer), added, x, W);
+        add_dropped(tokens, first, last, Site<T>::attended(task, layer), added, x, W);
         norm_rows(n, W, x, inner_normed, kept.numbers + at * kept.count + 1, kept.count);
         products.inner[layer].multiply(n, inner_normed, Wp, wide, Fp);
         for (int64_t r = 0; r < n; r++)
@@ -317,7 +317,7 @@ void forward_group(const Encoder<T>& task, const Tokens& tokens, const Products<
                 if (task.saved) store(kept.slope + (at + r) * kept.Fs + u, share + v * density<T>(v));
             }
         products.outer[layer].multiply(n, active, kept.Fs, added, Wp);
-        add_dropped(tokens, first, last, Dropout<T>::fed_forward(task, layer), added, x, W);
+        add_dropped(tokens, first, last, Site<T>::fed_forward(task, layer), added, x, W);
     }
     T *normed = task.saved ? task.saved + task.layers * size : own, *scales = normed + known * Wp;
     norm_rows(n, W, x, normed + (first - offset) * Wp, scales + first - offset, 1);
@@ -436,7 +436,7 @@ void backward_group(const Encoder<T>& task, const Tokens& tokens, const Products
         Deltas<T> deltas(task, all_deltas + layer * delta_size, all);
         const T* numbers = kept.numbers + first * kept.count;
 
-        drop_rows(tokens, first, last, Dropout<T>::fed_forward(task, layer), dx, deltas.outer, W);
+        drop_rows(tokens, first, last, Site<T>::fed_forward(task, layer), dx, deltas.outer, W);
         products.outer[layer].multiply(n, deltas.outer + first * deltas.Ws, deltas.Ws, wide, Fp);
         for (int64_t r = 0; r < n; r++)
             for (int64_t u = 0; u < Fp; u += WIDTH<T>)
@@ -444,7 +444,7 @@ void backward_group(const Encoder<T>& task, const Tokens& tokens, const Products
         products.inner[layer].multiply(n, deltas.inner + first * deltas.Fs, deltas.Fs, back, Wp);
         back_through_norm(n, W, back, kept.inner_normed + first * Wp, numbers + 1, kept.count, dx, true);
 
-        drop_rows(tokens, first, last, Dropout<T>::attended(task, layer), dx, deltas.output, W);
+        drop_rows(tokens, first, last, Site<T>::attended(task, layer), dx, deltas.output, W);
         products.output[layer].multiply(n, deltas.output + first * deltas.Ws, deltas.Ws, back, Wp);
         for (int64_t b = begin; b < end; b++)
             for (int64_t head = 0; head < task.heads; head++) {
@@ -452,13 +452,13 @@ void backward_group(const Encoder<T>& task, const Tokens& tokens, const Products
                 T* delta = deltas.projected + token * deltas.Qs + head * d;
                 const T *seen = kept.seen + token * Wp + head * d, *for_seen = back + (token - first) * Wp + head * d;
                 attention_of(task, tokens, kept, 0, b, head, work)
-                    .backward(Dropout<T>::attention(task, layer, head), seen, for_seen, Wp, delta, delta + W, delta + 2 * W, deltas.Qs);
+                    .backward(Site<T>::attention(task, layer, head), seen, for_seen, Wp, delta, delta + W, delta + 2 * W, deltas.Qs);
             }
         products.projected[layer].multiply(n, deltas.projected + first * deltas.Qs, deltas.Qs, back, Wp);
         back_through_norm(n, W, back, kept.normed + first * Wp, numbers, kept.count, dx, true);
     }
     int64_t step_size = delta_step<T>(W);
-    drop_rows(tokens, first, last, Dropout<T>::input(task), dx, of_project, W);
+    drop_rows(tokens, first, last, Site<T>::input(task), dx, of_project, W);
     gather(task, tokens, first, last, inputs + first * Dp);
     if (!task.for_x) return;
     products.project.multiply(n, of_project + first * step_size, step_size, for_inputs, Dp);

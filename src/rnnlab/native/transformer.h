@@ -2,6 +2,7 @@
 #pragma once
 #include <limits>
 
+#include "dropout.h"
 #include "normalised.h"
 #include "recurrence.h"
 
@@ -35,57 +36,14 @@ inline int64_t place(int64_t layer, int which) { return 2 + layer * PLACES + whi
 
 // --- dropout ---
 
-// Whether a number is dropped depends on the seed, on the site (which dropout of the encoder), on the row of the batch, the
-// step and the column: not on padding, nor on who computes it. So nothing is kept for the way back.
-inline uint64_t scrambled(uint64_t z) {  // the finalizer of SplitMix64
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
+// Where an encoder drops numbers.
 template <class T>
-struct Dropout {
-    bool active = false;
-    uint64_t site = 0, token = 0;
-    uint32_t limit = 0;
-    T scale = T(1);
-
-    Dropout(const Encoder<T>& task, int64_t number) {
-        if (task.dropout <= 0) return;
-        active = true;
-        site = scrambled(uint64_t(task.seed) + 0x9e3779b97f4a7c15u * uint64_t(number + 1));
-        limit = uint32_t(task.dropout * 4294967296.0);
-        scale = T(1.0 / (1.0 - task.dropout));
-    }
-    static Dropout input(const Encoder<T>& task) { return Dropout(task, 0); }
-    static Dropout attention(const Encoder<T>& task, int64_t layer, int64_t head) { return Dropout(task, 1 + layer * (task.heads + 2) + 2 + head); }
-    static Dropout attended(const Encoder<T>& task, int64_t layer) { return Dropout(task, 1 + layer * (task.heads + 2)); }
-    static Dropout fed_forward(const Encoder<T>& task, int64_t layer) { return Dropout(task, 2 + layer * (task.heads + 2)); }
-
-    void at(int64_t row, int64_t step) { token = scrambled(site + (uint64_t(row) << 32 | uint64_t(step))); }
-
-    // A counter through two rounds of a 32-bit hash, each with half of the token's key.
-    template <class Bits>
-    INLINE Bits draw(Bits column) const {
-        Bits z = column + uint32_t(token);
-        z = (z ^ (z >> 16)) * 0x21f0aaadu;
-        z = (z ^ (z >> 15)) + uint32_t(token >> 32);
-        z = (z ^ (z >> 16)) * 0xd35a2d97u;
-        return z ^ (z >> 15);
-    }
-    // What the numbers from ``column`` on are multiplied with: 0 or 1 / (1 - p).
-    INLINE Vec<T> factor(int64_t column) const {
-        Vec<T> found;
-        if constexpr (sizeof(T) == 4) {
-            typedef uint32_t Bits __attribute__((vector_size(VECTOR_BYTES)));
-            Bits lane;
-            EACH(i, WIDTH<T>) lane[i] = uint32_t(i); END
-            found = draw(lane + uint32_t(column)) < limit ? Vec<T>{} : spread(scale);
-        } else {
-            for (int i = 0; i < WIDTH<T>; i++) found[i] = draw(uint32_t(column) + uint32_t(i)) < limit ? T(0) : scale;
-        }
-        return found;
-    }
+struct Site {
+    static Dropout<T> at(const Encoder<T>& task, int64_t number) { return Dropout<T>(task.dropout, task.seed, number); }
+    static Dropout<T> input(const Encoder<T>& task) { return at(task, 0); }
+    static Dropout<T> attention(const Encoder<T>& task, int64_t layer, int64_t head) { return at(task, 1 + layer * (task.heads + 2) + 2 + head); }
+    static Dropout<T> attended(const Encoder<T>& task, int64_t layer) { return at(task, 1 + layer * (task.heads + 2)); }
+    static Dropout<T> fed_forward(const Encoder<T>& task, int64_t layer) { return at(task, 2 + layer * (task.heads + 2)); }
 };
 
 // --- GELU ---

@@ -47,6 +47,8 @@ void learn_layers(const Member<T>& m, std::vector<Task<T>>& tasks, const Step<T>
             Kernels<T>::backward(&task);
             if (m.kind != GRU) memcpy(task.for_b_hh, task.for_b_ih, gates_of(int(m.kind)) * m.hidden * sizeof(T));  // they are added
         }
+        Dropout<T> dropout = layer > 0 ? of_layer(m, step, layer) : of_embedding(m, step);
+        if (below && dropout.active) drop(dropout, step.batch, step.steps, layer > 0 ? width : m.inputs, below, below);
         for_states = below;
     }
 }
@@ -74,13 +76,16 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     std::optional<Folded<T>> folded;
     if (m.words) {
         const int64_t* given = static_cast<const int64_t*>(step.inputs);
-        if (m.folded()) inputs = folded.emplace(m).columns;
+        Dropout<T> dropout = of_embedding(m, step);
+        bool dropped = train && dropout.active;
+        if (m.folded() && !dropped) inputs = folded.emplace(m).columns;
         T* embedded = buffer<T>(EMBEDDED, n * inputs);
         if (int64_t(used.size()) < ids) used.resize(ids), numbers.resize(ids);
         used_rows = folded ? folded->lay(given, n, embedded, used.data())
                            : Kernels<T>::pick(given, ids, m.table, m.words, m.width, m.frozen, m.frozen_width, m.places, embedded,
                                               used.data(), numbers.data());
         if (used_rows < 0) return false;  // an id that isn't there
+        if (dropped) drop(dropout, step.batch, step.steps, inputs, embedded, embedded);
         x = embedded;
     }
     int64_t tokens = 0;
@@ -89,12 +94,18 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     T *states = nullptr, *ends = buffer<T>(ENDS, step.batch * width);
     for (int64_t layer = 0; layer < m.layers; layer++) {
         states = buffer<T>(STATES + int(layer), n * width);
+        if (Dropout<T> dropout = of_layer(m, step, layer); train && dropout.active) {
+            T* left = buffer<T>(DROPPED + int(layer), n * inputs);
+            drop(dropout, step.batch, step.steps, inputs, x, left);
+            x = left;
+        }
         for (int64_t d = 0; d < m.directions; d++) {
             int64_t kept = train ? Kernels<T>::saved(m.kind, tokens, m.hidden) : 0;
             T* saved = kept ? buffer<T>(SAVED + int(layer * m.directions + d), kept) : nullptr;
             Task<T> task = task_of(m, step, layer, d, x, inputs, states, saved);
             if (folded && layer == 0) task.w_ih = folded->of(folded->weights, d), task.for_w_ih = folded->of(folded->gradients, d);
             task.h_end = ends + d * m.hidden;
+            if (train) task.mask = state_mask(m, step, layer, d);
             Kernels<T>::forward(&task);
             tasks.push_back(task);
         }
@@ -112,6 +123,13 @@ bool do_step(const Member<T>& m, Step<T>& step) {
         answer<T>(m, answers, rows.data(), others.data());
         return true;
     }
+    Dropout<T> dropout = of_output(m, step);
+    auto drop_top = [&](const T* from, T* to) { drop(dropout, step.batch, answers / step.batch, S, from, to); };
+    if (dropout.active) {
+        T* left = buffer<T>(DROPPED_TOP, answers * S);
+        drop_top(top, left);
+        top = left;
+    }
     T* for_top = buffer<T>(FOR_TOP, answers * S);
     std::vector<int64_t> places;
     for (int64_t r = 0; r < answers; r++) {
@@ -125,6 +143,7 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     if (int64_t(places.size()) < answers) memset(for_top, 0, answers * S * sizeof(T));
     learn_head<T>(m, step, rows, places, others);
     if (!(std::abs(step.loss) < m.exploded)) return false;
+    if (dropout.active) drop_top(for_top, for_top);
     if (pool) pool->learn(&tasks[(m.layers - 1) * m.directions], for_top);
     T* for_input = m.table_learns && !folded ? buffer<T>(FOR_INPUT, n * m.inputs) : nullptr;
     learn_layers<T>(m, tasks, step, stepwise ? for_top : nullptr, for_input);

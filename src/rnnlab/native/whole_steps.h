@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 
+#include "dropout.h"
 #include "normalised.h"
 #include "recurrence.h"
 
@@ -51,6 +52,7 @@ struct Step {
     const int64_t* lengths;   // (B,)
     const void* targets;      // (B,) or (B, T) int64, or (B,) numbers
     T* out;                   // (B, C) or (B, T, C): what is answered; null: train
+    int64_t seed;             // of what is dropped
     double rate, keep, root;  // of the update
     double loss, norm;        // found: the mean loss, the norm of the gradients (-1: not computed)
     double share;             // found: rows that are right, those that are partly right counted in part
@@ -68,7 +70,8 @@ struct Member {
     int32_t* places;        // (words), zero
     int64_t table_learns;
     T* table_gradient;      // null: its rows are updated by themselves
-    int64_t pooling;         // how states become a summary; an answer a step has none
+    double embedding_dropout, layer_dropout, state_dropout, output_dropout;  // in training
+    int64_t pooling;        // how states become a summary; an answer a step has none
     const T* query;         // (W), of attention
     T* for_query;
     int64_t answer, outputs;
@@ -88,22 +91,24 @@ struct Member {
     bool folded() const { return words && words < width + frozen_width; }
 };
 
+enum Buffer {
+    EMBEDDED, ENDS, SUMMARY, SHARES, DROPPED_TOP, LOGITS, PANELS, COLUMNS_OF_LOGITS, WORDS, FOLDED,
+    FOR_TOP, FOR_STATES, FOR_QUERY, FOR_LAYER, FOR_INPUT = FOR_LAYER + 2, FOR_ROWS,
+    STATES = 24, DROPPED = 32,   // of each layer
+    SAVED = 48, STATE_MASKS = 64,  // of each layer and direction
+    BUFFERS = 80
+};
+
 // Buffers of the calling thread, each kept from call to call. They don't begin at the same place of a page: those that
 // are read and written together would compete for the same lines of the cache.
 template <class T>
 T* buffer(int which, int64_t numbers) {
-    static thread_local Arena<T> arenas[64];
+    static thread_local Arena<T> arenas[BUFFERS];
     int64_t apart = (which % 16) * 80;
     arenas[which].begin(numbers + apart);
     arenas[which].take(apart);
     return arenas[which].take(numbers);
 }
-enum Buffer {
-    EMBEDDED, ENDS, SUMMARY, SHARES, LOGITS, PANELS, COLUMNS_OF_LOGITS, WORDS, FOLDED,
-    FOR_TOP, FOR_STATES, FOR_QUERY, FOR_LAYER, FOR_INPUT = FOR_LAYER + 2, FOR_ROWS,
-    STATES = 16, SAVED = 32  // of each layer; and direction
-};
-
 template <class T>
 INLINE void add(int64_t n, T factor, const T* __restrict from, T* __restrict to) {
     for (int64_t i = 0; i < n; i++) to[i] += factor * from[i];
@@ -120,4 +125,42 @@ void product(int64_t n, int64_t K, int64_t columns, const T* const* rows, T* con
         for (int64_t r = 0; r < n; r++) to[r] = out[r] + first * WIDTH<T>;
         multiply_rows<T, NV>(n, K, rows, panel, to.data(), columns - first * WIDTH<T>, false);
     });
+}
+
+// --- dropout ---
+
+// Where numbers are dropped: in the embedded tokens, before each layer but the first, in the state of each layer and
+// direction, and in what the head reads.
+inline int64_t site_of_layer(int64_t layer) { return 1 + 3 * layer; }
+inline int64_t site_of_state(int64_t layer, int64_t direction) { return site_of_layer(layer) + 1 + direction; }
+
+template <class T>
+Dropout<T> of_embedding(const Member<T>& m, const Step<T>& step) { return {m.embedding_dropout, step.seed, 0}; }
+template <class T>
+Dropout<T> of_layer(const Member<T>& m, const Step<T>& step, int64_t layer) {
+    return {layer > 0 ? m.layer_dropout : 0, step.seed, site_of_layer(layer)};
+}
+template <class T>
+Dropout<T> of_output(const Member<T>& m, const Step<T>& step) { return {m.output_dropout, step.seed, site_of_layer(m.layers)}; }
+
+// Numbers (B, steps, width), each times 0 or 1 / (1 - p); `to` may be `from`.
+template <class T>
+void drop(Dropout<T> dropout, int64_t batch, int64_t steps, int64_t width, const T* from, T* to) {
+    for (int64_t token = 0; token < batch * steps; token++, from += width, to += width) {
+        dropout.at(token / steps, token % steps);
+        for (int64_t u = 0; u < width; u += WIDTH<T>) store_some(to + u, load_some(from + u, width - u) * dropout.factor(u), width - u);
+    }
+}
+
+// What the state of a layer is multiplied with where it enters a step, (B, H): the same at each step. Null: nothing.
+template <class T>
+const T* state_mask(const Member<T>& m, const Step<T>& step, int64_t layer, int64_t direction) {
+    Dropout<T> dropout(m.state_dropout, step.seed, site_of_state(layer, direction));
+    if (!dropout.active) return nullptr;
+    T* mask = buffer<T>(STATE_MASKS + int(layer * m.directions + direction), step.batch * m.hidden);
+    for (int64_t b = 0; b < step.batch; b++) {
+        dropout.at(b, 0);
+        for (int64_t u = 0; u < m.hidden; u += WIDTH<T>) store_some(mask + b * m.hidden + u, dropout.factor(u), m.hidden - u);
+    }
+    return mask;
 }

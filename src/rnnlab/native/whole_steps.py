@@ -26,6 +26,7 @@ class Step(ctypes.Structure):
     _fields_ = [
         *((name, c_int64) for name in ("batch", "steps")),
         *((name, c_void_p) for name in ("inputs", "lengths", "targets", "out")),
+        ("seed", c_int64),
         *((name, c_double) for name in ("rate", "keep", "root", "loss", "norm", "share")),
         ("whole", c_int64),
     ]
@@ -41,6 +42,7 @@ class Member(ctypes.Structure):
         *((name, c_void_p) for name in ("table", "frozen", "places")),
         ("table_learns", c_int64),
         ("table_gradient", c_void_p),
+        *((f"{where}_dropout", c_double) for where in ("embedding", "layer", "state", "output")),
         ("pooling", c_int64),
         *((name, c_void_p) for name in ("query", "for_query")),
         *((name, c_int64) for name in ("answer", "outputs")),

@@ -35,9 +35,6 @@ def unsuited_model(model: Recurrent) -> str | None:
     """Which setting the native steps don't know; None if they do what the network does."""
     if type(model) not in (RNN, LSTM, GRU):
         return f"'{model.kind}' is none of rnn, lstm and gru"
-    embedding = model.embedding
-    if model.dropout or model.recurrent_dropout or model.output_dropout or (embedding and embedding.dropout):
-        return "dropout draws random numbers in training"
     if model.initial_state != "zeros":
         return f"initial_state = '{model.initial_state}' starts every sequence elsewhere"
     if isinstance(model, LSTM) and model.hidden > LARGEST_LSTM:
@@ -103,6 +100,8 @@ def member_of(
         epsilon=EPSILON,
         exploded=EXPLODED,
     )
+    member.layer_dropout, member.state_dropout = settings.dropout, settings.recurrent_dropout
+    member.output_dropout = network.dropout.p
     if settings.pooling == "attention":
         member.query, member.for_query = _at(encoder.pool.query), _at(encoder.pool.query.grad)
     _add_embedding(member, network, optimizer)
@@ -131,9 +130,15 @@ def _add_embedding(member: native.Member, network: Network, optimizer: Optimizer
     member.table = first.data_ptr()
     if learnt is not None and kept is not None:
         member.frozen, member.frozen_width = kept.data_ptr(), kept.shape[1]
+    member.embedding_dropout = embedding.dropout.p
     member.tokens = member.inputs // embedding.width
     member.table_learns = learnt is not None
     member.table_gradient = _at(optimizer.table_gradient)
+
+
+def drops(member: native.Member) -> bool:
+    """Whether something is dropped in training."""
+    return any((member.embedding_dropout, member.layer_dropout, member.state_dropout, member.output_dropout))
 
 
 def scratch(member: native.Member) -> Tensor:
@@ -147,13 +152,17 @@ def _at(tensor: Tensor | None) -> int | None:
     return None if tensor is None else tensor.data_ptr()
 
 
-def training_steps(optimizer: Optimizer, batches: Sequence[Batch], rates: Sequence[float]) -> Any:
-    """The batches as a C array of steps; formulas as in `Optimizer`."""
+def training_steps(
+    optimizer: Optimizer, batches: Sequence[Batch], rates: Sequence[float], seeds: Sequence[int] = ()
+) -> Any:
+    """The batches as a C array of steps; formulas as in `Optimizer`. ``seeds``, one per batch, say what is dropped;
+    there are none where nothing is."""
     steps: Any = (native.Step * len(batches))()
     steps.batches = batches  # it holds their addresses: they live as long as it does
     for number, (step, batch, lr) in enumerate(zip(steps, batches, rates, strict=True)):
         _point_to(step, batch)
         step.targets = batch.targets.data_ptr()
+        step.seed = seeds[number] if seeds else 0
         updates = optimizer.steps + number + 1
         descends = optimizer.kind == "sgd"
         step.rate = lr if descends else lr / (1 - BETA1**updates)

@@ -163,7 +163,15 @@ class _Run:
         self.directory.keep_events(0)
         self.source = Source(self.spec, data)
         self.network.train()
-        self.updater = Updater(self.spec, self.network, self.optimizer, threads=1)
+        self.random = torch.Generator().manual_seed(stream_seed(self.spec.seed, "dropout"))
+        self.updater = Updater(self.spec, self.network, self.optimizer, threads=1, random=self.random)
+
+    def advance_by_torch(self, batches: Sequence[Batch], rates: Sequence[float]) -> list[Update]:
+        """Torch drops by its own generator, which the runs of a stack share: each has its state there in turn."""
+        torch.set_rng_state(self.random.get_state())
+        updates = list(self.updater.advance(batches, rates))
+        self.random.set_state(torch.get_rng_state())
+        return updates
 
 
 class _Stack:
@@ -246,9 +254,8 @@ class _Stack:
         ]
         own = [batches[run.number] for run in self.runs]
         if not self.native:
-            return {
-                run.number: list(run.updater.advance(*given)) for run, *given in zip(self.runs, own, rates, strict=True)
-            }
+            given = zip(self.runs, own, rates, strict=True)
+            return {run.number: run.advance_by_torch(batches, at) for run, batches, at in given}
         found = advance_side_by_side([run.updater for run in self.runs], own, rates, self.threads)
         return {run.number: updates for run, updates in zip(self.runs, found, strict=True)}
 

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import torch
+
 from rnnlab.data.batches import Batch
 from rnnlab.experiment import RunSpec
 from rnnlab.models.network import Network
@@ -11,7 +13,7 @@ from rnnlab.models.recurrent import Recurrent
 from rnnlab.native import whole_steps as native
 from rnnlab.training.backward import backward
 from rnnlab.training.divergence import EXPLODED
-from rnnlab.training.members import COUNTS, member_of, scratch, training_steps, unsuited_model, unsuited_task
+from rnnlab.training.members import COUNTS, drops, member_of, scratch, training_steps, unsuited_model, unsuited_task
 from rnnlab.training.optimizer import Optimizer
 
 
@@ -30,33 +32,56 @@ class Update:
 
 
 class Updater:
-    """Changes a network, batch by batch. Weights and optimiser are the ordinary ones, whoever does the arithmetic."""
+    """Changes a network, batch by batch. Weights and optimiser are the ordinary ones, whoever does the arithmetic.
 
-    def __init__(self, spec: RunSpec, network: Network, optimizer: Optimizer, threads: int):
+    What native code drops follows from a seed per batch, which ``random`` draws (torch's own generator, by default).
+    So the bits don't depend on how many updates are done at a time, and a checkpoint of the generator's state is enough
+    to go on."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        network: Network,
+        optimizer: Optimizer,
+        threads: int,
+        random: torch.Generator = torch.default_generator,
+    ):
         assert spec.training is not None
         self.network, self.optimizer, self.task, self.clip = network, optimizer, spec.task, spec.training.clip
+        self.random = random
         self.member: native.Member | None = None
         if knows_whole_steps(spec) and native.suits(optimizer.weights):
             self.member = member_of(network, optimizer, spec.task, self.clip, threads)
             self._places = scratch(self.member)
 
+    def seeds(self, count: int) -> list[int]:
+        """Drawn for so many batches; none where nothing is dropped."""
+        if self.member is None or not drops(self.member):
+            return []
+        return torch.empty(count, dtype=torch.int64).random_(generator=self.random).tolist()
+
     def advance(self, batches: Sequence[Batch], rates: Sequence[float]) -> Iterator[Update]:
         """An update for each batch, in turn. The one that doesn't go well is the last: it changed nothing, and the
         gradients that it found are there to be looked at."""
         done = 0
-        if self.member is not None:
-            for update in advance_side_by_side([self], [batches], [rates])[0]:
-                if not update.well:
-                    self.optimizer.gradient.zero_()  # torch finds out what went wrong, and adds to what is there
-                    break
-                done += 1
-                yield update
-        for batch, lr in zip(batches[done:], rates[done:], strict=True):
-            loss, right = backward(self.network, self.task, batch)
-            update = Update(loss, self.optimizer.step(lr, self.clip) if abs(loss) < EXPLODED else None, right)
+        while done < len(batches):
+            if self.member is not None:
+                before = self.random.get_state()
+                tried = advance_side_by_side([self], [batches[done:]], [rates[done:]])[0]
+                well = [update for update in tried if update.well]
+                yield from well
+                done += len(well)
+                if done == len(batches):
+                    return
+                self.random.set_state(before)  # as if those that weren't reached had drawn nothing
+                self.seeds(len(well))
+                self.optimizer.gradient.zero_()  # torch finds out what went wrong, and adds to what is there
+            loss, right = backward(self.network, self.task, batches[done])
+            update = Update(loss, self.optimizer.step(rates[done], self.clip) if abs(loss) < EXPLODED else None, right)
             yield update
             if not update.well:
                 return
+            done += 1
 
 
 def knows_whole_steps(spec: RunSpec) -> bool:
@@ -73,7 +98,8 @@ def advance_side_by_side(
     """The same for several networks that native code knows, each with batches and learning rates of its own, so many at
     a time: of each, the updates that it tried."""
     work = [
-        training_steps(one.optimizer, own, of_one) for one, own, of_one in zip(updaters, batches, rates, strict=True)
+        training_steps(one.optimizer, own, of_one, one.seeds(len(own)))
+        for one, own, of_one in zip(updaters, batches, rates, strict=True)
     ]
     members = [one.member for one in updaters if one.member is not None]
     native.do_steps(members, work, updaters[0].optimizer.weights.dtype, threads)
