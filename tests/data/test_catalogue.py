@@ -240,6 +240,30 @@ def test_brackets_and_slashes_are_written_out(data: Path):
     assert list(splits) == ["train", "valid", "test"]
 
 
+def test_every_labelled_phrase_of_the_training_trees_is_a_training_row(data: Path):
+    write(
+        data / "sst",
+        train_txt="(3 (2 It) (4 (3 works) (2 .)))\n(1 (2 It) (1 (3 works) (2 .)))\n(2 It)\n",
+        dev_txt="(0 (1 never) (2 seen))\n",
+        test_txt="(4 (1 nor) (2 this))\n",
+    )
+    splits = catalogue.load("sst", phrases=True)
+    train = splits["train"]
+    assert list(zip(train.texts or [], train.labels, strict=True)) == [  # each once; under two labels, twice
+        ("It", "2"),
+        ("works", "3"),
+        (".", "2"),
+        ("works .", "4"),
+        ("It works .", "3"),
+        ("works .", "1"),
+        ("It works .", "1"),
+    ]
+    assert train.lines is not None
+    assert train.lines.tolist() == [1, 1, 1, 1, 1, 2, 2]
+    assert "trained on 7 phrases, the distinct subtrees of 3 sentences" in train.notes[0]
+    assert (splits["valid"].texts, splits["test"].texts) == (["never seen"], ["nor this"])
+
+
 @pytest.mark.parametrize(
     "broken",
     [

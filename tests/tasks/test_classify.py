@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rnnlab.errors import DataError
+from rnnlab.errors import ConfigError, DataError
 from rnnlab.tasks.answers import probabilities
+from rnnlab.tasks.base import TASKS
 from rnnlab.tasks.classify import Classify
 
 
@@ -247,3 +248,11 @@ def test_numbers_have_no_words(tmp_path):
     task = Classify(data=str(path), text="values", label="label")
     assert task.load().features == 1
     assert task.texts([0]) is None
+
+
+def test_phrases_are_a_setting_of_the_treebank_alone_and_new():
+    assert "phrases" not in Classify(data="sst").to_dict()
+    assert Classify(data="sst", phrases=True).to_dict()["phrases"] is True
+    for data in ("imdb", "reviews", "rows.csv"):
+        with pytest.raises(ConfigError, match="'phrases' is a setting of sst"):
+            TASKS.parse({"kind": "classify", "data": data, "phrases": True})

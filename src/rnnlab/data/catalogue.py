@@ -64,8 +64,14 @@ def get(name: str, progress: Progress | None = None) -> Path:
     return folder
 
 
-def load(name: str, progress: Progress | None = None) -> dict[str, Examples]:
-    """The rows of a data set by split: "train" and, where the publisher made them, "valid" and "test"."""
+def with_phrases() -> list[str]:
+    """The data sets whose training rows have labels for their parts, too."""
+    return [name for name, found in ENTRIES.items() if found.read_phrases is not None]
+
+
+def load(name: str, progress: Progress | None = None, *, phrases: bool = False) -> dict[str, Examples]:
+    """The rows of a data set by split: "train" and, where the publisher made them, "valid" and "test". With
+    ``phrases``, the labelled parts of the training rows are training rows too; of a data set `with_phrases`."""
     folder = get(name, progress)
     notes = _check_files(entry(name), folder)
     splits = {}
@@ -73,6 +79,11 @@ def load(name: str, progress: Progress | None = None) -> dict[str, Examples]:
         rows, published = len(found) + len(found.skipped), entry(name).rows[split]
         other = () if rows == published else (f"{rows:,} rows, where {published:,} were published",)
         splits[split] = replace(found, source=name, notes=(*found.notes, *other, *notes))
+    if phrases:
+        read = entry(name).read_phrases
+        assert read is not None
+        parts = read(folder)
+        splits["train"] = replace(parts, source=name, notes=(*parts.notes, *splits["train"].notes))
     return splits
 
 

@@ -6,7 +6,7 @@ import io
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -50,6 +50,7 @@ class Entry:
     optional: tuple[str, ...] = ()  # files that are read if they are there
     downloads: tuple[Download, ...] = ()  # empty: the publisher wants an account
     tested: Mapping[str, str] = field(default_factory=dict)  # file → SHA-256 of our copy
+    read_phrases: Callable[[Path], Examples] | None = None  # the training rows where parts of them have labels, too
 
 
 # How each set is read
@@ -115,11 +116,7 @@ def _read_sst(folder: Path) -> dict[str, Examples]:
 
 
 def _sentences(path: Path) -> Examples:
-    try:
-        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 (byte {error.start})") from None
-    trees = [_read_tree(path, number, line) for number, line in enumerate(lines, 1)]
+    trees = [_read_tree(path, number, line) for number, line in enumerate(_lines(path), 1)]
     return Examples(
         source=str(path),
         labels=[label for label, _ in trees],
@@ -129,6 +126,50 @@ def _sentences(path: Path) -> Examples:
     )
 
 
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 (byte {error.start})") from None
+
+
+def _read_sst_phrases(folder: Path) -> Examples:
+    """Every labelled subtree of the training trees, whole sentences included, each phrase once: the official protocol,
+    which is still validated and tested on whole sentences."""
+    path = folder / "train.txt"
+    first: dict[tuple[str, str], int] = {}  # (text, label) → the line of its first tree
+    sentences = _sentences(path)
+    for number, line in enumerate(_lines(path), 1):
+        for label, words in _subtrees(line):
+            first.setdefault((" ".join(words), label), number)
+    return replace(
+        sentences,
+        labels=[label for _, label in first],
+        texts=[text for text, _ in first],
+        lines=np.array(list(first.values())),
+        notes=(
+            f"trained on {len(first):,} phrases, the distinct subtrees of {len(sentences):,} sentences; "
+            "validated and tested on whole sentences",
+        ),
+    )
+
+
+def _subtrees(line: str) -> Iterator[tuple[str, list[str]]]:
+    """``(3 (2 It) (3 works))`` → ``("2", ["It"])``, ``("3", ["works"])``, ``("3", ["It", "works"])``; of a tree that
+    `_read_tree` takes."""
+    words: list[str] = []
+    open_nodes: list[tuple[str, int]] = []  # the label of each, and how many words stand before it
+    for piece in _PIECE.findall(line):
+        if piece.startswith("("):
+            open_nodes.append((piece[1], len(words)))
+        elif piece == ")":
+            label, start = open_nodes.pop()
+            yield label, words[start:]
+        else:
+            words.append(_unescape(piece))
+
+
+_PIECE = re.compile(r"\([0-4]|\)|[^ ()]+")
 _LEAF = re.compile(r"\([0-4] ([^ ()\0]+)\)")
 _NODE = re.compile(r"\([0-4](?: \0)+\)")  # a node whose children were all read
 
@@ -257,6 +298,7 @@ ENTRIES = {
             folder="sst",
             files=_SST_FILES,
             read=_read_sst,
+            read_phrases=_read_sst_phrases,
             downloads=(
                 Download(
                     "https://nlp.stanford.edu/sentiment/trainDevTestTrees_PTB.zip",

@@ -28,7 +28,7 @@ _COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_b
 class Classify(OneLabel):
     """One label for a whole sequence: a text, or a series of numbers."""
 
-    added: ClassVar[tuple[str, ...]] = ("sample",)
+    added: ClassVar[tuple[str, ...]] = ("sample", "phrases")
     split_by: ClassVar[str | None] = "split_seed"
 
     data: str = Field(
@@ -58,6 +58,11 @@ class Classify(OneLabel):
         default=None, ge=50, description="Use at most so many rows of each given part, drawn by split_seed."
     )
 
+    phrases: bool = Field(
+        default=False,
+        description="sst: train on every labelled phrase of the training sentences; test on whole sentences.",
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _fill_in(cls, values: Any) -> Any:
@@ -73,6 +78,9 @@ class Classify(OneLabel):
             if getattr(self, name) is not None:
                 whose = "the embedded reviews" if name in _GENERATED else "a file"
                 raise ValueError(f"'{name}' is a setting of {whose}; with data = \"{self.data}\" it would be ignored")
+        if self.phrases and self.data not in catalogue.with_phrases():
+            whose = ", ".join(catalogue.with_phrases())
+            raise ValueError(f"'phrases' is a setting of {whose}; with data = \"{self.data}\" it would be ignored")
         return self
 
     def given_split(self) -> str | None:
@@ -161,7 +169,7 @@ class Classify(OneLabel):
         if self.data == "reviews":
             return {"train": reviews.generate(self.rows or 0, self.language or "en", self.data_seed or 0)}  # filled in
         if self.data in catalogue.names():
-            return catalogue.load(self.data)
+            return catalogue.load(self.data, phrases=self.phrases)
         given = {"train": self.data, "valid": self.valid, "test": self.test}
         parts = {
             split: read_examples(
