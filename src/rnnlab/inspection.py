@@ -76,7 +76,7 @@ def at_first(spec: RunSpec, interface: Interface) -> Network | None:
     torch's generator: `own_process_state` leaves the caller's as it was."""
     torch.manual_seed(stream_seed(spec.seed, "init"))
     try:
-        return assemble(spec, interface).eval()
+        return assemble(spec, interface, for_training=False).eval()
     except RnnlabError:
         return None
 

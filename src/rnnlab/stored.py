@@ -104,10 +104,11 @@ def rebuild(spec: RunSpec, interface: Interface, weights: bytes) -> Network:
     if embedding is not None and embedding.vectors is not None:  # the weights hold the vectors; no file is needed
         name = "embedding.table" if embedding.channels == "tuned" else "embedding.frozen"
         vectors = tensors.get(name)
-        if vectors is None or vectors.ndim != 2 or vectors.dtype != torch.float32:
+        words = 0 if interface.vocabulary is None else len(interface.vocabulary.words)
+        if vectors is None or vectors.ndim != 2 or vectors.dtype != torch.float32 or len(vectors) < words:
             raise RunError(f"the weights are not of this network: they have no {name} with vectors")
-        placeholder = vectors.numpy()[: len(interface.vocabulary or ())]  # fasttext has more behind those of its words
-    network = assemble(spec, interface, placeholder)
+        placeholder = vectors.numpy()[:words]  # of the right shape, whatever rows they are: all are loaded below
+    network = assemble(spec, interface, placeholder, for_training=False)
     try:
         network.load_state_dict(tensors)
     except RuntimeError as error:
@@ -203,7 +204,7 @@ def _is_ours(cls: type) -> bool:
 def _without_folders(task: Task) -> Task:
     """File names alone: where the rows lay is nobody's business elsewhere. The digest stays, for it depends on their
     fingerprint."""
-    given = {field: getattr(task, field, None) for field in ("data", "valid", "test")}
+    given = {field: getattr(task, field, None) for field in ("data", "valid", "test", "extra_words")}
     names = {field: Path(path).name for field, path in given.items() if path and Path(path).name != path}
     known = (*catalogue.names(), "reviews")  # a file of such a name must not be taken for the data set
     return task.replace(**{field: f"./{name}" if name in known else name for field, name in names.items()})

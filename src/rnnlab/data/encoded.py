@@ -15,10 +15,11 @@ from rnnlab.data.profile import profile
 from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
 from rnnlab.data.text import Tokenized, count_values, tokenize_all, translate
 from rnnlab.data.tokenizers import Tokenizer, choose_tokenizer, describe_scripts, scripts
-from rnnlab.data.vocabulary import UNKNOWN, Vocabulary
+from rnnlab.data.vocabulary import SPECIAL, UNKNOWN, Vocabulary
 from rnnlab.errors import ConfigError, DataError
 
 SPLITS = ("train", "valid", "test")
+MOST_EXTRA = 20_000  # words that no row has: of 50 numbers each, they take 4 MB in every run
 
 
 @dataclass(frozen=True)
@@ -62,20 +63,27 @@ def encode(
     min_count: int = 1,
     max_size: int | None = None,
     max_length: int | None = None,
+    extra_words: Sequence[str] = (),
     valid_fraction: float = 0.1,
     test_fraction: float = 0.2,
     split_seed: int = 0,
 ) -> EncodedData:
     """``parts`` holds ``train`` and, where they are given, ``valid`` and ``test``; what isn't given is split off
-    ``train``, as fractions of its rows. Vocabulary and scaling come from the training rows alone."""
+    ``train``, as fractions of its rows. Vocabulary and scaling come from the training rows alone; behind what they
+    chose, the vocabulary has words of ``extra_words`` that they lack: see `words_beyond`."""
     _check(parts, min_count, max_size, max_length)
     divided = divide(parts, valid_fraction=valid_fraction, test_fraction=test_fraction, split_seed=split_seed)
     given, rows, targets, units = divided.given, divided.rows, divided.targets, divided.units
 
     if given[0].texts is not None:
-        encoded, about = _encode_texts(given, rows, tokenizer, min_count, max_size, max_length)
+        encoded, about = _encode_texts(given, rows, tokenizer, min_count, max_size, max_length, extra_words)
     else:
-        _refuse_for_series(tokenizer=tokenizer != "auto", min_count=min_count != 1, max_size=max_size is not None)
+        _refuse_for_series(
+            tokenizer=tokenizer != "auto",
+            min_count=min_count != 1,
+            max_size=max_size is not None,
+            extra_words=len(extra_words) > 0,
+        )
         encoded, about = _encode_series(given, rows, max_length)
     tag_names = tuple(sorted({tag for part in given for tag in part.tags or ()}))
     tags = _tags_of(given, tag_names) if tag_names else None
@@ -150,6 +158,7 @@ def _encode_texts(
     min_count: int,
     max_size: int | None,
     max_length: int | None,
+    extra_words: Sequence[str],
 ) -> tuple[_Inputs, dict[str, Any]]:
     texts = {name: _texts_of(given, chosen) for name, chosen in rows.items()}
     if tokenizer == "auto":
@@ -161,6 +170,14 @@ def _encode_texts(
     arrays = _divided(tokenized, {name: len(chosen) for name, chosen in rows.items()})
     counts = {name: count_values(values, len(tokenized.tokens)) for name, (values, _) in arrays.items()}
     vocabulary = Vocabulary.build(tokenized.tokens, counts["train"].tolist(), min_count=min_count, max_size=max_size)
+    notes = []
+    if extra_words:
+        held_out, frequent = words_beyond(tokenized.tokens, counts["train"], extra_words, tokenizer)
+        vocabulary = vocabulary.extended([*held_out, *frequent])
+        notes.append(
+            f"vectors of their own for words that the training rows lack: {len(held_out):,} of the validation and test "
+            f"rows, and the first {len(frequent):,} others of the vectors' file"
+        )
     numbers = tokenized.numbers_in(vocabulary)
     translate(tokenized.values, numbers)
     about = {
@@ -169,10 +186,24 @@ def _encode_texts(
         "script": describe_scripts(scripts(texts["train"])),
         "tokenizer": tokenizer.name,
         "tokenizer_reason": reason,
-        "vocabulary": len(vocabulary),
+        "vocabulary": len(vocabulary.learnt_words),
+        "notes": notes,
         "unknown": {name: float(found[numbers == UNKNOWN].sum() / found.sum()) for name, found in counts.items()},
     }
     return _Inputs(arrays, tokenizer=tokenizer, vocabulary=vocabulary), about
+
+
+def words_beyond(
+    tokens: Sequence[str], in_train: np.ndarray, known: Sequence[str], tokenizer: Tokenizer
+) -> tuple[list[str], list[str]]:
+    """Words that pre-trained vectors know (``known``, the frequent ones first) and the training rows lack: those of the
+    held-out rows, and for texts to come the first `MOST_EXTRA` others that the tokeniser would make. ``tokens`` are
+    those of all rows, ``in_train`` (tokens,) how often each stands in the training rows."""
+    vectors, elsewhere = set(known), set(tokens)
+    missing = (token for token, count in zip(tokens, in_train.tolist(), strict=True) if not count)
+    held_out = sorted(w for w in missing if w not in SPECIAL and (w in vectors or w.lower() in vectors))
+    others = (w for w in known if w not in elsewhere and w not in SPECIAL and tokenizer.tokenize(w) == [w])
+    return held_out, list(itertools.islice(others, MOST_EXTRA))
 
 
 def _texts_of(given: Sequence[Examples], rows: np.ndarray) -> Selection:

@@ -107,6 +107,7 @@ def profile(
     tokenizer_reason: str | None = None,
     vocabulary: int | None = None,
     unknown: Mapping[str, float] | None = None,
+    notes: Sequence[str] = (),
 ) -> Profile:
     """The ``rows`` of each split count through the parts laid end to end, and so do ``contents`` and ``units``,
     numbered as ``splits`` does; ``lengths`` come in any order."""
@@ -147,7 +148,7 @@ def profile(
         largest_group=largest,
         straddling_groups=straddling,
         skipped=sum(len(part.skipped) for part in parts),
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        notes=(*dict.fromkeys(note for part in parts for note in part.notes), *notes),
         warnings=(),
         saved_by_cutting=1 - float(np.minimum(lengths, quantiles[2]).sum() / lengths.sum()),
     )

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,9 +13,14 @@ SPECIAL = ("<pad>", "<unk>")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """``words[i]`` has the number i; 0 is padding, 1 stands for every word that isn't here."""
+    """``words[i]`` has the number i; 0 is padding, 1 stands for every word that isn't here.
+
+    The first ``learnt`` words were chosen by the training rows. Those behind them never occur there: pre-trained
+    vectors know them, and validation, test and new rows may hold them. Where there are such words, an unknown one has
+    the vector zero, always."""
 
     words: tuple[str, ...]
+    learnt: int | None = None  # None: all of them
 
     @classmethod
     def build(
@@ -34,6 +39,15 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.words)
 
+    def extended(self, words: Iterable[str]) -> Self:
+        """With further words, which the training rows lack."""
+        return replace(self, words=(*self.words, *words), learnt=len(self.words))
+
+    @property
+    def learnt_words(self) -> tuple[str, ...]:
+        """Padding, unknown, and what the training rows chose."""
+        return self.words[: self.learnt]
+
     @cached_property
     def index(self) -> dict[str, int]:
         """The number of each word; the two special ones aren't words."""
@@ -47,8 +61,11 @@ class Vocabulary:
         return hashlib.sha256(json.dumps(self.words).encode()).hexdigest()[:16]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"words": list(self.words)}
+        values: dict[str, Any] = {"words": list(self.words)}
+        if self.learnt is not None:
+            values["learnt"] = self.learnt
+        return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        return cls(tuple(values["words"]))
+        return cls(tuple(values["words"]), values.get("learnt"))

@@ -124,7 +124,11 @@ def _embed_ngrams(g: Graph, ids: str, rows: Rows, embedding: NgramVectors) -> st
     assert embedding.table is not None
     table = g.constant(embedding.table, "embedding.table")
     found = [g.op("Gather", table, _rows_of(g, ids, rows, embedding, n)) for n in range(2, embedding.ngrams + 1)]
-    return g.op("Sum", g.op("Gather", table, ids), *found)
+    words = ids
+    if len(embedding.table) > embedding.words + embedding.buckets:  # extra words stand behind the buckets
+        behind = g.op("Add", ids, g.constant(np.array(embedding.buckets)))
+        words = g.op("Where", g.op("Less", ids, g.constant(np.array(embedding.words))), ids, behind)
+    return g.op("Sum", g.op("Gather", table, words), *found)
 
 
 def _rows_of(g: Graph, ids: str, rows: Rows, embedding: NgramVectors, n: int) -> str:

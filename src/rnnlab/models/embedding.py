@@ -101,6 +101,7 @@ class TokenVectors(nn.Module):
 
     table: nn.Parameter | None  # (V, D), trained; row 0 is zero
     frozen: Tensor | None  # (V, D'), a buffer: saved with the weights, so that a run directory needs no vector file
+    extra: Tensor | None  # (E, width): the ids from V on, which no training row has; training knows nothing of them
     rows: Tensor
     picked: Tensor
 
@@ -109,6 +110,7 @@ class TokenVectors(nn.Module):
         self.register_parameter("table", None if table is None else nn.Parameter(table))
         self.register_buffer("frozen", frozen)
         self.dropout = nn.Dropout(dropout)
+        self.register_buffer("extra", None, persistent=False)
         self.width = sum(channel.shape[1] for channel in (table, frozen) if channel is not None)
         self.lazy = False
         self._places: Tensor | None = None  # scratch space of the native kernel, (V,)
@@ -118,8 +120,37 @@ class TokenVectors(nn.Module):
         x = x if x.dim() == 3 else x.flatten(2)
         return self.dropout(x) if self.dropout.p else x
 
+    @torch.no_grad()
+    def with_rows(self, rows: Tensor) -> dict[str, Tensor]:
+        """``table`` and ``frozen``, those that there are, with further ``rows`` (R, width) behind their own."""
+        found = {}
+        if self.table is not None:
+            found["table"] = torch.cat([self.table, rows[:, : self.table.shape[1]]])
+        if self.frozen is not None:
+            found["frozen"] = torch.cat([self.frozen, rows[:, -self.frozen.shape[1] :]])
+        return found
+
+    def append(self, rows: Tensor) -> None:
+        found = self.with_rows(rows)
+        self.table = nn.Parameter(found["table"]) if self.table is not None else None
+        self.frozen = found.get("frozen")
+
+    @torch.no_grad()
+    def silence_unknown(self) -> None:
+        for channel in (self.table, self.frozen):
+            if channel is not None:
+                channel[UNKNOWN] = 0
+
     def _look_up(self, ids: Tensor) -> Tensor:
         """(…, width)."""
+        if self.extra is None or self.training:
+            return self._of_tables(ids)
+        rows = len(next(channel for channel in (self.table, self.frozen) if channel is not None))
+        beyond = ids >= rows
+        vectors = F.embedding((ids - rows).clamp(min=0), self.extra)
+        return torch.where(beyond.unsqueeze(-1), vectors, self._of_tables(ids.masked_fill(beyond, PADDING)))
+
+    def _of_tables(self, ids: Tensor) -> Tensor:
         if self.table is None:
             assert self.frozen is not None
             return F.embedding(ids, self.frozen)

@@ -61,7 +61,8 @@ class NgramVectors(TokenVectors):
 
     def forward(self, ids: Tensor) -> Tensor:
         batch, steps = ids.shape
-        features = torch.stack([ids, *(self.rows_of(ids, n) for n in range(2, self.ngrams + 1))], dim=2)
+        words = torch.where(ids < self.words, ids, ids + self.buckets)  # extra words stand behind the buckets
+        features = torch.stack([words, *(self.rows_of(ids, n) for n in range(2, self.ngrams + 1))], dim=2)
         return super().forward(features.view(batch, -1)).view(batch, steps, self.ngrams, self.width).sum(2)
 
     def rows_of(self, ids: Tensor, n: int) -> Tensor:

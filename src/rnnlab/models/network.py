@@ -1,8 +1,10 @@
 """The whole of a model: embedding → encoder → output dropout → head."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlab.errors import ConfigError
@@ -38,10 +40,36 @@ class Network(nn.Module):
             return replace(encoded, states=self.dropout(encoded.states))
         return replace(encoded, summary=self.dropout(encoded.summary))
 
+    def stored_state(self) -> dict[str, Tensor]:
+        """As ``state_dict``, with the vectors of extra words in the tables: what is kept once training is over."""
+        state = self.state_dict()
+        if self.embedding is not None and self.embedding.extra is not None:
+            whole = self.embedding.with_rows(self.embedding.extra)
+            state |= {f"embedding.{name}": table for name, table in whole.items()}
+        return state
+
     def encode(self, inputs: Tensor, lengths: Tensor) -> Encoded:
         """Everything before the head, for display: states, summary and, with attention pooling, its weights."""
         x = inputs if self.embedding is None else self.embedding(inputs)
         return self.encoder(x, lengths)
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Words that the training rows lack. Their vectors are given, and zero in a random channel."""
+
+    words: int  # E
+    pretrained: Tensor | None  # (E, D)
+    in_tables: bool  # else they stand apart from what is trained, which is the same then whatever they are
+
+    def give(self, embedding: TokenVectors) -> None:
+        known = torch.zeros(self.words, 0) if self.pretrained is None else self.pretrained
+        vectors = F.pad(known, (embedding.width - known.shape[1], 0))  # of two channels, the second is pre-trained
+        embedding.silence_unknown()
+        if self.in_tables:
+            embedding.append(vectors)
+        elif self.words:
+            embedding.extra = vectors
 
 
 def build_network(
@@ -50,6 +78,7 @@ def build_network(
     words: int | None,
     features: int | None,
     pretrained: Tensor | None,
+    extra: Extra | None = None,
     tokens: int = 1,
     head: Callable[[int], nn.Module],
     per_step: bool = False,
@@ -57,8 +86,9 @@ def build_network(
     """A fresh network, drawn from torch's global generator in a fixed order: embedding, encoder, head.
 
     Either ``words`` (the size of the vocabulary) or ``features`` (the width of the numeric input) is given.
-    ``pretrained`` is (words, D), for an embedding that has vectors; ``tokens`` is how many ids a step has. ``head`` is
-    told the width of the summary, or of the states where there is an answer ``per_step``."""
+    ``pretrained`` is (words, D), for an embedding that has vectors; ``extra`` are words beyond those, for which nothing
+    is drawn; ``tokens`` is how many ids a step has. ``head`` is told the width of the summary, or of the states where
+    there is an answer ``per_step``."""
     if (words is None) == (features is None):
         raise ValueError("give either words or features")
     problems = architecture.check("features" if words is None else "tokens")
@@ -69,6 +99,8 @@ def build_network(
     embedding = None
     if words is not None:
         embedding = architecture.embed(words, pretrained)
+        if extra is not None:
+            extra.give(embedding)
         features = tokens * embedding.width
     assert features is not None
     encoder = architecture.build(features)
@@ -77,9 +109,11 @@ def build_network(
 
 
 def parameter_counts(network: Network) -> dict[str, int]:
-    """``total`` = ``embedding`` + ``encoder`` + ``head``. Frozen vectors count in all but ``trainable``."""
+    """``total`` = ``embedding`` + ``encoder`` + ``head``. Frozen vectors and those of extra words count
+    in all but ``trainable``."""
     embedding = network.embedding
-    frozen = embedding.frozen.numel() if embedding is not None and embedding.frozen is not None else 0
+    kept = () if embedding is None else (embedding.frozen, embedding.extra)
+    frozen = sum(vectors.numel() for vectors in kept if vectors is not None)
     counts = {
         "embedding": frozen + (_count(embedding) if embedding is not None else 0),
         "encoder": _count(network.encoder),

@@ -69,6 +69,8 @@ def experiment_tree(
         assign(tree, parts, value)
     if vectors is not None:
         _share_vectors(tree, vectors)
+        if _table(tree, "task").get("kind", "classify") == "classify":
+            tree["task"] = {"extra_words": vectors, **tree.get("task", {})}
     return tree
 
 
@@ -200,6 +202,7 @@ def _completed(experiment: Experiment, tree: dict[str, Any], task: Task, data: E
             device = resolve_device(arm.training.device)
             arms[label] = Arm(complete(arm.model, data), arm.training.replace(device=device))
     _refuse_unsuited(arms, data)
+    _refuse_idle_words(arms, task)
     notes += _coverage_notes(arms, data)
     planned = replace(experiment, task=task, arms=arms, notes=tuple(notes))
     return _matched(planned, experiment, data) if arms else planned
@@ -211,6 +214,18 @@ def _refuse_unsuited(arms: dict[str, Arm], data: EncodedData) -> None:
     found = [f"arms.{label}.{problem}" for label, arm in arms.items() for problem in arm.model.check(kind)]
     if found:
         raise ConfigError("\n".join(found))
+
+
+def _refuse_idle_words(arms: dict[str, Arm], task: Task) -> None:
+    source = getattr(task, "extra_words", None)
+    if (
+        source is not None
+        and arms
+        and all(a.model.embedding is None or not a.model.embedding.vectors for a in arms.values())
+    ):
+        raise ConfigError(
+            f"task.extra_words: no model has the vectors '{source}'; pass --vectors {source}, or leave it out"
+        )
 
 
 def _input_kind(data: EncodedData) -> Literal["tokens", "features"]:
@@ -257,8 +272,9 @@ def _coverage_notes(arms: dict[str, Arm], data: EncodedData) -> list[str]:
     notes = []
     for source, embedding in sources.items():
         if source is not None and data.vocabulary is not None:
-            found = np.any(look_up(embedding, data.vocabulary.words) != 0, axis=1)[len(SPECIAL) :]
-            counts = np.bincount(data.train.values, minlength=len(data.vocabulary))[len(SPECIAL) :]
+            words = data.vocabulary.learnt_words
+            found = np.any(look_up(embedding, data.vocabulary.words)[: len(words)] != 0, axis=1)[len(SPECIAL) :]
+            counts = np.bincount(data.train.values, minlength=len(words))[len(SPECIAL) :]
             share = vectors.coverage(found, counts)
             words, tokens = (f"{100 * share[name]:.1f} %" for name in ("words_share", "tokens_share"))
             notes.append(f"{source} covers {words} of the words and {tokens} of the tokens of the training rows")

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from rnnlab.config import digest_of
-from rnnlab.data import catalogue, lexicon_en, lexicon_zh, reviews, store
+from rnnlab.data import catalogue, lexicon_en, lexicon_zh, reviews, store, vectors
 from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples, drawn
 from rnnlab.data.interface import Interface
@@ -28,7 +28,7 @@ _COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_b
 class Classify(OneLabel):
     """One label for a whole sequence: a text, or a series of numbers."""
 
-    added: ClassVar[tuple[str, ...]] = ("sample", "phrases")
+    added: ClassVar[tuple[str, ...]] = ("sample", "phrases", "extra_words")
     split_by: ClassVar[str | None] = "split_seed"
 
     data: str = Field(
@@ -62,6 +62,17 @@ class Classify(OneLabel):
         default=False,
         description="sst: train on every labelled phrase of the training sentences; test on whole sentences.",
     )
+
+    extra_words: str | None = Field(
+        default=None,
+        description="Pre-trained vectors (a file or a name) whose words the vocabulary has too, though the training "
+        "rows lack them; an unknown word is then zero. --vectors sets it; none switches it off.",
+    )
+
+    @field_validator("extra_words", mode="before")
+    @classmethod
+    def _none(cls, value: Any) -> Any:
+        return None if value == "none" else value  # TOML has no null
 
     @model_validator(mode="before")
     @classmethod
@@ -114,11 +125,16 @@ class Classify(OneLabel):
         return self._encoded(self._content(), self.read)
 
     def _encoded(self, content: list[str], read: Callable[[], dict[str, Examples]]) -> EncodedData:
-        settings = self.to_dict() | {"fingerprint": None, "data": None, "valid": None, "test": None}
+        settings = self.to_dict() | dict.fromkeys(("fingerprint", "data", "valid", "test"))
+        settings.pop("extra_words", None)  # like those files, it is in the content
         return store.cached(digest_of([settings, content]), lambda: self._encode(read()))
 
     def _content(self) -> list[str]:
         """What stands for the bytes to be read."""
+        extra = [f"extra_words {vectors.digest_of_source(self.extra_words)}"] if self.extra_words else []
+        return self._content_of_rows() + extra
+
+    def _content_of_rows(self) -> list[str]:
         if self.data == "reviews":
             return [sha256_of(Path(module.__file__ or "")) for module in (reviews, lexicon_en, lexicon_zh)]
         if self.data in catalogue.names():
@@ -134,6 +150,7 @@ class Classify(OneLabel):
             min_count=self.min_count,
             max_size=self.max_size,
             max_length=self.max_length,
+            extra_words=vectors.load(self.extra_words).words if self.extra_words else (),
             **self._splitting(),
         )
 

@@ -15,21 +15,29 @@ from rnnlab.experiment import RunSpec
 from rnnlab.files import write_atomically
 from rnnlab.models.base import Architecture
 from rnnlab.models.embedding import Embedding
-from rnnlab.models.network import Network, build_network
+from rnnlab.models.network import Extra, Network, build_network
 
 
-def assemble(spec: RunSpec, interface: Interface, pretrained: np.ndarray | None = None) -> Network:
-    """A fresh network for a run. ``pretrained`` (V, D) spares looking the vectors up again."""
-    architecture = spec.model
+def assemble(
+    spec: RunSpec, interface: Interface, pretrained: np.ndarray | None = None, *, for_training: bool = True
+) -> Network:
+    """A fresh network for a run. ``pretrained`` (V, D) spares looking the vectors up again. Unless it is to be trained,
+    its tables have the words beyond the training rows too, as the stored weights do."""
+    architecture, vocabulary = spec.model, interface.vocabulary
     assert isinstance(architecture, Architecture)
-    if pretrained is None and architecture.embedding and architecture.embedding.vectors and interface.vocabulary:
-        pretrained = look_up(architecture.embedding, interface.vocabulary.words)
+    if pretrained is None and architecture.embedding and architecture.embedding.vectors and vocabulary:
+        pretrained = look_up(architecture.embedding, vocabulary.words)
+    vectors = None if pretrained is None else torch.from_numpy(pretrained)
+    learnt = None if vocabulary is None else vocabulary.learnt
     return build_network(
         architecture,
-        words=len(interface.vocabulary) if interface.vocabulary else None,
+        words=None if vocabulary is None else len(vocabulary.learnt_words),
         features=interface.features,
         tokens=interface.tokens,
-        pretrained=None if pretrained is None else torch.from_numpy(pretrained),
+        pretrained=None if vectors is None else vectors[:learnt],
+        extra=None
+        if vocabulary is None or learnt is None
+        else Extra(len(vocabulary) - learnt, None if vectors is None else vectors[learnt:], not for_training),
         head=lambda width: spec.task.head(width, interface),
         per_step=spec.task.per_step,
     )

@@ -70,7 +70,7 @@ def _train(
     test_tally, test_logits = evaluate(trained.network, spec.task, data.test, device)
     result["row_seconds"] = (time.perf_counter() - started) / len(data.test)
     write_atomically(run / "model.json", Interface.of(data).to_json())
-    weights = safetensors.torch.save(contiguous(trained.network.state_dict()))
+    weights = safetensors.torch.save(contiguous(trained.network.stored_state()))
     write_atomically(run / "weights.safetensors", weights)
     write_predictions(run, spec.task, data, valid_logits, test_logits)
     return Finished(run.seal(result | {"valid": valid_tally.score(), "test": all_scores(test_tally)}))

@@ -1,9 +1,12 @@
 """The training batches of a run, by the number of the update: a function of the spec and the number alone."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from rnnlab.data.batches import Batch, collate, training_order, updates_of_an_epoch
 from rnnlab.data.encoded import EncodedData
+from rnnlab.data.vocabulary import PADDING, UNKNOWN
 from rnnlab.experiment import EVAL_EVERY, RunSpec
 
 AHEAD, AHEAD_BYTES = 16, 1 << 22  # batches made at a time, at most
@@ -22,6 +25,8 @@ class Source:
             if self.streamed
             else updates_of_an_epoch(data.train.lengths, self.rows, self.tokens)
         )
+        vocabulary = data.vocabulary
+        self.silent_unknown = vocabulary is not None and vocabulary.learnt is not None
         self._pass, self._order = -1, list[np.ndarray]()
         self._next, self._ready = 0, list[Batch]()  # batches made ahead, the last one first; the number of the first
 
@@ -48,7 +53,14 @@ class Source:
         if number != self._pass:
             self._pass = number
             self._order = training_order(self.data.train.lengths, self.rows, self.spec.seed, number, self.tokens)
-        return collate(self.data.train, self._order[at])
+        return self._heard(collate(self.data.train, self._order[at]))
+
+    def _heard(self, batch: Batch) -> Batch:
+        """An unknown word that is zero for good, because others have vectors, is left to padding, which no update
+        touches."""
+        if not self.silent_unknown:
+            return batch
+        return replace(batch, inputs=batch.inputs.masked_fill_(batch.inputs == UNKNOWN, PADDING))
 
     def time(self, step: int) -> int:
         """By what a schedule counts: epochs completed, or updates where there are none."""
