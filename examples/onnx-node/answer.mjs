@@ -6,6 +6,7 @@ export class Model {
   /** ``source`` is what ort opens (a path or the bytes of model.onnx), ``reading`` the content of model.tokenizer.json. */
   static async open(ort, source, reading) {
     if (reading.per_step) throw new Error(`this model (${reading.task}) answers every step; here is one label a text`);
+    if (reading.ngrams) throw new Error("this model reads n-grams too (task.ngrams), which this example doesn't make");
     const tokenizer = new Tokenizer(reading);
     return new Model(ort, await ort.InferenceSession.create(source), reading, tokenizer);
   }

@@ -42,7 +42,8 @@ def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
     about = _about(found.path.resolve().name, spec.model, interface)
     if text is not None:
         inputs, lengths, tokens = _read_text(interface, text)
-        unknown = tuple((inputs[0] == UNKNOWN).nonzero().flatten().tolist())
+        ids = inputs[0] if inputs.ndim == 2 else inputs[0, :, 0]  # the token's own comes first
+        unknown = tuple((ids == UNKNOWN).nonzero().flatten().tolist())
         subject = replace(about, source="text", tokens=tokens, unknown=unknown)
     else:
         rows = _validation_rows(spec)

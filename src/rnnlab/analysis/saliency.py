@@ -83,7 +83,7 @@ class Fired:
 def saliency(network: Network, inputs: Tensor, target: int | None = None) -> Saliency:
     """``inputs`` (1, T) or (1, T, D): one sequence without padding."""
     double = in_double(network)
-    given = inputs if inputs.ndim == 2 else inputs.double()
+    given = inputs.double() if inputs.is_floating_point() else inputs
     found = integrated_gradients(double, given, target)
     with torch.no_grad():
         occluded = _each(double, _occluded(given), found.target)
@@ -178,6 +178,8 @@ def _occluded(inputs: Tensor) -> Tensor:
     steps = inputs.shape[1]
     rows = inputs.repeat(steps, *[1] * (inputs.ndim - 1))
     rows[torch.arange(steps), torch.arange(steps)] = UNKNOWN if inputs.ndim == 2 else 0
+    if inputs.ndim == 3 and not inputs.is_floating_point():  # the token's own id, and those of n-grams that end with it
+        rows[torch.arange(steps), torch.arange(steps), 0] = UNKNOWN
     return rows
 
 
@@ -197,7 +199,7 @@ def _outputs(network: Network, x: Tensor) -> Tensor:
 def attention(network: Network, inputs: Tensor) -> Attention | None:
     """Of one sequence; None for a network without attention. ``inputs`` (1, T) or (1, T, D)."""
     double = in_double(network)
-    x = embedded(double, inputs if inputs.ndim == 2 else inputs.double())
+    x = embedded(double, inputs.double() if inputs.is_floating_point() else inputs)
     maps: list[Tensor] = []
     hooks = [
         layer.query_key_value.register_forward_hook(_keep_map(maps, layer.heads, encoder.look_ahead))
@@ -245,7 +247,7 @@ def fired_filters(network: Network, inputs: Tensor, target: int | None = None, m
     encoders = [module for module in double.modules() if isinstance(module, ConvolutionalEncoder)]
     hooks = [encoder.register_forward_hook(watch) for encoder in encoders]
     try:
-        x = embedded(double, inputs if inputs.ndim == 2 else inputs.double())
+        x = embedded(double, inputs.double() if inputs.is_floating_point() else inputs)
         outputs = _outputs(double, x)[0]
     finally:
         for hook in hooks:

@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from rnnlab.data import splits
 from rnnlab.data.columns import Selection
 from rnnlab.data.examples import Examples
+from rnnlab.data.ngrams import Ngrams
 from rnnlab.data.profile import profile
 from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
 from rnnlab.data.text import Tokenized, count_values, tokenize_all, translate
@@ -64,25 +65,31 @@ def encode(
     max_size: int | None = None,
     max_length: int | None = None,
     extra_words: Sequence[str] = (),
+    ngrams: Sequence[int] = (),
+    ngram_size: int = 200_000,
     valid_fraction: float = 0.1,
     test_fraction: float = 0.2,
     split_seed: int = 0,
 ) -> EncodedData:
     """``parts`` holds ``train`` and, where they are given, ``valid`` and ``test``; what isn't given is split off
     ``train``, as fractions of its rows. Vocabulary and scaling come from the training rows alone; behind what they
-    chose, the vocabulary has words of ``extra_words`` that they lack: see `words_beyond`."""
+    chose, the vocabulary has words of ``extra_words`` that they lack: see `words_beyond`. ``ngrams`` are the sizes of
+    those that are inputs too, of which at most ``ngram_size`` have a number."""
     _check(parts, min_count, max_size, max_length)
     divided = divide(parts, valid_fraction=valid_fraction, test_fraction=test_fraction, split_seed=split_seed)
     given, rows, targets, units = divided.given, divided.rows, divided.targets, divided.units
 
     if given[0].texts is not None:
-        encoded, about = _encode_texts(given, rows, tokenizer, min_count, max_size, max_length, extra_words)
+        encoded, about = _encode_texts(
+            given, rows, tokenizer, min_count, max_size, max_length, extra_words, ngrams, ngram_size
+        )
     else:
         _refuse_for_series(
             tokenizer=tokenizer != "auto",
             min_count=min_count != 1,
             max_size=max_size is not None,
             extra_words=len(extra_words) > 0,
+            ngrams=len(ngrams) > 0,
         )
         encoded, about = _encode_series(given, rows, max_length)
     tag_names = tuple(sorted({tag for part in given for tag in part.tags or ()}))
@@ -159,6 +166,8 @@ def _encode_texts(
     max_size: int | None,
     max_length: int | None,
     extra_words: Sequence[str],
+    ngrams: Sequence[int],
+    ngram_size: int,
 ) -> tuple[_Inputs, dict[str, Any]]:
     texts = {name: _texts_of(given, chosen) for name, chosen in rows.items()}
     if tokenizer == "auto":
@@ -171,6 +180,12 @@ def _encode_texts(
     counts = {name: count_values(values, len(tokenized.tokens)) for name, (values, _) in arrays.items()}
     vocabulary = Vocabulary.build(tokenized.tokens, counts["train"].tolist(), min_count=min_count, max_size=max_size)
     notes = []
+    if ngrams:
+        values, offsets = arrays["train"]
+        ids = tokenized.numbers_in(vocabulary)[values]
+        found = Ngrams.build(ids, offsets, ngrams, ngram_size, len(vocabulary))
+        vocabulary = replace(vocabulary, ngrams=found)
+        notes.append(f"inputs besides the tokens: {len(found):,} n-grams that the training rows hold at least twice")
     if extra_words:
         held_out, frequent = words_beyond(tokenized.tokens, counts["train"], extra_words, tokenizer)
         vocabulary = vocabulary.extended([*held_out, *frequent])
@@ -180,6 +195,7 @@ def _encode_texts(
         )
     numbers = tokenized.numbers_in(vocabulary)
     translate(tokenized.values, numbers)
+    arrays = {name: (vocabulary.with_ngrams(*array), array[1]) for name, array in arrays.items()}
     about = {
         "lengths": tokenized.lengths,
         "unit": "characters" if tokenizer.name == "chars" else "tokens",

@@ -69,6 +69,7 @@ class Interface:
             texts = [text if isinstance(text, str) else _wrong("texts", text) for text in inputs]
             values, offsets = encode_texts(texts, self.tokenizer, self.vocabulary, self.max_length)
             known = np.add.reduceat(values != UNKNOWN, offsets[:-1]) / np.diff(offsets)
+            values = self.vocabulary.with_ngrams(values, offsets)
         else:
             assert self.scaler is not None
             series = [self._checked(array) for array in inputs]

@@ -24,6 +24,12 @@ class Sequences:
         return len(self.offsets) - 1
 
     @property
+    def tokens(self) -> np.ndarray:
+        """(N,): of several ids a step the first, which is the token's own; of a series all values, (N, D)."""
+        several = self.values.ndim == 2 and self.values.dtype.kind == "i"
+        return np.ascontiguousarray(self.values[:, 0]) if several else self.values
+
+    @property
     def lengths(self) -> np.ndarray:
         return np.diff(self.offsets)
 

@@ -7,6 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
+
+from rnnlab.data.ngrams import Ngrams
+
 PADDING, UNKNOWN = 0, 1
 SPECIAL = ("<pad>", "<unk>")
 
@@ -17,10 +21,13 @@ class Vocabulary:
 
     The first ``learnt`` words were chosen by the training rows. Those behind them never occur there: pre-trained
     vectors know them, and validation, test and new rows may hold them. Where there are such words, an unknown one has
-    the vector zero, always."""
+    the vector zero, always.
+
+    Where n-grams are inputs too, their numbers come behind those of the ``learnt`` words, and before the others'."""
 
     words: tuple[str, ...]
     learnt: int | None = None  # None: all of them
+    ngrams: Ngrams | None = None
 
     @classmethod
     def build(
@@ -37,7 +44,12 @@ class Vocabulary:
         return cls((*SPECIAL, *ordered)[:max_size])
 
     def __len__(self) -> int:
-        return len(self.words)
+        """How many numbers there are."""
+        return len(self.words) + self.ngram_count
+
+    @property
+    def ngram_count(self) -> int:
+        return 0 if self.ngrams is None else len(self.ngrams)
 
     def extended(self, words: Iterable[str]) -> Self:
         """With further words, which the training rows lack."""
@@ -51,7 +63,21 @@ class Vocabulary:
     @cached_property
     def index(self) -> dict[str, int]:
         """The number of each word; the two special ones aren't words."""
-        return {word: number for number, word in enumerate(self.words) if number > UNKNOWN}
+        learnt = len(self.learnt_words)
+        return {
+            word: number if number < learnt else number + self.ngram_count
+            for number, word in enumerate(self.words)
+            if number > UNKNOWN
+        }
+
+    def with_ngrams(self, ids: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Ids of rows laid end to end (N,) → each with those of the n-grams that end there, (N, 1 + sizes) int32;
+        unchanged where n-grams are no inputs."""
+        if self.ngrams is None:
+            return ids
+        learnt = len(self.learnt_words)
+        numbers = self.ngrams.numbers(ids, offsets, learnt)
+        return np.column_stack([ids, np.where(numbers < 0, PADDING, learnt + numbers)]).astype(np.int32)
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
         return [self.index.get(token, UNKNOWN) for token in tokens]
@@ -64,8 +90,13 @@ class Vocabulary:
         values: dict[str, Any] = {"words": list(self.words)}
         if self.learnt is not None:
             values["learnt"] = self.learnt
+        if self.ngrams is not None:
+            values["ngrams"] = self.ngrams.to_dict()
         return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        return cls(tuple(values["words"]), values.get("learnt"))
+        words, learnt, ngrams = tuple(values["words"]), values.get("learnt"), values.get("ngrams")
+        if learnt is not None and (type(learnt) is not int or not len(SPECIAL) <= learnt <= len(words)):
+            raise ValueError(f"'learnt' must be a number of words, up to {len(words)} (got {learnt!r})")
+        return cls(words, learnt, None if ngrams is None else Ngrams.from_dict(ngrams))

@@ -46,7 +46,7 @@ def describe(model: StoredModel) -> dict[str, Any]:
     """The content of ``model.tokenizer.json``."""
     interface = model.interface
     vocabulary = interface.vocabulary
-    return {
+    found = {
         "format": FORMAT,
         "rnnlab": importlib.metadata.version("rnnlab"),
         "spec": model.spec.digest,
@@ -63,6 +63,9 @@ def describe(model: StoredModel) -> dict[str, Any]:
         "unknown": UNKNOWN,
         "vocabulary": list(vocabulary.words) if vocabulary is not None else None,
     }
+    if vocabulary is not None and vocabulary.ngrams is not None:
+        found["ngrams"] = vocabulary.ngrams.to_dict()  # further ids per step; docs/inputs.md says how they are found
+    return found
 
 
 def rules(tokenizer: Tokenizer) -> dict[str, Any]:

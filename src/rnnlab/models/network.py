@@ -78,6 +78,7 @@ def build_network(
     words: int | None,
     features: int | None,
     pretrained: Tensor | None,
+    ngrams: int = 0,
     extra: Extra | None = None,
     tokens: int = 1,
     head: Callable[[int], nn.Module],
@@ -86,9 +87,10 @@ def build_network(
     """A fresh network, drawn from torch's global generator in a fixed order: embedding, encoder, head.
 
     Either ``words`` (the size of the vocabulary) or ``features`` (the width of the numeric input) is given.
-    ``pretrained`` is (words, D), for an embedding that has vectors; ``extra`` are words beyond those, for which nothing
-    is drawn; ``tokens`` is how many ids a step has. ``head`` is told the width of the summary, or of the states where
-    there is an answer ``per_step``."""
+    ``pretrained`` is (words, D), for an embedding that has vectors; ``ngrams`` come behind the words, zero at first:
+    what training doesn't tell about says nothing. ``extra`` are words beyond those. Nothing is drawn for either.
+    ``tokens`` is how many ids a step has. ``head`` is told the width of the summary, or of the states where there is
+    an answer ``per_step``."""
     if (words is None) == (features is None):
         raise ValueError("give either words or features")
     problems = architecture.check("features" if words is None else "tokens")
@@ -99,6 +101,8 @@ def build_network(
     embedding = None
     if words is not None:
         embedding = architecture.embed(words, pretrained)
+        if ngrams:
+            embedding.append(torch.zeros(ngrams, embedding.width))
         if extra is not None:
             extra.give(embedding)
         features = tokens * embedding.width

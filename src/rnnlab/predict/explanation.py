@@ -42,7 +42,7 @@ class Explainer:
         words = tokenizer.tokenize(text)[: self.interface.max_length] or [SPECIAL[UNKNOWN]]
         target = labels.index(label)
         if self.stored.is_baseline:
-            weights = self._grams(data.values, words, target)
+            weights = self._grams(data.tokens, words, target)
         else:
             weights = self._tokens(data.values, words, target, most_points)
         return Explanation(prediction, label, tuple(weights))

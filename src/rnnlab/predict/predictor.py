@@ -73,7 +73,7 @@ class Predictor:
         model = self.stored.spec.model
         if isinstance(model, Baseline):
             learnt = self.stored.learnt
-            return lambda data: model.logits(learnt, data.values, data.offsets)
+            return lambda data: model.logits(learnt, data.tokens, data.offsets)
         return outputs_of(self.stored.network)
 
     @cached_property

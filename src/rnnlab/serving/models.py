@@ -53,7 +53,7 @@ class ServedModel:
         for text in texts:
             said = self.predictor.explain(text, most_points=EXPLAINED_POINTS)
             tokens = [{"text": token, "weight": float(weight)} for token, weight in said.tokens]
-            ids = self.predictor.interface.encode([text])[0].values
+            ids = self.predictor.interface.encode([text])[0].tokens
             if not self.predictor.stored.is_baseline:  # whose tokens may be pairs of words
                 for token, number in zip(tokens, ids, strict=True):
                     token["known"] = bool(number != UNKNOWN)

@@ -17,6 +17,7 @@ from rnnlab.errors import ConfigError, did_you_mean
 from rnnlab.experiment import SPLIT_SEEDS, Arm, Experiment, parse_experiment, unsuited
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
+from rnnlab.models.fasttext import FastText
 from rnnlab.sweep.match import counter, gave_way, input_width, match_parameters
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.training.assemble import look_up, resolve_device
@@ -203,6 +204,7 @@ def _completed(experiment: Experiment, tree: dict[str, Any], task: Task, data: E
             arms[label] = Arm(complete(arm.model, data), arm.training.replace(device=device))
     _refuse_unsuited(arms, data)
     _refuse_idle_words(arms, task)
+    _refuse_frozen_ngrams(arms, data)
     notes += _coverage_notes(arms, data)
     planned = replace(experiment, task=task, arms=arms, notes=tuple(notes))
     return _matched(planned, experiment, data) if arms else planned
@@ -226,6 +228,15 @@ def _refuse_idle_words(arms: dict[str, Arm], task: Task) -> None:
         raise ConfigError(
             f"task.extra_words: no model has the vectors '{source}'; pass --vectors {source}, or leave it out"
         )
+
+
+def _refuse_frozen_ngrams(arms: dict[str, Arm], data: EncodedData) -> None:
+    for label, arm in arms.items() if data.vocabulary is not None and data.vocabulary.ngrams is not None else ():
+        if arm.model.embedding is not None and arm.model.embedding.channels == "frozen":
+            raise ConfigError(
+                f"arms.{label}.model.embedding.channels: 'frozen' trains no vectors, so that those of task.ngrams "
+                "would stay zero; take 'tuned' or 'two', or leave task.ngrams out"
+            )
 
 
 def _input_kind(data: EncodedData) -> Literal["tokens", "features"]:
@@ -274,7 +285,7 @@ def _coverage_notes(arms: dict[str, Arm], data: EncodedData) -> list[str]:
         if source is not None and data.vocabulary is not None:
             words = data.vocabulary.learnt_words
             found = np.any(look_up(embedding, data.vocabulary.words)[: len(words)] != 0, axis=1)[len(SPECIAL) :]
-            counts = np.bincount(data.train.values, minlength=len(words))[len(SPECIAL) :]
+            counts = np.bincount(data.train.tokens, minlength=len(words))[len(SPECIAL) :]
             share = vectors.coverage(found, counts)
             words, tokens = (f"{100 * share[name]:.1f} %" for name in ("words_share", "tokens_share"))
             notes.append(f"{source} covers {words} of the words and {tokens} of the tokens of the training rows")
@@ -287,6 +298,8 @@ def why_not(model: Architecture, data: EncodedData, asked_channels: str | None =
     for problem in model.check(_input_kind(data)):
         if problem.startswith(KIND):  # it is the architecture that doesn't suit the data, not a setting
             return problem.removeprefix(KIND)
+    if data.vocabulary is not None and data.vocabulary.ngrams is not None and isinstance(model, FastText):
+        return "'fasttext' counts n-grams by itself (model.ngrams), and would count those of task.ngrams again"
     has_vectors = model.embedding is not None and model.embedding.vectors is not None
     if model.needs_vectors and not has_vectors and asked_channels != "random":
         return (

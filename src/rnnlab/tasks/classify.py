@@ -13,6 +13,7 @@ from rnnlab.data import catalogue, lexicon_en, lexicon_zh, reviews, store, vecto
 from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples, drawn
 from rnnlab.data.interface import Interface
+from rnnlab.data.ngrams import SIZES
 from rnnlab.data.reading import check_classes, read_examples
 from rnnlab.data.sequences import gather_rows
 from rnnlab.errors import DataError, did_you_mean
@@ -28,7 +29,7 @@ _COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_b
 class Classify(OneLabel):
     """One label for a whole sequence: a text, or a series of numbers."""
 
-    added: ClassVar[tuple[str, ...]] = ("sample", "phrases", "extra_words")
+    added: ClassVar[tuple[str, ...]] = ("sample", "phrases", "extra_words", "ngrams", "ngram_size")
     split_by: ClassVar[str | None] = "split_seed"
 
     data: str = Field(
@@ -69,6 +70,20 @@ class Classify(OneLabel):
         "rows lack them; an unknown word is then zero. --vectors sets it; none switches it off.",
     )
 
+    ngrams: tuple[int, ...] = Field(
+        default=(),
+        description="Sizes of n-grams whose vectors are inputs beside those of the tokens, for example [2, 3]; those "
+        "that the training rows hold once have none.",
+    )
+    ngram_size: int = Field(default=200_000, ge=1, le=5_000_000, description="At most so many n-grams.")
+
+    @field_validator("ngrams")
+    @classmethod
+    def _sizes_of_ngrams(cls, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(sizes)) < len(sizes) or not all(n in SIZES for n in sizes):
+            raise ValueError(f"sizes from {SIZES[0]} to {SIZES[-1]}, each once, for example [2, 3] (got {list(sizes)})")
+        return tuple(sorted(sizes))
+
     @field_validator("extra_words", mode="before")
     @classmethod
     def _none(cls, value: Any) -> Any:
@@ -92,6 +107,8 @@ class Classify(OneLabel):
         if self.phrases and self.data not in catalogue.with_phrases():
             whose = ", ".join(catalogue.with_phrases())
             raise ValueError(f"'phrases' is a setting of {whose}; with data = \"{self.data}\" it would be ignored")
+        if not self.ngrams and self.ngram_size != type(self).model_fields["ngram_size"].default:
+            raise ValueError(f"'ngram_size' = {self.ngram_size} would be ignored without 'ngrams'")
         return self
 
     def given_split(self) -> str | None:
@@ -150,6 +167,8 @@ class Classify(OneLabel):
             min_count=self.min_count,
             max_size=self.max_size,
             max_length=self.max_length,
+            ngrams=self.ngrams,
+            ngram_size=self.ngram_size,
             extra_words=vectors.load(self.extra_words).words if self.extra_words else (),
             **self._splitting(),
         )

@@ -35,9 +35,10 @@ def assemble(
         features=interface.features,
         tokens=interface.tokens,
         pretrained=None if vectors is None else vectors[:learnt],
+        ngrams=0 if vocabulary is None else vocabulary.ngram_count,
         extra=None
         if vocabulary is None or learnt is None
-        else Extra(len(vocabulary) - learnt, None if vectors is None else vectors[learnt:], not for_training),
+        else Extra(len(vocabulary.words) - learnt, None if vectors is None else vectors[learnt:], not for_training),
         head=lambda width: spec.task.head(width, interface),
         per_step=spec.task.per_step,
     )

@@ -79,10 +79,10 @@ def _train(
 def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -> dict[str, Any]:
     """A baseline: fitted on the training rows, scored like every model."""
     train_rows = data.train
-    learnt = baseline.fit(train_rows.values, train_rows.offsets, train_rows.targets, len(data.labels))
-    valid_logits = baseline.logits(learnt, data.valid.values, data.valid.offsets)
+    learnt = baseline.fit(train_rows.tokens, train_rows.offsets, train_rows.targets, len(data.labels))
+    valid_logits = baseline.logits(learnt, data.valid.tokens, data.valid.offsets)
     started = time.perf_counter()
-    test_logits = baseline.logits(learnt, data.test.values, data.test.offsets)
+    test_logits = baseline.logits(learnt, data.test.tokens, data.test.offsets)
     row_seconds = (time.perf_counter() - started) / len(data.test)
     write_atomically(run / "model.json", Interface.of(data).to_json())
     write_atomically(run / "weights.safetensors", safetensors.numpy.save(learnt))
