@@ -3,7 +3,7 @@
 runs/<digest>/
     spec.json                 what was asked for, defaults filled in
     events.jsonl              one line an epoch, as it happened
-    checkpoint.*              while unfinished: where to go on
+    checkpoint.safetensors    while unfinished: where to go on
     model.json                labels, tokeniser, vocabulary
     weights.safetensors       the best epoch
     predictions.safetensors   outputs on the validation and test rows
@@ -23,6 +23,7 @@ from rnnlab.errors import RunError
 from rnnlab.files import write_atomically
 
 RESULT_FORMAT = 1
+CHECKPOINT = "checkpoint.safetensors"
 SEALED = ("spec.json", "model.json", "weights.safetensors", "predictions.safetensors")
 
 
@@ -91,9 +92,14 @@ class RunDirectory:
         sums = {name: sha256_of(self / name) for name in SEALED if (self / name).exists()}
         result = {"format": RESULT_FORMAT, **result, "files": sums}
         write_atomically(self / "result.json", pretty_json(result))
-        for leftover in self.path.glob("checkpoint.*"):
-            leftover.unlink()
+        self.forget_checkpoint()
         return result
+
+    def forget_checkpoint(self) -> None:
+        """With what kills in the middle of writing one left, and the second file that there was before."""
+        for pattern in ("checkpoint.*", ".checkpoint.*.tmp"):
+            for leftover in self.path.glob(pattern):
+                leftover.unlink(missing_ok=True)
 
     def verified(self, name: str) -> Path:
         """The path of a sealed file, after checking that its bytes are those that were written."""

@@ -11,6 +11,7 @@ from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.runs import Finished, RunDirectory, Stopped
 from rnnlab.tasks.classify import Classify
+from rnnlab.training.checkpoint import read_checkpoint
 from rnnlab.training.run import execute, own_process_state
 
 
@@ -47,8 +48,9 @@ def test_a_run_stopped_as_its_time_ran_out_still_has_a_model(reviews_csv, tmp_pa
     spec = RunSpec(task, model, Training.model_validate(limits), 0)
     stop = iter([True])
     assert isinstance(execute(spec, tmp_path, lambda event: None, lambda: next(stop)), Stopped)
-    progress = tmp_path / spec.digest / "checkpoint.json"
-    assert json.loads(progress.read_text())["progress"]["seconds"] > 1e-9 * 60
+    checkpoint = read_checkpoint(RunDirectory(tmp_path / spec.digest))
+    assert checkpoint is not None
+    assert checkpoint[0].seconds > 1e-9 * 60
     outcome = execute(spec, tmp_path, lambda event: None, lambda: False)
     assert isinstance(outcome, Finished)
     assert outcome.result["epochs"] == 1

@@ -24,15 +24,14 @@ from uuid import uuid4
 from rnnlab.data import store
 from rnnlab.errors import ConfigError, RnnlabError, RunError
 from rnnlab.files import write_atomically
-from rnnlab.runs import SEALED, Failed, Outcome, RunDirectory, Stopped
+from rnnlab.runs import CHECKPOINT, SEALED, Failed, Outcome, RunDirectory, Stopped
 from rnnlab.sweep.executors import EventSink, Limits, failure, interrupt_flag
 from rnnlab.sweep.processes import GRACE, Order, order_of, supervise
 
 if TYPE_CHECKING:
     from rnnlab.experiment import RunSpec
 
-CHECKPOINT = ("checkpoint.safetensors", "checkpoint.json")
-FILES = (*SEALED, "events.jsonl", *CHECKPOINT, "result.json")  # what may come home; result.json is written last
+FILES = (*SEALED, "events.jsonl", CHECKPOINT, "result.json")  # what may come home; result.json is written last
 LATE = 2 * GRACE  # seconds after which a run that was asked to stop is given up, whatever its worker does
 PREFIX = "rnnlab-run-"  # of the folders at a worker
 ABANDONED = 3600  # seconds after which such a folder, if nobody holds it, is removed
@@ -163,6 +162,10 @@ class _Head:
                 return known
             run.directory.create(spec.to_dict())
             run.held.enter_context(run.directory.lock())
+            known = run.directory.outcome()  # another process may have finished it before the lock was ours
+            if known is not None:
+                run.held.close()
+                return known
             self._send(run)
         except (RnnlabError, OSError) as error:
             run.held.close()
@@ -261,7 +264,7 @@ class _Run:
             "fingerprint": self.spec.task.fingerprint,
             "plugins": plugins,
             "limits": asdict(limits) | {"retries": max(0, self.lives)},
-            "files": _read(self.directory.path, (*CHECKPOINT, "events.jsonl")),
+            "files": _read(self.directory.path, (CHECKPOINT, "events.jsonl")),
         }
 
 
@@ -284,8 +287,7 @@ def bring_home(run: RunDirectory, message: Message) -> Outcome:
     except (RnnlabError, OSError) as error:
         return failure(error)
     if known is not None:
-        for name in CHECKPOINT:
-            (run / name).unlink(missing_ok=True)
+        run.forget_checkpoint()
         return known
     if message["outcome"] == "stopped":
         return Stopped()

@@ -38,6 +38,9 @@ def execute(spec: RunSpec, folder: Path, report: Report, should_stop: Callable[[
         return known
     run.create(spec.to_dict())
     with run.lock(), own_process_state(spec.training.threads if spec.training else 1):
+        known = run.outcome()  # another process may have finished it before the lock was ours
+        if known is not None:
+            return known
         data = spec.task.load()
         if isinstance(spec.model, Baseline):
             return Finished(_fit(spec.task, spec.model, data, run))

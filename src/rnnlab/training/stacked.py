@@ -31,7 +31,7 @@ from rnnlab.models.network import Network, parameter_counts
 from rnnlab.models.recurrent import Recurrent
 from rnnlab.native import library
 from rnnlab.native import whole_steps as native
-from rnnlab.runs import Failed, Finished, Outcome, RunDirectory, Stopped
+from rnnlab.runs import CHECKPOINT, Failed, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.seeding import stream_seed
 from rnnlab.tasks.tally import Tally
 from rnnlab.training.assemble import assemble, resolve_device
@@ -109,13 +109,17 @@ def execute_stacked(
                 outcomes[number] = known
                 continue
             directory.create(spec.to_dict())
-            if (directory / "checkpoint.json").exists():
+            if (directory / CHECKPOINT).exists():
                 alone.append(number)
                 continue
             try:
                 locks.enter_context(directory.lock())
             except RnnlabError as error:
                 outcomes[number] = Failed(str(error))
+                continue
+            known = directory.outcome()  # another process may have finished it before the lock was ours
+            if known is not None:
+                outcomes[number] = known
                 continue
             stack.append(_Run(number, spec, directory))
         if stack:
