@@ -4,7 +4,7 @@ A baseline is fitted on the same flat arrays as every model. What it learnt is a
 directory can hold it and `predict` can use it.
 """
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -19,6 +19,14 @@ if TYPE_CHECKING:  # a network's answer need not wait for scipy
 Learnt = dict[str, np.ndarray]
 
 
+class Labelled(NamedTuple):
+    """Rows and their classes."""
+
+    values: np.ndarray  # (N,) ids, or (N, D) numbers, of all rows
+    offsets: np.ndarray  # (rows + 1,)
+    targets: np.ndarray  # (rows,)
+
+
 class Baseline(Config):
     """Fitted in one go: no epochs, no seed."""
 
@@ -28,12 +36,20 @@ class Baseline(Config):
     def fit(self, values: np.ndarray, offsets: np.ndarray, targets: np.ndarray, classes: int) -> Learnt:
         raise NotImplementedError
 
+    def fit_chosen(self, train: Labelled, valid: Labelled, classes: int) -> Learnt:
+        """As `fit`; what the settings leave open is chosen on the validation rows. Most leave nothing open."""
+        return self.fit(*train, classes)
+
+    def chosen(self, learnt: Learnt) -> dict[str, float]:
+        """What was chosen on the validation rows, by the name of the setting."""
+        return {}
+
     def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """(rows, C), up to a constant a row."""
         raise NotImplementedError
 
 
-BASELINES: Registry[Baseline] = Registry("baseline", ())
+BASELINES: Registry[Baseline] = Registry("baseline", ("rnnlab.models.nbsvm",))
 baseline = BASELINES.register
 
 

@@ -20,7 +20,7 @@ from rnnlab.data.interface import Interface
 from rnnlab.data.sequences import Sequences
 from rnnlab.experiment import RunSpec
 from rnnlab.files import write_atomically
-from rnnlab.models.baselines import Baseline
+from rnnlab.models.baselines import Baseline, Labelled
 from rnnlab.models.network import parameter_counts
 from rnnlab.runs import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.tasks.base import Task
@@ -81,8 +81,9 @@ def _train(
 
 def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -> dict[str, Any]:
     """A baseline: fitted on the training rows, scored like every model."""
-    train_rows = data.train
-    learnt = baseline.fit(train_rows.tokens, train_rows.offsets, train_rows.targets, len(data.labels))
+    native.library()  # compiled now, if it isn't there and can be
+    train, valid = (Labelled(part.tokens, part.offsets, part.targets) for part in (data.train, data.valid))
+    learnt = baseline.fit_chosen(train, valid, len(data.labels))
     valid_logits = baseline.logits(learnt, data.valid.tokens, data.valid.offsets)
     started = time.perf_counter()
     test_logits = baseline.logits(learnt, data.test.tokens, data.test.offsets)
@@ -94,6 +95,7 @@ def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -
         {
             "status": "finished",
             "parameters": {"total": int(learnt["coef"].size + learnt["intercept"].size) if "coef" in learnt else 0},
+            **({"chosen": chosen} if (chosen := baseline.chosen(learnt)) else {}),
             "row_seconds": row_seconds,
             "valid": _count(valid_logits, data.valid, len(data.labels)).score(),
             "test": all_scores(_count(test_logits, data.test, len(data.labels))),
