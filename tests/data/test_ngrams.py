@@ -87,5 +87,5 @@ def test_ids_of_n_grams_stand_between_those_of_words_and_of_extra_words():
     ],
 )
 def test_what_nobody_wrote_is_refused(values):
-    with pytest.raises(ValueError):  # noqa: PT011 - whatever it says, it is not taken
+    with pytest.raises(ValueError):  # whatever it says, it is not taken
         Ngrams.from_dict(values)

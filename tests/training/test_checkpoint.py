@@ -157,7 +157,7 @@ def test_every_damage_is_noticed(reviews_csv, tmp_path):
     content = (run / CHECKPOINT).read_bytes()
     whole = read_checkpoint(run)
     assert whole is not None
-    for position in [*range(0, 400), *range(400, len(content), 97), len(content) - 1]:
+    for position in [*range(400), *range(400, len(content), 97), len(content) - 1]:
         damaged = bytearray(content)
         damaged[position] ^= 1
         (run / CHECKPOINT).write_bytes(damaged)

@@ -1,7 +1,7 @@
 """Runs that a limit ended while they still improved: their scores say what the limit allowed, not what the model can.
 
-A run is cut short if a limit ended it, not patience, and its validation score rose by more than the margin over its last
-fifth. An arm is, if half of its runs are.
+A run is cut short if a limit ended it, not patience, and its validation score rose by more than the margin over its
+last fifth. An arm is, if half of its runs are.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """NB-SVM (Wang & Manning 2012): a linear model of n-grams, each weighed by how much more often it stands in a class.
 
-What isn't set is chosen on the validation rows: how strong the penalty is, and how long the n-grams are. The choices that
-are fixed (docs/decisions/0018) were made on validation rows, too.
+What isn't set is chosen on the validation rows: how strong the penalty is, and how long the n-grams are. The choices
+that are fixed (docs/decisions/0018) were made on validation rows, too.
 """
 
 from typing import ClassVar, Literal

@@ -37,7 +37,8 @@ def _function(name: str) -> Any:
 
 def _at(array: np.ndarray, dtype: type) -> int:
     """Where an array lies. It must be as the kernels read it; the caller holds on to it."""
-    assert array.dtype == dtype and array.flags.c_contiguous
+    assert array.dtype == dtype
+    assert array.flags.c_contiguous
     return array.ctypes.data
 
 
@@ -54,9 +55,7 @@ def count(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def find(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """(n,) int32: the place of each key among the known ones, or -1."""
     places = np.empty(len(keys), np.int32)
-    _function("find_grams")(
-        _at(known, np.int64), len(known), _at(keys, np.int64), len(keys), _at(places, np.int32)
-    )
+    _function("find_grams")(_at(known, np.int64), len(known), _at(keys, np.int64), len(keys), _at(places, np.int32))
     return places
 
 
@@ -97,9 +96,7 @@ def transposed(x: Rows, delta: np.ndarray, features: int) -> np.ndarray:
     return out
 
 
-def curvature(
-    x: Rows, table: np.ndarray, bias: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def curvature(x: Rows, table: np.ndarray, bias: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """With the bracket B = weight ∘ (X · table + bias): Xᵀ B (features, width), and the column sums of B (width,)."""
     out, out_bias = np.zeros_like(table), np.zeros_like(bias)
     _function("gram_curvature")(

@@ -111,14 +111,14 @@ COLUMNS = {
     "best_epoch": (
         Both("best epoch", "最佳轮次"),
         Both(
-            "At which the validation rows were answered best, the median; + if it still improved when a limit ended it.",
+            "At which the validation rows were answered best, the median; + if it still improved at its limit.",
             "验证集表现最好的轮次（中位数）；带 + 表示到达训练上限时仍在进步。",
         ),
     ),
     "best_evaluation": (
         Both("best evaluation", "最佳评估"),
         Both(
-            "At which the validation rows were answered best, the median; + if it still improved when a limit ended it.",
+            "At which the validation rows were answered best, the median; + if it still improved at its limit.",
             "验证集表现最好的评估序号（中位数）；带 + 表示到达训练上限时仍在进步。",
         ),
     ),

@@ -118,8 +118,8 @@ class Task(Config):
         raise NotImplementedError
 
     def chance(self, data: Sequences) -> float:
-        """The score of one and the same answer to all of these rows, at its best: what learning begins above. Infinitely
-        bad where no such answer is known."""
+        """The score of one and the same answer to all of these rows, at its best: learning begins above that.
+        Infinitely bad where no such answer is known."""
         return math.inf if self.lower_is_better else -math.inf
 
     def encode(self, inputs: Sequence[Any], interface: Interface) -> tuple[Sequences, np.ndarray]:

@@ -1,0 +1,47 @@
+"""Defaults may change; what the documents' experiments ask for may not, or their finished runs would not be found again.
+
+`experiments-v1.json` holds the digests from before pooling by `max` and the plateau schedule became the defaults.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rnnlab.config import digest_of, read_toml
+from rnnlab.experiment import parse_experiment
+from rnnlab.models.baselines import BASELINES
+from rnnlab.sweep.axes import Choices, grid
+from rnnlab.sweep.plan import is_sweep
+from rnnlab.sweep.studies import POINT, _tree_of, axes_of, read_sweep
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+BEFORE = json.loads((Path(__file__).parent / "experiments-v1.json").read_text())
+
+
+def digests(name: str) -> dict[str, str]:
+    """Of a file: for every study, whole and quick, a digest of the settings of all its points."""
+    file = EXPERIMENTS / name
+    tree = read_toml(file)
+    if not is_sweep(tree):
+        return {"arms": digest_of([[arm.model, arm.training] for arm in parse_experiment(tree).arms.values()])}
+    found = {}
+    for quick in (False, True):
+        for study, settings in read_sweep(file, quick=quick).studies.items():
+            points = []
+            for choices in grid([axis for axis in axes_of(settings) if isinstance(axis, Choices)]):
+                changes = {path: value for choice in choices for path, value in choice.settings.items()}
+                point = _tree_of(settings, changes)
+                if point["arms"][POINT]["model"]["kind"] not in BASELINES.names():
+                    points += [[arm.model, arm.training] for arm in parse_experiment(point).arms.values()]
+            found[f"{study}, quick" if quick else study] = digest_of(points)
+    return found
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_what_the_documents_ask_for_is_what_it_was(name):
+    assert digests(name) == BEFORE[name]
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: digests(name) for name in sorted(BEFORE)}, indent=1))
