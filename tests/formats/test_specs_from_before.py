@@ -1,4 +1,4 @@
-"""Defaults may change; what the documents' experiments ask for may not, or their finished runs would not be found again.
+"""Defaults may change; what the documents' experiments ask for may not: their finished runs would not be found again.
 
 `experiments-v1.json` holds the digests from before pooling by `max` and the plateau schedule became the defaults.
 """

@@ -42,6 +42,7 @@ class Provenance:
     reduced: dict[str, str]  # by experiment: what is smaller than in the document
     judged_again: tuple[str, ...] = ()  # claims that later rules judged from recorded values, without the runs
     judged_before: tuple[str, ...] = ()  # claims that later rules might judge otherwise, if the runs were there
+    code: str | None = None  # the commit and the kernels that computed the runs, where they are not those of this code
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ def load_ledger(text: str) -> Ledger:
             reduced=about["reduced"],
             judged_again=tuple(about.get("judged_again", ())),  # earlier ledgers don't have them
             judged_before=tuple(about.get("judged_before", ())),
+            code=about.get("code"),
         )
         return Ledger(tuple(Finding.from_dict(finding) for finding in values["findings"]), provenance)
     except RnnlabError:
@@ -124,6 +126,8 @@ def markdown(ledger: Ledger, links_from: str | Path | None = None, language: Lan
     """The ledger as a page. ``links_from`` is the folder that it will stand in: runs are then linked from there."""
     words = WORDS[language]
     lines = [f"# {words['title']}", "", f"**{_summary(ledger, language)}**", ""]
+    if ledger.provenance.code:
+        lines += [words["code"].format(code=ledger.provenance.code), ""]
     for document in dict.fromkeys(finding.claim.document for finding in ledger.findings):
         chosen = [finding for finding in ledger.findings if finding.claim.document == document]
         lines += [f"## {words['document'].format(document=escape(document))}", "", *_table(chosen, language), ""]

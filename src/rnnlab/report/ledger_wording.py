@@ -2,6 +2,7 @@
 
 ENGLISH = {
     "title": "Ledger of claims",
+    "code": "The runs were computed by {code}. This code is newer: the figures may differ from what it would measure.",
     "summary": "{claims} claims: {supported} supported, {contradicted} contradicted, {undecided} cannot tell.",
     "document": "Document {document}",
     "columns": "claim|the document's figure|measured (95 % interval)|verdict|decided by|seeds|runs",
@@ -44,6 +45,7 @@ ENGLISH = {
 }
 CHINESE = {
     "title": "论断账本",
+    "code": "这些运行由 {code} 计算。当前代码更新，重新测量的结果可能不同。",
     "summary": "共 {claims} 条论断：{supported} 条成立，{contradicted} 条不成立，{undecided} 条无法判断。",
     "document": "文档 {document}",
     "columns": "论断|文档中的数字|实测（95% 区间）|结论|判断规则|随机种子|运行",
