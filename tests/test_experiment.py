@@ -169,3 +169,34 @@ def test_a_split_that_no_seed_can_draw_is_refused(changes, complaint, monkeypatc
 def test_a_file_whose_splits_are_given_is_fine_without():
     for task in ({"data": "a.csv", "test": "b.csv"}, {"data": "imdb"}, {"split_seed": 3}):
         assert not parse_experiment(GOOD | {"vary_split": False, "task": task}).vary_split
+
+
+def trained(**tree):
+    return parse_experiment({"arms": {"a": {"model": {"kind": "transformer"}}}, **tree}).arms["a"].training
+
+
+def test_an_architecture_is_trained_as_suits_it_unless_somebody_says_otherwise():
+    assert trained().lr == 0.001
+    assert trained().schedule.rise == 200
+    assert trained(training={"lr": 0.01}).lr == 0.01
+    assert trained(training={"lr": 0.01}).schedule.rise == 200
+    assert trained(training={"schedule": {"decay": 1.0}}).schedule.rise == 200
+    own = {"model": {"kind": "transformer"}, "training": {"lr": 0.02}}
+    assert parse_experiment({"training": {"lr": 0.01}, "arms": {"a": own}}).arms["a"].training.lr == 0.02
+
+
+def test_another_schedule_has_other_settings():
+    for given in ("cosine", {"shape": "cosine"}):
+        schedule = trained(training={"schedule": given}).schedule
+        assert (schedule.shape, schedule.rise) == ("cosine", None)
+
+
+def test_recurrences_pool_as_suits_the_task():
+    def pooling(task, **model):
+        tree = {"task": {"kind": task}, "arms": {"a": {"model": {"kind": "gru", **model}}}}
+        return parse_experiment(tree).arms["a"].model.pooling
+
+    assert pooling("classify") == "max"
+    assert pooling("adding") == "last"  # what is still known at the end is the question
+    assert pooling("addition") == "last"  # nothing is pooled; runs from before keep their digest
+    assert pooling("classify", pooling="last") == "last"

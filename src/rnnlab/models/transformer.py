@@ -1,7 +1,7 @@
 """A Transformer encoder: every token looks at every other, in one step and in parallel."""
 
 import math
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -21,6 +21,7 @@ class Transformer(Architecture):
     Each part reads its input normalised and adds to it (pre-norm); one more norm stands at the end."""
 
     sizes: ClassVar[tuple[str, ...]] = ("width", "feedforward")
+    training_defaults: ClassVar[dict[str, Any]] = {"lr": 0.001, "schedule": {"shape": "plateau", "rise": 200}}
 
     width: int = Field(default=64, ge=1, description="Of the model; the input is projected to it.")
     layers: int = Field(default=2, ge=1, le=24, description="Attention and feed-forward, stacked.")
