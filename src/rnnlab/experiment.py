@@ -350,11 +350,11 @@ def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) ->
     return values
 
 
-def _model_values(tree: dict[str, Any], arm: dict[str, Any]) -> dict[str, Any]:
-    """The model of an arm: as the file says; a recurrence pools as suits the task, unless the file says how."""
-    values = merged(tree.get("model", {}), arm.get("model", {}))
-    task = TASKS[tree.get("task", {}).get("kind", "classify")]
-    return {"pooling": task.recurrent_pooling, **values} if ARCHITECTURES[values["kind"]].reads_in_turn else values
+def suited(model: dict[str, Any], task: type[Task]) -> dict[str, Any]:
+    """Settings of a model as a file says them, filled in as suits the task: how a recurrence pools."""
+    if not ARCHITECTURES[model["kind"]].reads_in_turn:
+        return model
+    return {"pooling": task.recurrent_pooling, **model}
 
 
 def merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
@@ -389,15 +389,18 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
     if found:
         lines = "\n".join(f"  {problem}" for problem in found)
         raise ConfigError(f"{source}: {len(found)} problem{'s' if len(found) > 1 else ''}\n{lines}")
+    task = TASKS.parse({"kind": "classify", **tree.get("task", {})}, "task")
     arms = {
         label: Arm(
-            ARCHITECTURES.parse(_model_values(tree, arm), f"arms.{label}.model"),
+            ARCHITECTURES.parse(
+                suited(merged(tree.get("model", {}), arm.get("model", {})), type(task)), f"arms.{label}.model"
+            ),
             parse(Training, _training_values(tree, arm), f"arms.{label}.training"),
         )
         for label, arm in tree["arms"].items()
     }
     return Experiment(
-        task=TASKS.parse({"kind": "classify", **tree.get("task", {})}, "task"),
+        task=task,
         arms=arms,
         seeds=seed_numbers(_seeds(tree)),
         name=tree.get("name", ""),

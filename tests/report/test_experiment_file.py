@@ -218,7 +218,7 @@ def test_splits_that_the_seed_does_not_draw():
 def test_baselines_are_left_out():
     experiment, data = plan({"task": {"rows": 200}, "arms": {"rnn": {"model": {"kind": "rnn"}}}})
     baselines = [(label, spec.to_dict()) for label, spec in baseline_specs(experiment, data)]
-    assert len(baselines) == 2
+    assert len(baselines) == 3
     assert experiment_file("", baselines + recorded(experiment)) == experiment_file("", recorded(experiment))
     assert experiment_file("", baselines) is None
 

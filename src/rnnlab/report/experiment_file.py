@@ -6,7 +6,7 @@ from typing import Any
 
 from rnnlab.config import parse
 from rnnlab.errors import ConfigError
-from rnnlab.experiment import Arm, Experiment, RunSpec, Schedule, parse_experiment
+from rnnlab.experiment import Arm, Experiment, RunSpec, Schedule, parse_experiment, suited
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
 from rnnlab.report.toml import toml_key, toml_value
@@ -78,7 +78,7 @@ def _task(runs: Sequence[tuple[str, RunSpec]]) -> tuple[Task, bool]:
 def _written(name: str, runs: Sequence[tuple[str, RunSpec]], arms: Mapping[str, Arm]) -> str:
     task, varies = _task(runs)
     seeds = {label: {spec.seed for own, spec in runs if own == label} for label in arms}
-    of_task, models = _task_settings(task), {label: _model_settings(arm.model) for label, arm in arms.items()}
+    of_task, models = _task_settings(task), {label: _model_settings(arm.model, task) for label, arm in arms.items()}
     match, training = None, _training_settings(of_task, models, arms, match=None)
     if training is None:
         match, training = "seconds", _training_settings(of_task, models, arms, match="seconds")
@@ -115,9 +115,9 @@ def _task_settings(task: Task) -> Values:
     return {"kind": task.kind, **named, **kept}
 
 
-def _model_settings(model: Architecture) -> Values:
+def _model_settings(model: Architecture, task: Task) -> Values:
     values = {key: value for key, value in model.to_dict().items() if key not in ("kind", "embedding")}
-    kept = _needed(values, lambda said: ARCHITECTURES.parse({"kind": model.kind, **said}).to_dict())
+    kept = _needed(values, lambda said: ARCHITECTURES.parse(suited({"kind": model.kind, **said}, type(task))).to_dict())
     embedding = _embedding_settings(model)
     return {"kind": model.kind, **kept, **({"embedding": embedding} if embedding else {})}
 
