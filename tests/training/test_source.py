@@ -8,6 +8,7 @@ import safetensors.numpy
 import torch
 
 from rnnlab.data.batches import collate
+from rnnlab.data.vocabulary import UNKNOWN
 from rnnlab.errors import ConfigError
 from rnnlab.experiment import RunSpec, Training, experiment_problems, parse_experiment
 from rnnlab.models.base import ARCHITECTURES
@@ -100,3 +101,51 @@ def test_fresh_batches_are_of_rows() -> None:
     assert "training.batch_tokens: 'addition' draws as many rows as batch_size says; set that" in experiment_problems(
         tree
     )
+
+
+def dropping(reviews_csv: Path, share: float, ngrams: tuple[int, ...] = ()) -> RunSpec:
+    spec = spec_of(reviews_csv, batch_size=16)
+    settings = spec.model.to_dict()
+    model = ARCHITECTURES.parse({**settings, "embedding": {**settings["embedding"], "word_dropout": share}})
+    return RunSpec(Classify(data=str(reviews_csv), ngrams=ngrams).resolve(), model, spec.training, 0)
+
+
+def test_so_many_words_become_unknown_in_training_drawn_by_the_number_of_the_update(reviews_csv: Path) -> None:
+    spec, plain = dropping(reviews_csv, 0.3), dropping(reviews_csv, 0.0)
+    assert "word_dropout" not in plain.model.to_dict()["embedding"]
+    data = spec.task.load()
+    source, whole = Source(spec, data), Source(plain, data)
+    found = [(source.batch(step).inputs, whole.batch(step).inputs) for step in range(20)]
+    tokens = sum(int((before != 0).sum()) for _, before in found)
+    dropped = sum(int((after != before).sum()) for after, before in found)
+    assert all(((after == before) | (after == UNKNOWN)).all() for after, before in found)
+    assert all((after[before == 0] == 0).all() for after, before in found)
+    assert 0.2 < dropped / tokens < 0.4
+    again = Source(spec, data).batch(7).inputs
+    assert torch.equal(again, found[7][0])
+    assert not torch.equal((found[0][0] == UNKNOWN)[:, :3], (found[1][0] == UNKNOWN)[:, :3])
+
+
+def test_a_word_that_is_dropped_takes_its_n_grams_along(reviews_csv: Path) -> None:
+    spec, plain = (dropping(reviews_csv, share, (2, 3)) for share in (0.3, 0.0))
+    data = spec.task.load()
+    source, whole = Source(spec, data), Source(plain, data)
+    for step in range(5):
+        after, before = source.batch(step).inputs, whole.batch(step).inputs
+        gone = (after[:, :, 0] == UNKNOWN) & (before[:, :, 0] != UNKNOWN)
+        for column, size in ((1, 2), (2, 3)):
+            held = torch.stack([torch.nn.functional.pad(gone, (back, 0))[:, : gone.shape[1]] for back in range(size)])
+            expected = torch.where(held.any(0), 0, before[:, :, column])
+            assert torch.equal(after[:, :, column], expected)
+
+
+def test_a_run_with_word_dropout_goes_on_to_the_bit(reviews_csv: Path, tmp_path: Path) -> None:
+    spec = dropping(reviews_csv, 0.2)
+    whole = execute(spec, tmp_path / "whole", lambda event: None, lambda: False)
+    stops = iter([*[False] * 2, True])
+    assert isinstance(execute(spec, tmp_path / "parts", lambda event: None, lambda: next(stops)), Stopped)
+    resumed = execute(spec, tmp_path / "parts", lambda event: None, lambda: False)
+    assert isinstance(whole, Finished)
+    assert isinstance(resumed, Finished)
+    one, other = ((tmp_path / part / spec.digest / "weights.safetensors").read_bytes() for part in ("whole", "parts"))
+    assert one == other

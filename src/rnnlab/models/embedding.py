@@ -21,7 +21,7 @@ class Embedding(Config):
     """How tokens become vectors. Without ``vectors`` the channels are ``random``; with them, the caller chooses
     where the user didn't (``two`` for an architecture that needs vectors, else ``tuned``)."""
 
-    added: ClassVar[tuple[str, ...]] = ("spread",)
+    added: ClassVar[tuple[str, ...]] = ("spread", "word_dropout")
 
     width: int = Field(
         default=50, ge=1, description="Of the trainable vectors; frozen and tuned take it from the file."
@@ -36,6 +36,10 @@ class Embedding(Config):
     dropout: float = Field(default=0.0, ge=0, lt=1, description="On the embedded tokens, in training.")
     spread: float = Field(
         default=0.1, gt=0, description="Standard deviation of a random channel at first; PyTorch's own is 1."
+    )
+
+    word_dropout: float = Field(
+        default=0.0, ge=0, lt=1, description="Share of the tokens that are unknown words, in training."
     )
 
     @model_validator(mode="before")

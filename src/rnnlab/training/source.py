@@ -1,13 +1,13 @@
 """The training batches of a run, by the number of the update: a function of the spec and the number alone."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from rnnlab.data.batches import Batch, collate, training_order, updates_of_an_epoch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.vocabulary import PADDING, UNKNOWN
 from rnnlab.experiment import EVAL_EVERY, RunSpec
+from rnnlab.models.base import Architecture
+from rnnlab.seeding import generator
 
 AHEAD, AHEAD_BYTES = 16, 1 << 22  # batches made at a time, at most
 
@@ -25,8 +25,9 @@ class Source:
             if self.streamed
             else updates_of_an_epoch(data.train.lengths, self.rows, self.tokens)
         )
-        vocabulary = data.vocabulary
-        self.silent_unknown = vocabulary is not None and vocabulary.learnt is not None
+        embedding = spec.model.embedding if isinstance(spec.model, Architecture) else None
+        self.word_dropout = 0.0 if embedding is None else embedding.word_dropout
+        self.silent_unknown = data.vocabulary is not None and data.vocabulary.learnt is not None
         self._pass, self._order = -1, list[np.ndarray]()
         self._next, self._ready = 0, list[Batch]()  # batches made ahead, the last one first; the number of the first
 
@@ -48,19 +49,35 @@ class Source:
     def _make_one(self, step: int) -> Batch:
         if self.streamed:
             drawn = self.spec.task.draw(self.spec.seed, step, self.rows)
-            return collate(drawn, np.arange(len(drawn)))
+            return self._heard(collate(drawn, np.arange(len(drawn))), step)
         number, at = divmod(step, self.updates)
         if number != self._pass:
             self._pass = number
             self._order = training_order(self.data.train.lengths, self.rows, self.spec.seed, number, self.tokens)
-        return self._heard(collate(self.data.train, self._order[at]))
+        return self._heard(collate(self.data.train, self._order[at]), step)
 
-    def _heard(self, batch: Batch) -> Batch:
-        """An unknown word that is zero for good, because others have vectors, is left to padding, which no update
-        touches."""
-        if not self.silent_unknown:
-            return batch
-        return replace(batch, inputs=batch.inputs.masked_fill_(batch.inputs == UNKNOWN, PADDING))
+    def _heard(self, batch: Batch, step: int) -> Batch:
+        """Some words become unknown. An unknown word that is zero for good, because all others have vectors, is left to
+        padding, which no update touches."""
+        ids = batch.inputs.numpy()  # the same memory
+        if self.word_dropout:
+            self._drop_words(ids, step)
+        if self.silent_unknown:
+            ids[ids == UNKNOWN] = PADDING
+        return batch
+
+    def _drop_words(self, ids: np.ndarray, step: int) -> None:
+        """Of ids (B, T) or (B, T, K), those of some tokens; and of the n-grams that hold one of them."""
+        vocabulary = self.data.vocabulary
+        ngrams = None if vocabulary is None else vocabulary.ngrams
+        tokens = ids if ngrams is None else ids[:, :, 0]
+        dropped = generator(self.spec.seed, "dropout", step).random(tokens.shape, np.float32) < self.word_dropout
+        dropped &= tokens != PADDING
+        tokens[dropped] = UNKNOWN
+        for column, size in enumerate(() if ngrams is None else ngrams.sizes, 1):
+            for back in range(size):
+                later = ids[:, back:, column]
+                later[dropped[:, : later.shape[1]]] = PADDING
 
     def time(self, step: int) -> int:
         """By what a schedule counts: epochs completed, or updates where there are none."""
