@@ -29,9 +29,14 @@ class Config(BaseModel):
         fields = {
             name: _plain(getattr(self, name))
             for name, field in type(self).model_fields.items()
-            if name not in self.added or getattr(self, name) != field.default
+            if name not in self._added_later() or getattr(self, name) != field.default
         }
         return {"kind": self.kind, **fields} if self.kind else fields
+
+    @classmethod
+    def _added_later(cls) -> set[str]:
+        """`added` of the class and of those that it extends."""
+        return {name for one in cls.__mro__ for name in vars(one).get("added", ())}
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed, validated again."""

@@ -19,6 +19,7 @@ from rnnlab.analysis.cost import encoder_parameters, has_formula
 from rnnlab.bundle import SUFFIX, is_bundle, read_bundle, write_bundle
 from rnnlab.data import catalogue, store
 from rnnlab.data.interface import Interface
+from rnnlab.data.lookup import Lookup
 from rnnlab.errors import BundleError, RnnlabError, RunError
 from rnnlab.experiment import RunSpec
 from rnnlab.models.base import ARCHITECTURES, Architecture
@@ -49,6 +50,21 @@ class StoredModel:
     def network(self) -> Network:
         """In evaluation mode; of a model that isn't a baseline."""
         return rebuild(self.spec, self.interface, self.weights)
+
+    @cached_property
+    def lookup(self) -> Lookup | None:
+        """The labels of the training rows, where the model answers rows by them."""
+        if not self.spec.model.lookup:
+            return None
+        try:
+            arrays = safetensors.numpy.load(self.weights)
+            found = Lookup(arrays["lookup.keys"], arrays["lookup.counts"])
+        except (SafetensorError, KeyError) as error:
+            raise RunError(f"the weights hold no table of training rows to look up: {error}") from None
+        shapes = (len(found.keys),), (len(found.keys), len(self.interface.labels))
+        if (found.keys.shape, found.counts.shape) != shapes or not len(found.keys):
+            raise RunError("the weights hold a table of training rows to look up that isn't one")
+        return found
 
     @cached_property
     def learnt(self) -> dict[str, np.ndarray]:
@@ -84,7 +100,7 @@ def pack(run: str | Path, output: str | Path | None = None) -> Path:
         "weights.safetensors": stored.weights,
     }
     packed = _of_members(members)
-    _ = packed.learnt if packed.is_baseline else packed.network  # what can't be opened is not written
+    _ = packed.learnt if packed.is_baseline else packed.network, packed.lookup  # what can't be opened isn't written
     path = Path(output) if output is not None else Path(f"{spec.model.kind}-{spec.digest[:8]}{SUFFIX}")
     if path.is_dir():
         raise BundleError(f"{path}: is a folder; say which file to write, for example {path / 'model'}{SUFFIX}")
@@ -95,7 +111,7 @@ def pack(run: str | Path, output: str | Path | None = None) -> Path:
 
 def rebuild(spec: RunSpec, interface: Interface, weights: bytes) -> Network:
     try:
-        tensors = safetensors.torch.load(weights)
+        tensors = {n: t for n, t in safetensors.torch.load(weights).items() if not n.startswith("lookup.")}
     except SafetensorError as error:
         raise RunError(f"the weights can't be read: {error}") from None
     _check_size(spec, interface, tensors)

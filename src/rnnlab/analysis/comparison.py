@@ -4,7 +4,7 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -23,6 +23,7 @@ from rnnlab.tasks.base import Task
 
 FORMAT = 2  # 1 had other fields in the verdict
 LENGTH_BUCKETS = 4
+SEEN_SHARE = 0.01  # of the test rows, from which on those that stand in train are shown apart
 MARGIN = 0.01  # of a share of right answers: what a person would not care about
 
 
@@ -107,6 +108,7 @@ class ArmSummary:
     in_best_group: bool
     failed_seeds: tuple[int, ...] = ()  # that failed to learn: see `judging.failures`
     cut_short: bool = False  # whether its runs still improved when a limit ended them
+    by_seen: dict[str, Cell] = field(default_factory=dict)  # "seen": test rows that stand in train, too; "unseen"
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,16 @@ class Comparison:
     def ranking(self) -> tuple[ArmSummary, ...]:
         """Models and baselines in one list, the best first; those without a score last."""
         return _ranked((*self.arms, *self.baselines), self.verdict)
+
+    @property
+    def seen_matters(self) -> bool:
+        """Whether enough test rows stand in the training rows that accuracy on them is worth two columns."""
+        shares = [
+            arm.by_seen["seen"].count / sum(c.count for c in arm.by_seen.values())
+            for arm in self.ranking
+            if "seen" in arm.by_seen
+        ]
+        return max(shares, default=0.0) >= SEEN_SHARE
 
     def to_dict(self) -> dict[str, Any]:
         return {"format": FORMAT, **asdict(self)}
@@ -294,6 +306,7 @@ def _summary(
         peak_memory_mb=_median(finished, "peak_memory_mb"),
         by_tag=_by_tag(predictions, rows),
         by_length=_by_length(predictions, rows),
+        by_seen=_by_seen(predictions),
         runs=tuple(_run_summary(run) for run in runs),
         in_best_group=label in verdict.best_group,
         failed_seeds=verdict.failures[label].failed if label in verdict.failures else (),
@@ -320,6 +333,12 @@ def _by_length(predictions: Sequence[dict[str, np.ndarray]], rows: HeldOut) -> d
     lengths = [saved.get("test.lengths", rows.lengths) for saved in predictions]
     edges, names = _length_buckets(rows.lengths)
     return _by_part(predictions, [np.minimum(np.searchsorted(edges, one), len(names) - 1) for one in lengths], names)
+
+
+def _by_seen(predictions: Sequence[dict[str, np.ndarray]]) -> dict[str, Cell]:
+    """Runs of earlier versions don't say which rows stand in train."""
+    seen = [saved["test.seen"].astype(np.int64) for saved in predictions if "test.seen" in saved]
+    return _by_part(predictions, seen, ("unseen", "seen")) if len(seen) == len(predictions) else {}
 
 
 def _by_part(

@@ -32,6 +32,10 @@ def compare(
             help="The seed of a run draws the split of the data too: the verdict then counts the luck of the split.",
         ),
     ] = False,
+    lookup: Annotated[
+        bool,
+        typer.Option("--lookup", help="Every model answers rows that stand in train by their labels there."),
+    ] = False,
     until_sure: Annotated[
         bool,
         typer.Option(
@@ -122,6 +126,7 @@ def compare(
         vectors=vectors,
         match=match,
         vary_split=vary_split or None,  # a file may ask for it, too
+        lookup=lookup or None,
         settings=settings or [],
         plugins=plugins,
     )

@@ -34,6 +34,7 @@ class Exported:
     rounding: float
     shapes: int
     tolerance: float
+    left_out: str | None = None  # of what the model does elsewhere
 
     def lines(self) -> list[str]:
         """For a person."""
@@ -46,6 +47,7 @@ class Exported:
             f"ONNX Runtime and torch differ by at most {self.difference:.1e} of the largest logit, over {self.shapes} "
             f"shapes from 1×1 to 16×120 ({self.tolerance:.0e} is accepted{own})",
             f"{self.tokenizer}: how an input becomes numbers; labels; temperature",
+            *([f"left out: {self.left_out}"] if self.left_out else []),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,6 +84,9 @@ def export_model(model: str | Path | StoredModel, path: str | Path) -> Exported:
         rounding=agreed.rounding,
         shapes=agreed.shapes,
         tolerance=parity.TOLERANCE,
+        left_out="model.lookup, the table of the training rows' labels: every row is answered by the model alone"
+        if stored.spec.model.lookup
+        else None,
     )
     write_atomically(done.tokenizer, json.dumps(describe(stored), ensure_ascii=False, allow_nan=False) + "\n")
     write_atomically(path, content)

@@ -39,6 +39,7 @@ class Encoder(nn.Module):
 class Architecture(Config):
     """Pure data: its fields are its schema, its documentation and its sweep axes."""
 
+    added: ClassVar[tuple[str, ...]] = ("lookup",)
     needs_vectors: ClassVar[bool] = False
     """Whether it has pre-trained vectors unless the user chooses to do without."""
     sizes: ClassVar[tuple[str, ...]] = ("hidden",)
@@ -54,6 +55,9 @@ class Architecture(Config):
         default=None, description="Token embedding; filled in for text, refused for numbers."
     )
     output_dropout: float = Field(default=0.0, ge=0, lt=1, description="Dropout on the summary, before the head.")
+    lookup: bool = Field(
+        default=False, description="Rows that stand in the training rows are answered by their labels there."
+    )
 
     @property
     def causal(self) -> bool:

@@ -30,8 +30,13 @@ class Labelled(NamedTuple):
 class Baseline(Config):
     """Fitted in one go: no epochs, no seed."""
 
+    added: ClassVar[tuple[str, ...]] = ("lookup",)
     title: ClassVar[str] = ""
     inputs: ClassVar[Literal["any", "tokens", "features"]] = "any"
+
+    lookup: bool = Field(
+        default=False, description="Rows that stand in the training rows are answered by their labels there."
+    )
 
     def fit(self, values: np.ndarray, offsets: np.ndarray, targets: np.ndarray, classes: int) -> Learnt:
         raise NotImplementedError
@@ -65,6 +70,16 @@ class Majority(Baseline):
 
     def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         return np.tile(learnt["log_share"], (len(offsets) - 1, 1)).astype(np.float32)
+
+
+@baseline("lookup")
+class LookedUp(Majority):
+    """Rows that stand in the training rows are answered by their labels there, all others by the most frequent class:
+    what learning the training rows by heart achieves."""
+
+    title: ClassVar[str] = "exact match, else the majority class"
+
+    lookup: bool = Field(default=True, description="What this baseline is for.")
 
 
 @baseline("tfidf")

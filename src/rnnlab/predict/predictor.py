@@ -70,6 +70,11 @@ class Predictor:
 
     @cached_property
     def _outputs(self) -> Callable[[Sequences], np.ndarray]:
+        lookup, outputs = self.stored.lookup, self._of_model
+        return outputs if lookup is None else lambda data: lookup.answer(outputs(data), data)
+
+    @cached_property
+    def _of_model(self) -> Callable[[Sequences], np.ndarray]:
         model = self.stored.spec.model
         if isinstance(model, Baseline):
             learnt = self.stored.learnt

@@ -75,6 +75,17 @@ COLUMNS = {
             "就一般的随机种子和测试样本而言，准确率所在的范围：如此得到的区间，100 个中有 {level} 个包含它。",
         ),
     ),
+    "seen": (
+        Both("seen rows, %", "见过的样本，%"),
+        Both(
+            "Accuracy on the test rows that stand in the training rows too, token for token.",
+            "在与某条训练样本逐词相同的测试样本上的准确率。",
+        ),
+    ),
+    "unseen": (
+        Both("unseen rows, %", "未见过的样本，%"),
+        Both("Accuracy on all other test rows.", "在其余测试样本上的准确率。"),
+    ),
     "macro_f1": (
         Both("macro-F1, %", "macro-F1，%"),
         Both(

@@ -30,6 +30,7 @@ def score_table(comparison: Comparison, colours: Mapping[str, str]) -> PageTable
     latency = any(arm.row_seconds is not None for arm in every)
     verdict = comparison.verdict
     names = ["model", "accuracy", "interval", *(["failed"] if verdict.failures else [])]
+    names += ["seen", "unseen"] if comparison.seen_matters else []
     names += ["macro_f1" if f1 else "loss"]
     names += ["epoch_seconds" if epochs else "step_seconds", *(["row_seconds"] if latency else [])]
     names += ["tokens_per_second", "best_epoch" if epochs else "best_evaluation", "parameters", "memory", "runs"]
@@ -51,6 +52,7 @@ def _score_row(comparison: Comparison, arm: ArmSummary, names: Sequence[str], co
         "interval": Cell(f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}", value=arm.accuracy.low)
         if arm.accuracy
         else EMPTY,
+        **{part: _share(arm.by_seen[part].accuracy if part in arm.by_seen else None) for part in ("seen", "unseen")},
         "macro_f1": _share(arm.macro_f1),
         "loss": _number(arm.loss, "{:.4f}"),
         "epoch_seconds": _number(arm.epoch_seconds, "{:.2f}"),

@@ -41,20 +41,22 @@ def save(path: str, text: str) -> None:
 
 def markdown(result: "Comparison") -> str:
     """The table of scores and the verdict, for an issue or a note."""
+    seen = result.seen_matters
+    more = (" seen rows | unseen rows |", "---:|---:|") if seen else ("", "")
     lines = [
-        "| model | accuracy | 95 % interval | macro-F1 | s/epoch | parameters |",
-        "|---|---:|---:|---:|---:|---:|",
-        *(_markdown_row(arm) for arm in result.ranking),
+        "| model | accuracy | 95 % interval | macro-F1 | s/epoch | parameters |" + more[0],
+        "|---|---:|---:|---:|---:|---:|" + more[1],
+        *(_markdown_row(arm, seen) for arm in result.ranking),
         "",
         result.verdict.sentence,
     ]
     return "\n".join(lines) + "\n"
 
 
-def _markdown_row(arm: "ArmSummary") -> str:
+def _markdown_row(arm: "ArmSummary", seen: bool) -> str:
     label = arm.label.replace("|", "\\|") + (" \\*" if arm.in_best_group else "")
     if arm.accuracy is None:
-        return f"| {label} | {'/'.join(sorted({run.status for run in arm.runs}))} | | | | |"
+        return f"| {label} | {'/'.join(sorted({run.status for run in arm.runs}))} | | | | |" + (" | |" if seen else "")
     seconds = f"{arm.epoch_seconds:.2f}" if arm.epoch_seconds is not None else ""
     interval = f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}"
     cells = [
@@ -64,6 +66,7 @@ def _markdown_row(arm: "ArmSummary") -> str:
         "" if arm.macro_f1 is None else percent(arm.macro_f1),
         seconds,
         "" if arm.parameters is None else count(arm.parameters),
+        *([percent(arm.by_seen[p].accuracy) if p in arm.by_seen else "" for p in ("seen", "unseen")] if seen else []),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -88,6 +91,7 @@ def csv(result: "Comparison") -> str:
             "cut_short",
             "parameters",
             "peak_memory_mb",
+            *(("accuracy_seen", "accuracy_unseen") if result.seen_matters else ()),
             *(f"accuracy[{tag}]" for tag in tags),
         ]
     )
@@ -106,6 +110,11 @@ def csv(result: "Comparison") -> str:
                 arm.cut_short,
                 arm.parameters,
                 arm.peak_memory_mb,
+                *(
+                    [arm.by_seen[part].accuracy if part in arm.by_seen else "" for part in ("seen", "unseen")]
+                    if result.seen_matters
+                    else []
+                ),
                 *(arm.by_tag[tag].accuracy if tag in arm.by_tag else "" for tag in tags),
             ]
         )

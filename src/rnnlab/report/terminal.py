@@ -124,6 +124,7 @@ def _print_scores(out: Console, result: "Comparison") -> None:
         metric,
         "95 % interval",
         *(("failed seeds",) if failed else ()),
+        *(("seen rows", "unseen rows") if result.seen_matters else ()),
         "macro-F1" if _has_f1(result) else "loss",
         "s/epoch" if _has_epochs(result) else "ms/update",
         "tokens/s",
@@ -132,7 +133,8 @@ def _print_scores(out: Console, result: "Comparison") -> None:
         "MB",
     )
     rows: list[Row] = [
-        (_row(arm, _has_f1(result), failed), "dim" if arm in result.baselines else None) for arm in result.ranking
+        (_row(arm, _has_f1(result), failed, result.seen_matters), "dim" if arm in result.baselines else None)
+        for arm in result.ranking
     ]
     print_table(out, title, columns, rows)
 
@@ -147,17 +149,18 @@ def _has_f1(result: "Comparison") -> bool:
     return any(arm.macro_f1 is not None for arm in (*result.arms, *result.baselines))
 
 
-def _row(arm: "ArmSummary", f1: bool, failed: bool) -> list[str]:
+def _row(arm: "ArmSummary", f1: bool, failed: bool, seen: bool) -> list[str]:
     second = arm.macro_f1 if f1 else arm.loss
     name = f"{arm.label} *" if arm.in_best_group else arm.label
     if arm.accuracy is None:
         states = sorted({run.status for run in arm.runs})
-        return [name, "/".join(states), *[""] * (8 if failed else 7)]
+        return [name, "/".join(states), *[""] * (7 + failed + 2 * seen)]
     return [
         name,
         percent(arm.accuracy.mean),
         f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}",
         *([f"{len(arm.failed_seeds)} of {len(arm.runs)}" if arm.failed_seeds else ""] if failed else []),
+        *([percent(arm.by_seen[p].accuracy) if p in arm.by_seen else "" for p in ("seen", "unseen")] if seen else []),
         "" if second is None else percent(second) if f1 else f"{second:.4f}",
         _speed(arm),
         count(arm.tokens_per_second) if arm.tokens_per_second is not None else "",

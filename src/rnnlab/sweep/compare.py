@@ -56,6 +56,7 @@ def compare(
     vectors: str | None = None,
     match: Match | None = None,
     vary_split: bool | None = None,
+    lookup: bool | None = None,
     until_sure: UntilSure | None = None,
     settings: Sequence[str] = (),
     out: str | Path = "runs",
@@ -71,6 +72,7 @@ def compare(
     ``match="parameters"`` makes the models equally large, ``match="seconds"`` gives them the same training time (of
     ``training={"minutes": …}``). With ``vary_split=True`` the seed of a run draws the split of the data too, so that
     the verdict counts the luck of the split and of the training rows; ``seeds`` is then 5 where you don't say.
+    With ``lookup=True`` rows that stand in the training rows are answered by their labels there, by every model.
     ``until_sure=rnnlab.UntilSure.of(max_seeds=20, budget="30m")`` adds seeds where they can still change the
     recommendation, until it is firm.
     """
@@ -83,6 +85,7 @@ def compare(
         vectors=vectors,
         match=match,
         vary_split=vary_split,
+        lookup=lookup,
         settings=settings,
         plugins=plugins,
     )

@@ -19,6 +19,7 @@ from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.fasttext import FastText
 from rnnlab.sweep.match import counter, gave_way, input_width, match_parameters
+from rnnlab.tasks.answers import OneLabel
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.training.assemble import look_up, resolve_device
 
@@ -42,6 +43,7 @@ def experiment_tree(
     vectors: str | None = None,
     match: str | None = None,
     vary_split: bool | None = None,
+    lookup: bool | None = None,
     settings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The experiment as a tree, as a TOML file would say it: from a file or from options, options last."""
@@ -63,6 +65,8 @@ def experiment_tree(
         tree["match"] = match
     if vary_split is not None:
         tree["vary_split"] = vary_split
+    if lookup is not None and isinstance(tree.get("model", {}), dict):
+        tree["model"] = {**tree.get("model", {}), "lookup": lookup}
     if models is not None or not tree.get("arms"):
         tree["arms"] = {name: {"model": named_model(name)} for name in models or default_models(tree)}
     for text in settings:
@@ -205,6 +209,7 @@ def _completed(experiment: Experiment, tree: dict[str, Any], task: Task, data: E
     _refuse_unsuited(arms, data)
     _refuse_idle_words(arms, task)
     _refuse_frozen_ngrams(arms, data)
+    _refuse_lookup(arms, task)
     notes += _coverage_notes(arms, data)
     planned = replace(experiment, task=task, arms=arms, notes=tuple(notes))
     return _matched(planned, experiment, data) if arms else planned
@@ -228,6 +233,15 @@ def _refuse_idle_words(arms: dict[str, Arm], task: Task) -> None:
         raise ConfigError(
             f"task.extra_words: no model has the vectors '{source}'; pass --vectors {source}, or leave it out"
         )
+
+
+def _refuse_lookup(arms: dict[str, Arm], task: Task) -> None:
+    for label, arm in arms.items():
+        if arm.model.lookup and not isinstance(task, OneLabel):
+            raise ConfigError(
+                f"arms.{label}.model.lookup: rows are looked up where each has one label, and '{task.kind}' has "
+                "others; leave it out"
+            )
 
 
 def _refuse_frozen_ngrams(arms: dict[str, Arm], data: EncodedData) -> None:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from rnnlab.analysis.comparison import SEEN_SHARE
 from rnnlab.data.encoded import EncodedData
 from rnnlab.errors import Interrupted
 from rnnlab.experiment import Experiment, RunSpec
-from rnnlab.models.baselines import BASELINES
+from rnnlab.models.baselines import BASELINES, LookedUp, Majority
 from rnnlab.runs import Failed, Outcome, RunDirectory, Stopped
 from rnnlab.sweep.executors import Executor
 
@@ -48,13 +49,17 @@ class Silent:
 
 def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str, RunSpec]]:
     """Every baseline that fits this kind of input; they answer with one label per sequence. They have no luck of their
-    own, so each split needs one run of them."""
+    own, so each split needs one run of them. `lookup` runs where a share of the test rows stands in train; where every
+    model looks rows up, so do they, but for the majority class, which is there to be beaten."""
     if not data.labels or data.train.per_step:
         return []
     kind = "tokens" if data.vocabulary else "features"
-    fitting = [cls for cls in BASELINES if cls.inputs in ("any", kind)]
+    seen = data.profile.get("overlap", {}).get("test", 0) / len(data.test)
+    fitting = [cls for cls in BASELINES if cls.inputs in ("any", kind) and (cls is not LookedUp or seen >= SEEN_SHARE)]
+    everywhere = bool(experiment.arms) and all(arm.model.lookup for arm in experiment.arms.values())
+    baselines = [cls(lookup=True) if everywhere and cls is not Majority else cls() for cls in fitting]
     seeds = experiment.seeds if experiment.vary_split else (0,)
-    return [(cls.kind, RunSpec(experiment.task_of(seed), cls(), None, seed)) for seed in seeds for cls in fitting]
+    return [(one.kind, RunSpec(experiment.task_of(seed), one, None, seed)) for seed in seeds for one in baselines]
 
 
 def run_all(

@@ -17,6 +17,7 @@ import torch
 from rnnlab import native
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
+from rnnlab.data.lookup import Lookup, seen_rows
 from rnnlab.data.sequences import Sequences
 from rnnlab.experiment import RunSpec
 from rnnlab.files import write_atomically
@@ -72,9 +73,14 @@ def _train(
     started = time.perf_counter()
     test_tally, test_logits = evaluate(trained.network, spec.task, data.test, device)
     result["row_seconds"] = (time.perf_counter() - started) / len(data.test)
+    weights = contiguous(trained.network.stored_state())
+    if spec.model.lookup:
+        lookup = Lookup.build(data.train, len(data.labels))
+        valid_tally, valid_logits = _looked_up(lookup, valid_logits, data.valid)
+        test_tally, test_logits = _looked_up(lookup, test_logits, data.test)
+        weights |= {name: torch.from_numpy(array) for name, array in lookup.to_arrays().items()}
     write_atomically(run / "model.json", Interface.of(data).to_json())
-    weights = safetensors.torch.save(contiguous(trained.network.stored_state()))
-    write_atomically(run / "weights.safetensors", weights)
+    write_atomically(run / "weights.safetensors", safetensors.torch.save(weights))
     write_predictions(run, spec.task, data, valid_logits, test_logits)
     return Finished(run.seal(result | {"valid": valid_tally.score(), "test": all_scores(test_tally)}))
 
@@ -88,6 +94,11 @@ def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -
     started = time.perf_counter()
     test_logits = baseline.logits(learnt, data.test.tokens, data.test.offsets)
     row_seconds = (time.perf_counter() - started) / len(data.test)
+    if baseline.lookup:
+        lookup = Lookup.build(data.train, len(data.labels))
+        _, valid_logits = _looked_up(lookup, valid_logits, data.valid)
+        _, test_logits = _looked_up(lookup, test_logits, data.test)
+        learnt = {**learnt, **lookup.to_arrays()}
     write_atomically(run / "model.json", Interface.of(data).to_json())
     write_atomically(run / "weights.safetensors", safetensors.numpy.save(learnt))
     write_predictions(run, task, data, valid_logits, test_logits)
@@ -102,6 +113,11 @@ def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -
             "environment": environment(1),
         }
     )
+
+
+def _looked_up(lookup: Lookup, logits: np.ndarray, data: Sequences) -> tuple[ClassTally, np.ndarray]:
+    answered = lookup.answer(logits, data)
+    return _count(answered, data, answered.shape[1]), answered
 
 
 def _count(logits: np.ndarray, data: Sequences, classes: int) -> ClassTally:
@@ -127,6 +143,8 @@ def write_predictions(run: RunDirectory, task: Task, data: EncodedData, valid: n
         "test.groups": np.asarray(data.test.groups),
         "test.lengths": data.test.lengths,
     }
+    if not task.streamed:
+        arrays["test.seen"] = seen_rows(data.test, data.train)
     if data.test.tags is not None:
         arrays["test.tags"] = np.asarray(data.test.tags)
     arrays = {name: np.ascontiguousarray(value) for name, value in arrays.items()}

@@ -73,6 +73,8 @@ def can_stack(spec: RunSpec) -> str | None:
         return f"training.threads = {training.threads} asks for threads of its own"
     if resolve_device(training.device) != "cpu":
         return f"it is trained on '{resolve_device(training.device)}'"
+    if model.lookup:
+        return "model.lookup answers some rows from a table"
     if getattr(spec.task, "extra_words", None) is not None:
         return "task.extra_words has rows read that training knows nothing of"
     return unsuited_model(model) or unsuited_task(spec.task)
