@@ -72,6 +72,8 @@ def test_channel_statistics_learn_a_level():
 def test_every_baseline_says_what_it_reads():
     assert {cls.kind: cls.inputs for cls in BASELINES} == {
         "majority": "any",
+        "lookup": "any",
+        "nbsvm": "tokens",
         "tfidf": "tokens",
         "statistics": "features",
     }
