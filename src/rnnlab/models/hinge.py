@@ -18,7 +18,7 @@ from rnnlab.models.ngrams import GramRows
 
 MOST_STEPS = 30
 MOST_PRODUCTS = 40  # in one step
-TOLERANCE = 1e-3  # of the gradient, by that at zero, at which the optimum is reached
+TOLERANCE = 1e-3  # of the gradient, by that at zero, at which the optimum is reached, if half of the rows are the class's
 INEXACT = 0.1  # of the gradient, that a step may leave
 
 
@@ -31,7 +31,9 @@ class Hinge:
     ratios: np.ndarray
 
     def __post_init__(self) -> None:
-        self.start = self._gradient(self.empty(), np.ones_like(self.sides), 1.0)[2]  # (width,), over C
+        gradients = self._gradient(self.empty(), np.ones_like(self.sides), 1.0)[2]  # (width,), at zero, over C
+        shares = np.minimum((self.sides > 0).mean(0), (self.sides < 0).mean(0))  # few rows of a class weigh little
+        self.small = TOLERANCE * gradients * np.maximum(2 * shares, 1 / len(self.sides))
 
     def empty(self) -> "Weights":
         width = self.sides.shape[1]
@@ -42,7 +44,7 @@ class Hinge:
         margins = self._within(weights)
         for _ in range(MOST_STEPS):
             of_table, of_bias, sizes = self._gradient(weights, margins, strength)
-            wanted = sizes > TOLERANCE * strength * self.start
+            wanted = sizes > strength * self.small
             if not wanted.any():
                 break
             step = self._newton(of_table, of_bias, margins, strength, wanted)
@@ -70,23 +72,23 @@ class Hinge:
     ) -> "Weights":
         """A step that solves H · step = -gradient, nearly; zero for classes that are not wanted any more."""
         curved = np.where((margins > 0) & wanted, np.float32(2 * strength), np.float32(0))  # (rows, width)
+        diagonal = 1 + self.ratios**2 * self.x.transposed(curved * self.x.scale[:, None])  # frequent grams bend more
         step = self.empty()
         rest = Weights(-of_table * wanted, -of_bias * wanted)
-        direction = Weights(rest.table.copy(), rest.bias.copy())
-        square = first = rest.dot(rest)
+        direction = Weights(rest.table / diagonal, rest.bias / (1 + curved.sum(0)))
+        product, first = rest.dot(direction), rest.dot(rest)
         for _ in range(MOST_PRODUCTS):
             table, bias = self.x.curvature(self.ratios * direction.table, direction.bias, curved)
             turned = Weights(direction.table + self.ratios * table, direction.bias + bias)
-            along = _share(square, direction.dot(turned))
+            along = _share(product, direction.dot(turned))
             step.add(along, direction)
             rest.add(-along, turned)
-            before, square = square, rest.dot(rest)
-            if (square <= INEXACT**2 * first).all():
+            if (rest.dot(rest) <= INEXACT**2 * first).all():
                 break
-            share = _share(square, before)
-            direction.table *= share
-            direction.bias *= share
-            direction.add(np.ones_like(share), rest)
+            eased = Weights(rest.table / diagonal, rest.bias / (1 + curved.sum(0)))
+            before, product = product, rest.dot(eased)
+            share = _share(product, before)
+            direction = Weights(eased.table + share * direction.table, eased.bias + share * direction.bias)
         return step
 
 

@@ -14,7 +14,7 @@ from rnnlab.models.hinge import Hinge
 from rnnlab.models.ngrams import GramRows, Levels, learn_grams, read_grams
 from rnnlab.native.grams import WIDEST
 
-STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # the strongest penalty first
+STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)  # the strongest penalty first
 USUAL = 0.3  # without validation rows
 PATIENCE = 2  # weaker penalties in a row that are no better, then no weaker one is tried
 SMOOTHING = 0.3  # rows that every gram is taken to stand in besides, in each class
@@ -48,31 +48,36 @@ class NbSvm(Baseline):
             return _Path(x, known, train.targets, classes).learn(self.C or USUAL)
         held_out = read_grams(known, valid.values, valid.offsets)
         best, most_right = {}, -1
+        strengths = STRENGTHS if self.C is None else (self.C,)
         for longest in range(1, len(known) + 1):
             path = _Path(x.up_to(longest), known[:longest], train.targets, classes)
-            learnt, right = self._best_of(path, held_out.up_to(longest), valid.targets)
+            learnt, right = _best_of(path, strengths, held_out.up_to(longest), valid.targets)
+            strengths = strengths[max(0, strengths.index(learnt["C"][0]) - 1) :]  # more grams bear a weaker penalty
             if right > most_right:  # of equals, the shorter n-grams
                 best, most_right = learnt, right
         return _sharpened(best, self.logits(best, valid.values, valid.offsets), valid.targets)
-
-    def _best_of(self, path: "_Path", held_out: GramRows, targets: np.ndarray) -> tuple[Learnt, int]:
-        """What is learnt with the best penalty, and how many validation rows it gets right."""
-        best, most_right, behind = {}, -1, 0
-        for strength in STRENGTHS if self.C is None else (self.C,):
-            learnt = path.learn(strength)
-            right = int((_scores(learnt, held_out).argmax(1) == targets).sum())
-            behind += 1
-            if right > most_right:  # of equals, the stronger penalty
-                best, most_right, behind = learnt, right, 0
-            if behind == PATIENCE:
-                break
-        return best, most_right
 
     def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         return _scores(learnt, read_grams(levels_of(learnt), values, offsets))
 
     def chosen(self, learnt: Learnt) -> dict[str, float]:
         return {"C": float(learnt["C"][0]), "ngrams": len(learnt["levels"])}
+
+
+def _best_of(
+    path: "_Path", strengths: tuple[float, ...], held_out: GramRows, targets: np.ndarray
+) -> tuple[Learnt, int]:
+    """What is learnt with the best penalty, and how many validation rows it gets right."""
+    best, most_right, behind = {}, -1, 0
+    for strength in strengths:
+        learnt = path.learn(strength)
+        right = int((_scores(learnt, held_out).argmax(1) == targets).sum())
+        behind += 1
+        if right > most_right:  # of equals, the stronger penalty
+            best, most_right, behind = learnt, right, 0
+        if behind == PATIENCE:
+            break
+    return best, most_right
 
 
 def levels_of(learnt: Learnt) -> Levels:
