@@ -6,6 +6,8 @@ from rnnlab.export import ExportError
 from rnnlab.export.graph import DOUBLE, FLOAT, Graph
 from rnnlab.export.pieces import Rows
 from rnnlab.models.baselines import Baseline, Learnt, Majority, Statistics, TfIdf
+from rnnlab.models.nbsvm import NbSvm, levels_of
+from rnnlab.models.ngrams import spelled_out
 
 
 def baseline_logits(g: Graph, inputs: str, rows: Rows, baseline: Baseline, learnt: Learnt) -> str:
@@ -16,26 +18,49 @@ def baseline_logits(g: Graph, inputs: str, rows: Rows, baseline: Baseline, learn
         return g.op("Expand", g.constant(share, "log_share"), shape)
     if type(baseline) is TfIdf:
         return _tfidf(g, inputs, rows, learnt)
+    if type(baseline) is NbSvm:
+        return _nbsvm(g, inputs, rows, learnt)
     if type(baseline) is Statistics:
         return _statistics(g, inputs, rows, learnt)
     raise ExportError(f"export has no translation of the baseline '{baseline.kind}'")
+
+
+def _counts(g: Graph, ids: str, rows: Rows, grams: list[np.ndarray]) -> str:
+    """(B, grams): how often each stands in a row; ``grams`` are those of each length n from 1 on, (grams, n)."""
+    sizes = [len(of_length) for of_length in grams]
+    return g.op(
+        "TfIdfVectorizer",
+        g.op("Where", rows.real, ids, g.constant(np.array(0))),  # no gram that is known has padding in it
+        mode="TF",
+        min_gram_length=1,
+        max_gram_length=len(grams),
+        max_skip_count=0,
+        ngram_counts=[0, *np.cumsum([n * size for n, size in enumerate(sizes[:-1], 1)]).tolist()],
+        ngram_indexes=list(range(sum(sizes))),
+        pool_int64s=[number for of_length in grams for number in of_length.ravel().tolist()],
+    )
+
+
+def _nbsvm(g: Graph, ids: str, rows: Rows, learnt: Learnt) -> str:
+    counts = _counts(g, ids, rows, spelled_out(levels_of(learnt)))
+    seen = g.op("Cast", g.op("Greater", counts, g.constant(0.0)), to=FLOAT)
+    distinct = g.op("Max", g.op("ReduceSum", seen, g.constant([1]), keepdims=1), g.constant(1.0))
+    product = g.op("MatMul", g.op("Div", seen, g.op("Sqrt", distinct)), g.constant(_every_class(learnt), "coef"))
+    return g.op("Add", product, g.constant(learnt["intercept"], "intercept"))
+
+
+def _every_class(learnt: Learnt) -> np.ndarray:
+    """(grams, C), zero for classes that have no weights of their own."""
+    coef = np.zeros((len(learnt["coef"]), len(learnt["intercept"])), np.float32)
+    coef[:, learnt["fitted"]] = learnt["coef"]
+    return coef
 
 
 def _tfidf(g: Graph, ids: str, rows: Rows, learnt: Learnt) -> str:
     grams = learnt["grams"]  # ascending: the 1-grams, then the 2-grams, both ids in one number
     single, pairs = grams[grams < 1 << 32], grams[grams >= 1 << 32]
     both = np.stack([(pairs >> 32) - 1, pairs & 0xFFFFFFFF], axis=1)
-    counts = g.op(
-        "TfIdfVectorizer",
-        g.op("Where", rows.real, ids, g.constant(np.array(0))),  # no gram that is known has padding in it
-        mode="TF",
-        min_gram_length=1,
-        max_gram_length=2,
-        max_skip_count=0,
-        ngram_counts=[0, len(single)],
-        ngram_indexes=list(range(len(grams))),
-        pool_int64s=[*single.tolist(), *both.ravel().tolist()],
-    )  # (B, grams)
+    counts = _counts(g, ids, rows, [single[:, None], both])
     seen = g.op("Cast", g.op("Greater", counts, g.constant(0.0)), to=FLOAT)
     damped = g.op("Add", g.op("Log", g.op("Max", counts, g.constant(1.0))), seen)  # 1 + log count, or 0
     weighed = g.op("Mul", damped, g.constant(learnt["idf"], "idf"))

@@ -132,11 +132,11 @@ def _scores(learnt: Learnt, x: GramRows) -> np.ndarray:
 
 def _sharpened(learnt: Learnt, logits: np.ndarray, targets: np.ndarray) -> Learnt:
     """The same answers, with probabilities that suit the validation rows best: margins are no logits yet."""
-    wide = logits.astype(np.float64)
-    wide[:, learnt["intercept"] == NEVER] = -np.inf
-    own = wide - wide[np.arange(len(wide)), targets][:, None]  # a target that is never the answer costs the same anyhow
-    own = own[np.isfinite(own).any(1)]
-    losses = [np.logaddexp.reduce(factor * own, axis=1).sum() for factor in SHARPNESS]
+    possible = learnt["intercept"] != NEVER
+    kept = possible[targets]  # a target that is never the answer costs the same whatever the factor is
+    wide = logits[kept].astype(np.float64)
+    behind = wide[:, possible] - wide[np.arange(len(wide)), targets[kept]][:, None]
+    losses = [np.logaddexp.reduce(factor * behind, axis=1).sum() for factor in SHARPNESS]
     factor = np.float32(SHARPNESS[int(np.argmin(losses))])
-    intercept = np.where(learnt["intercept"] == NEVER, NEVER, learnt["intercept"] * factor).astype(np.float32)
+    intercept = np.where(possible, learnt["intercept"] * factor, np.float32(NEVER))
     return {**learnt, "coef": learnt["coef"] * factor, "intercept": intercept}

@@ -1,8 +1,8 @@
 """Which tokens an answer rests on.
 
 Of a network: integrated gradients (`analysis.saliency`), what each token adds to the logit of a label, compared with
-a text of nothing but zero vectors. Of `tfidf`: what each 1- and 2-gram adds to that logit, beyond what it adds to the
-other labels on average, times its weight in the text."""
+a text of nothing but zero vectors. Of `tfidf` and `nbsvm`: what each n-gram adds to that logit, beyond what it adds to
+the other labels on average, times its weight in the text."""
 
 from functools import cached_property
 
@@ -12,7 +12,9 @@ import torch
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 from rnnlab.errors import DataError, RunError, did_you_mean
 from rnnlab.models.baselines import Baseline, Learnt, TfIdf
+from rnnlab.models.nbsvm import NbSvm, levels_of
 from rnnlab.models.network import Network
+from rnnlab.models.ngrams import read_grams, spelled_out
 from rnnlab.stored import StoredModel
 from rnnlab.tasks.prediction import Explanation, Prediction
 
@@ -27,7 +29,7 @@ class Explainer:
             raise RunError("--explain weighs the tokens of a text, and this model reads numeric sequences")
         if self.interface.tokenizer is None:
             raise RunError(f"--explain weighs the tokens of a text, and '{stored.spec.task.kind}' reads none")
-        if isinstance(model, Baseline) and not isinstance(model, TfIdf):
+        if isinstance(model, Baseline) and not isinstance(model, TfIdf | NbSvm):
             raise RunError(f"--explain: '{model.kind}' doesn't look at the text; there is nothing to explain")
 
     def explain(
@@ -69,6 +71,8 @@ class Explainer:
 
     def _grams(self, ids: np.ndarray, words: list[str], target: int) -> list[tuple[str, float]]:
         model, learnt = self.stored.spec.model, self.stored.learnt
+        if isinstance(model, NbSvm):
+            return _longer_grams(learnt, ids, words, target)
         assert isinstance(model, TfIdf)
         names = dict(zip(ids.tolist(), words, strict=True))
         if UNKNOWN in names:
@@ -90,3 +94,21 @@ class Explainer:
         others = (coef.sum(0) - coef[target]) / max(1, len(coef) - 1)
         shares = dict(zip(learnt["grams"][at].tolist(), weights * (coef[target] - others), strict=True))
         return [(name, float(shares[key])) for key, name in names.items() if key in shares]
+
+
+def _longer_grams(learnt: Learnt, ids: np.ndarray, words: list[str], target: int) -> list[tuple[str, float]]:
+    """Of `nbsvm`: the shorter grams first, those of one length as they stand in the text."""
+    levels = levels_of(learnt)
+    x = read_grams(levels, ids, np.array([0, len(ids)]))
+    coef = np.zeros((len(x.indices), len(learnt["intercept"])))
+    coef[:, learnt["fitted"]] = learnt["coef"][x.indices]
+    others = (coef.sum(1) - coef[:, target]) / max(1, coef.shape[1] - 1)
+    shares = dict(zip(x.indices.tolist(), float(x.scale[0]) * (coef[:, target] - others), strict=True))
+    names = dict(zip(ids.tolist(), words, strict=True)) | ({UNKNOWN: SPECIAL[UNKNOWN]} if UNKNOWN in ids else {})
+    found, first = [], 0
+    for level, ids_of in zip(levels, spelled_out(levels), strict=True):
+        there = sorted(gram for gram in shares if first <= gram < first + len(level))
+        spelled = [" ".join(names[number] for number in ids_of[gram - first].tolist()) for gram in there]
+        found += [(name, float(shares[gram])) for name, gram in zip(spelled, there, strict=True)]
+        first += len(level)
+    return found

@@ -11,6 +11,7 @@ from rnnlab.data.encoded import EncodedData
 from rnnlab.errors import Interrupted
 from rnnlab.experiment import Experiment, RunSpec
 from rnnlab.models.baselines import BASELINES, LookedUp, Majority
+from rnnlab.models.nbsvm import NbSvm
 from rnnlab.runs import Failed, Outcome, RunDirectory, Stopped
 from rnnlab.sweep.executors import Executor
 
@@ -56,8 +57,16 @@ def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str,
     kind = "tokens" if data.vocabulary else "features"
     seen = data.profile.get("overlap", {}).get("test", 0) / len(data.test)
     fitting = [cls for cls in BASELINES if cls.inputs in ("any", kind) and (cls is not LookedUp or seen >= SEEN_SHARE)]
+    by_characters = data.tokenizer is not None and data.tokenizer.name == "chars"
     everywhere = bool(experiment.arms) and all(arm.model.lookup for arm in experiment.arms.values())
-    baselines = [cls(lookup=True) if everywhere and cls is not Majority else cls() for cls in fitting]
+    baselines = []
+    for cls in fitting:
+        settings: dict[str, Any] = {}
+        if cls is NbSvm and by_characters:
+            settings["ngrams"] = 4  # characters say less than words, one by one
+        if everywhere and cls is not Majority:
+            settings["lookup"] = True
+        baselines.append(cls(**settings))
     seeds = experiment.seeds if experiment.vary_split else (0,)
     return [(one.kind, RunSpec(experiment.task_of(seed), one, None, seed)) for seed in seeds for one in baselines]
 

@@ -29,7 +29,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A prediction, and what every token of the text (for `tfidf`, every 1- and 2-gram) adds to a label."""
+    """A prediction, and what every token of the text (for `tfidf` and `nbsvm`, every n-gram) adds to a label."""
 
     prediction: Prediction
     label: str  # that is explained
