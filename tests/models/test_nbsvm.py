@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
@@ -56,7 +57,7 @@ def by_scikit_learn(rows: Rows, targets: np.ndarray, others: Rows, strength: flo
     """Margins (rows, classes), of 1- to 3-grams, 2- and 3-grams in at least two rows."""
     texts, new = ([" ".join(map(str, row)) for row in part] for part in (rows, others))
     vectorizer = CountVectorizer(ngram_range=(1, 3), binary=True, token_pattern=r"\S+")
-    counts, of_new = vectorizer.fit_transform(texts), vectorizer.transform(new)
+    counts, of_new = sparse.csr_array(vectorizer.fit_transform(texts)), sparse.csr_array(vectorizer.transform(new))
     single = np.array([" " not in name for name in vectorizer.get_feature_names_out()])
     kept = single | (np.asarray(counts.sum(0)).ravel() >= nbsvm.FEWEST)
     counts, of_new = counts[:, kept].astype(float), of_new[:, kept].astype(float)
@@ -65,8 +66,9 @@ def by_scikit_learn(rows: Rows, targets: np.ndarray, others: Rows, strength: flo
         inside = np.asarray(counts[targets == k].sum(0)).ravel() + nbsvm.SMOOTHING
         outside = np.asarray(counts[targets != k].sum(0)).ravel() + nbsvm.SMOOTHING
         ratio = np.log(inside / inside.sum()) - np.log(outside / outside.sum())
-        svm = LinearSVC(C=strength, tol=1e-7, max_iter=200_000).fit(normalize(counts).multiply(ratio), targets == k)
-        margins.append(svm.decision_function(normalize(of_new).multiply(ratio)))
+        weighed = sparse.csr_array(normalize(counts)).multiply(ratio)
+        svm = LinearSVC(C=strength, tol=1e-7, max_iter=200_000).fit(weighed, targets == k)
+        margins.append(svm.decision_function(sparse.csr_array(normalize(of_new)).multiply(ratio)))
     return np.stack(margins, axis=1)
 
 

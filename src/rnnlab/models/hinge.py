@@ -18,7 +18,10 @@ from rnnlab.models.ngrams import GramRows
 
 MOST_STEPS = 30
 MOST_PRODUCTS = 40  # in one step
-TOLERANCE = 1e-3  # of the gradient, by that at zero, at which the optimum is reached, if half of the rows are the class's
+TOLERANCE = (
+    1e-3  # of the gradient, by that at zero, at which the optimum is reached, if half of the rows are the class's
+)
+MOST_HALVINGS = 20
 INEXACT = 0.1  # of the gradient, that a step may leave
 
 
@@ -109,16 +112,16 @@ class Weights:
 
 def _lengths(weights: Weights, step: Weights, margins: np.ndarray, moves: np.ndarray, strength: float) -> np.ndarray:
     """(width,): of each class, the first of 1, ½, ¼ … that lowers the loss. Along a line it needs no features."""
-    lengths = np.ones(margins.shape[1])
+    lengths, higher = np.ones(margins.shape[1]), np.ones(margins.shape[1], bool)
     squares, products, steps = weights.dot(weights), weights.dot(step), step.dot(step)
     before = squares / 2 + strength * _squares(margins)
-    for _ in range(20):
+    for _ in range(MOST_HALVINGS):
         penalty = (squares + 2 * lengths * products + lengths**2 * steps) / 2
         higher = penalty + strength * _squares(margins - lengths.astype(np.float32) * moves) > before
         if not higher.any():
             break
         lengths = np.where(higher, lengths / 2, lengths)
-    return np.where(higher, 0, lengths).astype(np.float32)
+    return np.where(higher, 0, lengths).astype(np.float32)  # as low as these numbers can tell
 
 
 def _squares(margins: np.ndarray) -> np.ndarray:
@@ -129,7 +132,7 @@ def _squares(margins: np.ndarray) -> np.ndarray:
 def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(width,): of two matrices, column by column; summed in blocks, which keeps the rounding of float32 small."""
     blocks = [np.einsum("ij,ij->j", a[at : at + 4096], b[at : at + 4096]) for at in range(0, len(a), 4096)]
-    return np.sum(blocks, axis=0, dtype=np.float64) if blocks else np.zeros(a.shape[1])
+    return np.asarray(np.sum(blocks, axis=0, dtype=np.float64)) if blocks else np.zeros(a.shape[1])
 
 
 def _share(above: np.ndarray, below: np.ndarray) -> np.ndarray:
