@@ -73,3 +73,18 @@ def test_find_lr_as_json(rnnlab, reviews_csv):
     assert found["command"].endswith(f"--set training.lr={found['suggestion']:g}")
     assert "--json" not in found["command"]
     assert done.err == ""
+
+
+def test_without_a_compiler_a_command_says_once_that_it_is_slower(rnnlab, reviews_csv, monkeypatch, tmp_path):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    monkeypatch.setenv("RNNLAB_NATIVE_CACHE", str(tmp_path / "kernels"))
+    few = ("reviews.csv", "--epochs", "1", "--set", "model.hidden=4")
+    said = "no C++ compiler was found (no-such-compiler); install g++ or clang, or set CXX"
+    for command in (("train", "--model", "gru"), ("compare", "--models", "rnn,gru", "--seeds", "2")):
+        done = rnnlab(*command, *few)
+        assert done.code == 0, done.err
+        assert done.err.count(f"takes two to five times as long, because {said}") == 1
+        assert said not in done.out
+    assert said not in rnnlab("train", "--model", "rnn", *few, "--json").err
+    monkeypatch.setenv("RNNLAB_NATIVE", "off")  # who switches it off knows
+    assert said not in rnnlab("train", "--model", "rnn", *few, "--seed", "1").err

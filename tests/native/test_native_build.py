@@ -130,6 +130,7 @@ def test_without_a_compiler_the_reason_is_said(how: str, tmp_path: Path, monkeyp
     assert native.library() is None
     status = native.status()
     assert not status.active
+    assert (native.slower() or "").endswith(f"two to five times as long, because {status.reason}")
     assert status.reason.startswith("no C++ compiler was found (")
     assert ("no-such-compiler" if how == "CXX" else "c++, g++, clang++") in status.reason
     assert not (tmp_path / "cache").exists()
@@ -140,6 +141,7 @@ def test_it_can_be_switched_off(word: str, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv(native.SWITCH, word)
     assert native.library() is None
     assert native.status().reason == f"switched off by RNNLAB_NATIVE={word}"
+    assert native.slower() is None
     assert not (tmp_path / "cache").exists()
 
 
@@ -158,8 +160,9 @@ def test_a_compiler_that_failed_is_asked_again_after_a_day(tmp_path: Path, scrip
         with pytest.raises(BuildError, match="exit code 7"):
             obtain()
     times = len(asked.read_text().splitlines())
-    with pytest.raises(BuildError, match=r"to try again, delete .*failed"):
+    with pytest.raises(BuildError, match=r"to try again, delete .*failed") as told:
         obtain()
+    assert native.slower() == f"training runs on torch alone and takes two to five times as long, because {told.value}"
     assert len(asked.read_text().splitlines()) == times
     (note,) = in_cache(tmp_path, "*.failed")
     long_ago = time.time() - 100_000

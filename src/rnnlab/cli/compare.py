@@ -131,6 +131,7 @@ def compare(
         plugins=plugins,
     )
     screen.profile(encoded.profile, experiment.notes)
+    options.say_if_slow(screen, [arm.training for arm in experiment.arms.values()])
     display = screen.live(cores() if jobs is None else max(1, jobs))
     result = compare_prepared(
         experiment,

@@ -2,12 +2,15 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
+    from rnnlab.experiment import Training
     from rnnlab.report.terminal import Screen
+    from rnnlab.sweep.studies import PlannedStudy
 
 Data = Annotated[
     str | None,
@@ -93,6 +96,24 @@ def names(text: str | None) -> list[str] | None:
 def typed() -> str:
     """The command as it was typed."""
     return "rnnlab " + shlex.join(sys.argv[1:])
+
+
+def say_if_slow(screen: "Screen", trainings: Sequence["Training | None"]) -> None:
+    """Once per command, before it trains: that there are no native kernels, what that costs and what to do."""
+    from rnnlab import native
+    from rnnlab.training.assemble import resolve_device
+
+    why = native.slower()
+    if why and any(training and resolve_device(training.device) == "cpu" for training in trainings):
+        screen.note(why)
+
+
+def trainings_of(studies: Sequence["PlannedStudy"]) -> list["Training | None"]:
+    """Of all runs that are known by now; a search draws its own later, and has the usual ones until then."""
+    from rnnlab.experiment import Training
+
+    known = [spec.training for study in studies for point in study.points for spec in point.specs]
+    return known or [Training()]
 
 
 def write_report(screen: "Screen", folder: str, report: str, language: Literal["en", "zh"]) -> None:

@@ -56,6 +56,7 @@ def reproduce(
     if dry_run:
         screen.estimate(estimate([study for own in planned for study in own], Path(out)), at_once)
         return
+    options.say_if_slow(screen, options.trainings_of([study for own in planned for study in own]))
     command = options.typed()
     found = reproducing.reproduce(files, planned, Path(out), executor, screen.sweep(at_once), command)
     suffix = "-quick" if quick else ""

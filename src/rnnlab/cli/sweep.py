@@ -60,6 +60,7 @@ def sweep(
     if dry_run:
         screen.estimate(estimate(planned, Path(out)), at_once)
         return
+    options.say_if_slow(screen, options.trainings_of(planned))
     studies = run_planned(planned, Path(out), executor, screen.sweep(at_once))
     folder = Path(files) if files else Path(out) / "sweeps" / (asked.name + ("-quick" if quick else ""))
     written = save_sweep(studies, folder, Path(out), language, options.typed())

@@ -72,6 +72,7 @@ def train(
         plugins=plugin or [],
     )
     screen.profile(encoded.profile, experiment.notes)
+    options.say_if_slow(screen, [arm.training for arm in experiment.arms.values()])
     if find_lr:
         print_range_test(find_rate(experiment, encoded), sys.argv[1:], as_json)
         return

@@ -87,6 +87,15 @@ def prepare() -> None:
             obtain()
 
 
+def slower() -> str | None:
+    """One line for somebody whose training takes longer here than it need, and doesn't know; None for the others, among
+    them who switched the library off. Compiles nothing."""
+    reason = None if _unwanted() else build.obstacle()
+    if reason is None:
+        return None
+    return f"training runs on torch alone and takes two to five times as long, because {reason}"
+
+
 def status() -> Status:
     """What `library` found."""
     return _loaded()[1]
@@ -107,4 +116,4 @@ def _share_threads(library: ctypes.CDLL) -> None:
         return
 
 
-__all__ = ["BuildError", "Built", "Status", "library", "prepare", "ready", "status", "switched_off"]
+__all__ = ["BuildError", "Built", "Status", "library", "prepare", "ready", "slower", "status", "switched_off"]

@@ -63,6 +63,18 @@ def is_built() -> bool:
         return False
 
 
+def obstacle() -> str | None:
+    """Why there won't be a library, as far as that is known without compiling: there is no compiler, or it failed."""
+    try:
+        command = compiler_command()
+        folder, key = _folder(), _key(command, _program(command))
+        return None if _find(folder, key) else _failure(folder, key)
+    except BuildError as error:
+        return str(error)
+    except OSError:
+        return None
+
+
 def _program(command: list[str]) -> Path:
     return Path(shutil.which(command[0]) or command[0]).resolve()
 
@@ -116,14 +128,26 @@ def _processor_features() -> str:
 
 def _compile_unless_it_failed(command: list[str], folder: Path, key: str) -> Path:
     """A compiler that failed is not asked again by every run, but once a day."""
-    note = folder / f"kernels-{key}.failed"
-    if note.is_file() and time.time() - note.stat().st_mtime < FORGOTTEN_AFTER:
-        raise BuildError(f"{note.read_text(encoding='utf-8')} (to try again, delete {note})")
+    failed = _failure(folder, key)
+    if failed:
+        raise BuildError(failed)
     try:
         return _compile(command, folder, key)
     except BuildError as error:
-        write_atomically(note, str(error))
+        write_atomically(_note(folder, key), str(error))
         raise
+
+
+def _failure(folder: Path, key: str) -> str | None:
+    """What the compiler said today, if it failed."""
+    note = _note(folder, key)
+    if not note.is_file() or time.time() - note.stat().st_mtime >= FORGOTTEN_AFTER:
+        return None
+    return f"{note.read_text(encoding='utf-8')} (to try again, delete {note})"
+
+
+def _note(folder: Path, key: str) -> Path:
+    return folder / f"kernels-{key}.failed"
 
 
 def _compile(command: list[str], folder: Path, key: str) -> Path:
