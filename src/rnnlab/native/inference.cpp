@@ -22,7 +22,9 @@ struct Reading {
     int64_t states_step;
     T* ends;                     // a sequence every end_row numbers
     int64_t end_row;
+    int64_t summary;             // what `ends` gets: the last state, or the mean of all, or the highest of each unit
 };
+enum Summary { LAST = 0, MEAN = 1, MAX = 2 };
 
 template <int KIND>
 constexpr int PANEL = KIND == TANH ? COLUMNS : gates_of(KIND);  // vectors; an RNN's last panel may be narrower
@@ -34,6 +36,7 @@ struct Rows {
     std::vector<const T*> brought, next;  // of this step and the one after it
     std::vector<T*> states;               // where the states of this step are wanted
     T *before, *after, *cells;            // a row every `step` numbers
+    T* summaries;                         // sums, or maxima, of the states so far; null: the last ones are asked for
     int64_t step;
     std::vector<T> kept;                  // sums that aren't complete yet
 };
@@ -80,6 +83,10 @@ INLINE void block(const Reading& task, Rows& rows, int64_t panel, int64_t at, in
                 h = candidate + sigmoid(sums[r][1]) * (load(rows.before + place) - candidate);
             }
             store(rows.after + place, h);
+            if (rows.summaries) {
+                Vec<T> known = load(rows.summaries + place);
+                store(rows.summaries + place, task.summary == MEAN ? known + h : (h > known) | (h != h) ? h : known);  // NaN is the highest
+            }
             if (task.states) store_some(rows.states[at + r] + u, h, int(H - u));
         END
     }
@@ -127,6 +134,7 @@ void run_part(const Reading& task, const Layout& layout, int64_t steps, Rows& ro
         for (int64_t u = 0; u < Hp; u++) {
             rows.before[r * rows.step + u] = task.h_start ? task.h_start[u] : T(0);
             if (KIND == LSTM) rows.cells[r * rows.step + u] = task.c_start ? task.c_start[u] : T(0);
+            if (rows.summaries) rows.summaries[r * rows.step + u] = task.summary == MEAN ? T(0) : -INFINITY;
         }
     }
     for (int64_t t = 0; t < steps && running > 0; t++) {
@@ -138,8 +146,12 @@ void run_part(const Reading& task, const Layout& layout, int64_t steps, Rows& ro
         }
         run_step<KIND>(task, rows, running, t > 0 || task.h_start);
         std::swap(rows.before, rows.after);
-        for (int64_t r = then; r < running; r++)
-            memcpy(task.ends + layout.row[part + r * parts] * task.end_row, rows.before + r * rows.step, task.hidden * sizeof(T));
+        for (int64_t r = then; r < running; r++) {
+            T* end = task.ends + layout.row[part + r * parts] * task.end_row;
+            memcpy(end, (rows.summaries ? rows.summaries : rows.before) + r * rows.step, task.hidden * sizeof(T));
+            if (task.summary == MEAN)
+                for (int64_t u = 0; u < task.hidden; u++) end[u] /= T(t + 1);
+        }
         running = then;
     }
 }
@@ -156,11 +168,12 @@ void run(const Reading& task, const std::vector<int64_t>& lengths, int64_t steps
     sizes.threads = task.threads;
     int threads = threads_of(sizes);
     std::vector<Rows> every(threads);
-    arena.begin(3 * task.batch * step + 3 * 64 * threads);
+    arena.begin(4 * task.batch * step + 4 * 64 * threads);
     for (int part = 0; part < threads; part++) {
         int64_t n = (task.batch - part + threads - 1) / threads;
         std::vector<const T*> none(n);
-        every[part] = Rows{none, none, std::vector<T*>(n), arena.take(n * step), arena.take(n * step), arena.take(n * step), step, {}};
+        every[part] = Rows{none, none, std::vector<T*>(n), arena.take(n * step), arena.take(n * step), arena.take(n * step), nullptr, step, {}};
+        if (task.summary != LAST) every[part].summaries = arena.take(n * step);
         if (task.hidden > DEPTH) every[part].kept.resize(n * COLUMNS * W);
     }
     in_parallel(threads, [&](int part, int parts) { run_part<KIND>(task, layout, steps, every[part], part, parts); });

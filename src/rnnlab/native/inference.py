@@ -11,6 +11,7 @@ from torch import Tensor
 from rnnlab import native
 from rnnlab.native.recurrence import GATES, KINDS
 
+SUMMARIES = {"last": 0, "mean": 1, "max": 2}
 VECTORS = 4  # in a panel of an RNN's weights; those of LSTM and GRU hold one vector of units, all gates side by side
 
 
@@ -24,7 +25,7 @@ class Reading(ctypes.Structure):
         *((name, c_void_p) for name in ("brought", "weights", "candidate_bias", "h_start", "c_start", "states")),
         ("states_step", c_int64),
         ("ends", c_void_p),
-        ("end_row", c_int64),
+        *((name, c_int64) for name in ("end_row", "summary")),
     ]
 
 
@@ -64,11 +65,19 @@ class Layer:
         self._places = tuple(map(_place, self._kept))
 
     def read(
-        self, offsets: Tensor, brought: Tensor, ids: Tensor | None, reverse: bool, ends: Tensor, states: Tensor | None
+        self,
+        offsets: Tensor,
+        brought: Tensor,
+        ids: Tensor | None,
+        reverse: bool,
+        ends: Tensor,
+        states: Tensor | None,
+        summary: str = "last",
     ) -> None:
         """All steps of sequences laid end to end, ``offsets`` (B + 1,) int64. ``brought`` (V, lanes) has what each of
         the ``ids`` (N,) int32 brings to the gates; without ids, (N, lanes), each token. Written are the last states to
-        ``ends`` (B, H) and, if wanted, all of them to ``states`` (N, H): each may be part of a wider tensor."""
+        ``ends`` (B, H), or what else of `SUMMARIES` is asked for, and, if wanted, all states to ``states`` (N, H): each
+        may be part of a wider tensor."""
         assert offsets.dtype == torch.int64
         assert ids is None or ids.dtype == torch.int32
         tokens = len(brought if ids is None else ids)
@@ -77,6 +86,7 @@ class Layer:
                 self.kind, len(offsets) - 1, tokens, self.hidden, reverse, torch.get_num_threads(),
                 offsets.data_ptr(), _place(ids), len(brought), brought.data_ptr(), *self._places,
                 _place(states), 0 if states is None else states.stride(0), ends.data_ptr(), ends.stride(0),
+                SUMMARIES[summary],
             )
         )  # fmt: skip
         if found == 1:

@@ -76,8 +76,10 @@ class Compiled:
             ends = torch.empty(rows, width)
             for backward, (layer, (brought, ids)) in enumerate(zip(directions, sources, strict=True)):
                 at = backward * hidden
-                layer.read(starts, brought, ids, backward > 0, ends[:, at:], None if states is None else states[:, at:])
-            if states is None:  # the ends are all that is asked for
+                all_states = None if states is None else states[:, at:]
+                summary = "last" if kept else self.folded.summary
+                layer.read(starts, brought, ids, backward > 0, ends[:, at:], all_states, summary)
+            if states is None:  # a summary is all that is asked for
                 return self.folded.head(ends)
             x = x + states if self.folded.residual and number > 0 else states
             if number + 1 < len(self.layers):

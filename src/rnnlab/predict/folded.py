@@ -28,6 +28,7 @@ from rnnlab.tasks.answers import SummaryHead
 
 ROWS = 512  # in a batch: 384 to 512 were fastest of 64 to 1,024 with 128 units
 TOKENS = 1 << 16  # in a batch: its states, where they are kept, take tokens × hidden numbers
+ALONG_THE_WAY = ("last", "mean", "max")  # summaries that need no more than the state of the moment
 LARGEST_TABLE = 1 << 26  # numbers in a table of all words: 256 MB
 
 
@@ -88,12 +89,14 @@ class Direction:
         self.from_state = (cell.weight_hh_l0 * scale[:, None]).t().contiguous()  # (H, G · H)
         self.bias = bias * scale
 
-    def run(self, steps: Steps, source: Source, backward: bool, states: Tensor | None) -> Tensor:
-        """The last state of every row, (B, H). All of them go to ``states`` (N, H), if it is given."""
+    def run(self, steps: Steps, source: Source, backward: bool, states: Tensor | None, summary: str = "last") -> Tensor:
+        """The last state of every row, (B, H), or the ``mean`` or ``max`` of all its states, which go to ``states``
+        (N, H) if it is given."""
         batch = steps.rows[0]
         h, *rest = (self._first(part, batch) for part in range(self.cell.parts))
         gates = torch.empty(batch, len(self.bias))
         spare = torch.empty(batch, self.hidden)
+        known = torch.full((batch, self.hidden), -torch.inf if summary == "max" else 0.0)  # sums, or maxima, so far
         order = range(len(steps.rows))
         begun = 0  # rows that have a state; the others are at zero, and need no product
         for t in reversed(order) if backward else order:
@@ -101,9 +104,13 @@ class Direction:
             source(start, end, gates[:n])
             self._step(n if self.begin else min(begun, n), gates[:n], h[:n], *(part[:n] for part in rest), spare[:n])
             begun = n
+            if summary != "last":
+                known[:n].add_(h[:n]) if summary == "mean" else torch.maximum(known[:n], h[:n], out=known[:n])
             if states is not None:
                 states[start:end] = h[:n]
-        return h
+        if summary == "last":
+            return h
+        return known / steps.lengths[:, None] if summary == "mean" else known
 
     def _first(self, part: int, batch: int) -> Tensor:
         return self.begin[part].repeat(batch, 1) if self.begin else torch.zeros(batch, self.hidden)
@@ -178,7 +185,7 @@ class Folded:
         assert isinstance(network.head, SummaryHead)
         self.linear = network.head.linear
         self.network, self.encoder = network, encoder
-        self.residual = encoder.settings.residual
+        self.residual, self.summary = encoder.settings.residual, encoder.settings.pooling
         self.width = encoder.state_width
         self.layers = [
             [Direction(cell, _begin(encoder, number, layer)) for number, cell in enumerate(cells)]
@@ -205,12 +212,14 @@ class Folded:
         sources = [first.stepwise(values) for first in self.first]
         x = torch.empty(0)
         for number, directions in enumerate(self.layers):
-            states = torch.empty(len(values), self.width) if self.keeps_states(number) else None
+            kept = self.keeps_states(number)
+            states = torch.empty(len(values), self.width) if kept else None
+            summary = "last" if kept else self.summary
             ends = [
-                direction.run(steps, source, backward > 0, _columns(states, direction.hidden, backward))
+                direction.run(steps, source, backward > 0, _columns(states, direction.hidden, backward), summary)
                 for backward, (direction, source) in enumerate(zip(directions, sources, strict=True))
             ]
-            if states is None:  # the ends are all that is asked for
+            if states is None:  # a summary is all that is asked for
                 return self.head(torch.cat(ends, dim=1))
             x = x + states if self.residual and number > 0 else states
             if number + 1 < len(self.layers):
@@ -218,8 +227,8 @@ class Folded:
         return self.head(self.pooled(steps.padded(x), steps.lengths))
 
     def keeps_states(self, layer: int) -> bool:
-        """Whether more than the last states of a layer is asked for."""
-        return layer + 1 < len(self.layers) or self.residual or self.encoder.settings.pooling != "last"
+        """Whether more than a `summary` of the states of a layer is asked for."""
+        return layer + 1 < len(self.layers) or self.residual or self.summary not in ALONG_THE_WAY
 
     def pooled(self, states: Tensor, lengths: Tensor) -> Tensor:
         """(B, T, H), zero at padding → (B, H)."""
