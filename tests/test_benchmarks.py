@@ -140,6 +140,17 @@ def test_every_section_names_a_function_of_this_folder(benchmark):
     assert sum(quick for _, quick, _ in benchmark.SECTIONS.values()) < 300
 
 
+def test_an_epoch_is_measured_by_the_last_state_by_the_highest_and_with_dropout(benchmark):
+    epoch = importlib.import_module("epoch")
+    assert not [way for way in epoch.OURS + epoch.WITH_ONE_THREAD if way.settings not in epoch.SETTINGS]
+    assert set(epoch.JUDGED) <= set(epoch.OURS)
+    rows = [str(way) for way in epoch.ways_of("gru", quick=True)]
+    assert rows[:2] == ["lazy-adam, 2 threads", "adam, 2 threads"]
+    assert rows[2:] == ["pooling = max, lazy-adam, 2 threads", "max, dropout 0.2, lazy-adam, 2 threads"]
+    assert "pooling = max, lazy-adam, 1 thread" in map(str, epoch.ways_of("gru", quick=False))
+    assert [str(way) for way in epoch.ways_of("textcnn", quick=True)] == rows[:2]
+
+
 def test_the_document_has_the_marked_block_and_every_section(benchmark):
     table = sys.modules["table"]
     document = (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
