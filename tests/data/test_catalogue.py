@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 from rnnlab.data import catalogue, published
 from rnnlab.data.catalogue import Download
 from rnnlab.data.examples import Examples
+from rnnlab.data.unchanged import Content
 from rnnlab.errors import DataError
 
 SHARED = os.environ.get("RNNLAB_DATA")
@@ -154,12 +155,13 @@ def test_splits_of_the_publisher_are_known_before_a_set_is_fetched():
 
 def test_the_digest_of_the_test_set_covers_its_labels(data: Path):
     folder = write(data / "movie-reviews", train_tsv=TRAIN, test_tsv=TEST, test_labels_from_sst_tsv=LABELS)
-    before, content = catalogue.load("movie-reviews"), catalogue.content("movie-reviews")
+    before, content = catalogue.load("movie-reviews"), Content.of(catalogue.paths("movie-reviews"))
     write(folder, test_labels_from_sst_tsv=LABELS.replace("7\t4", "7\t1"))
     after = catalogue.load("movie-reviews")
     assert before["train"].digest == after["train"].digest == hashlib.sha256(TRAIN.encode()).hexdigest()
     assert before["test"].digest != after["test"].digest
-    assert [a == b for a, b in zip(content, catalogue.content("movie-reviews"), strict=True)] == [True, True, False]
+    changed = Content.of(catalogue.paths("movie-reviews"))
+    assert [a == b for a, b in zip(content.lines, changed.lines, strict=True)] == [True, True, False]
 
 
 def test_without_labels_there_is_no_test_set_and_a_note_says_so(data: Path):

@@ -94,10 +94,10 @@ def held_out(name: str) -> tuple[str, ...]:
     return tuple(split for split in wanted.rows if split != "train") if there or not wanted.optional else ()
 
 
-def content(name: str) -> list[str]:
-    """What stands for the bytes that ``load`` would read: each file with its SHA-256. Fetches what is missing."""
-    folder = get(name)
-    return [f"{file} {sum}" for file, sum in _sums(entry(name), folder).items()]
+def paths(name: str) -> dict[str, Path]:
+    """The files that ``load`` would read, each under the name of the data set and its own. Fetches what is missing."""
+    wanted, folder = entry(name), get(name)
+    return {f"{name}/{file}": folder / file for file in _present(wanted, folder)}
 
 
 # Where files are, and whether they are what they should be
@@ -163,11 +163,14 @@ def _check_files(wanted: Entry, folder: Path) -> list[str]:
 
 
 def _sums(wanted: Entry, folder: Path) -> dict[str, str]:
-    there = [file for file in (*wanted.files, *wanted.optional) if (folder / file).is_file()]
     try:
-        return {file: sha256_of(folder / file) for file in there}
+        return {file: sha256_of(folder / file) for file in _present(wanted, folder)}
     except OSError as error:
         raise DataError(f"{folder}: can't be read: {error}") from None
+
+
+def _present(wanted: Entry, folder: Path) -> list[str]:
+    return [file for file in (*wanted.files, *wanted.optional) if (folder / file).is_file()]
 
 
 def _record_path() -> Path:

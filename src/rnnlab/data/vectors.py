@@ -22,6 +22,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from rnnlab.data.unchanged import Changed, stamp_of, until_unchanged
 from rnnlab.errors import DataError, did_you_mean
 from rnnlab.runs import sha256_of
 
@@ -48,8 +49,24 @@ def names() -> list[str]:
 
 
 def load(source: str) -> Vectors:
-    """Read all vectors of a source. A line or row that can't be used is an error."""
+    """Read all vectors of a source. A line or row that can't be used is an error. The digest is that of the bytes that
+    were read: a source that changes meanwhile is read again."""
+    return until_unchanged(lambda: _load(source), source)
+
+
+def _load(source: str) -> Vectors:
     files = _files_of(source)
+    before = _content(files)
+    try:
+        words, matrix, notes = _read(files)
+    finally:  # a line that can't be read may be half of one: then too it is the change that counts
+        if _content(files) != before:
+            raise Changed
+    return Vectors(words, matrix, _digest(before), source, notes)
+
+
+def _read(files: tuple[Path, ...]) -> tuple[list[str], np.ndarray, tuple[str, ...]]:
+    """Words, each once, their vectors, and what was decided."""
     if len(files) == 1:
         words, matrix = _read_text(files[0])
     else:
@@ -64,7 +81,7 @@ def load(source: str) -> Vectors:
         again = next(word for row, word in enumerate(words) if first[word] != row)
         notes = (f"{len(words) - len(first):,} words stand twice (as {again!r}); the first vector of each is used",)
         words, matrix = list(first), matrix[list(first.values())]
-    return Vectors(words, matrix, _sha256_of(files), source, notes)
+    return words, matrix, notes
 
 
 def select(vectors: Vectors, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -99,7 +116,7 @@ def coverage(found: np.ndarray, counts: np.ndarray) -> dict[str, float]:
 
 def digest_of_source(source: str) -> str:
     """SHA-256 of the bytes of a source, without reading vectors from them."""
-    return _sha256_of(_files_of(source))
+    return _digest(_content(_files_of(source)))
 
 
 def width_of(source: str) -> int:
@@ -306,12 +323,20 @@ def _read_words(path: Path) -> tuple[list[str], list[int] | None]:
 # Identity
 
 
-def _sha256_of(files: tuple[Path, ...]) -> str:
+def _content(files: tuple[Path, ...]) -> tuple[tuple[tuple[int, ...], str], ...]:
+    """Of each file its stamp, and its sum, which takes seconds where vectors take gigabytes: remembered."""
+    try:
+        return tuple((stamp := stamp_of(path), _remembered_sha256(path, stamp)) for path in files)
+    except OSError as error:
+        raise DataError(f"{error.filename}: can't be read: {error.strerror}") from None
+
+
+def _digest(content: tuple[tuple[tuple[int, ...], str], ...]) -> str:
     """Of one file, its own sum; of several, the sum of their sums."""
-    sums = [_remembered_sha256(path, (stat := path.stat()).st_size, stat.st_mtime_ns) for path in files]
+    sums = [found for _, found in content]
     return sums[0] if len(sums) == 1 else hashlib.sha256("\n".join(sums).encode()).hexdigest()
 
 
 @lru_cache(maxsize=64)
-def _remembered_sha256(path: Path, size: int, changed: int) -> str:
+def _remembered_sha256(path: Path, stamp: tuple[int, ...]) -> str:
     return sha256_of(path)

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -16,8 +17,8 @@ from rnnlab.data.interface import Interface
 from rnnlab.data.ngrams import SIZES
 from rnnlab.data.reading import check_classes, read_examples
 from rnnlab.data.sequences import gather_rows
+from rnnlab.data.unchanged import Changed, Content, until_unchanged
 from rnnlab.errors import DataError, did_you_mean
-from rnnlab.runs import sha256_of
 from rnnlab.tasks.answers import OneLabel
 from rnnlab.tasks.base import task
 
@@ -128,39 +129,59 @@ class Classify(OneLabel):
         return self._resolved(self.encoded())
 
     def resolve_splits(self, seeds: Iterable[int]) -> Iterator[Self]:
-        """The source is read at most once, and not at all where the cache has every split."""
-        content, read = self._content(), functools.cache(self.read)
-        for seed in seeds:
-            task = self.with_split(seed)
-            yield task._resolved(task._encoded(content, read))
+        """The source is read at most once, unless it changes meanwhile, and not at all where the cache has every
+        split."""
+        seeds = list(seeds)
+
+        def resolved() -> list[Self]:
+            content = self._content()
+            read = functools.cache(functools.partial(self._read_as, content))
+            tasks = [self.with_split(seed) for seed in seeds]
+            return [task._resolved(task._encoded(content, read)) for task in tasks]
+
+        return iter(until_unchanged(resolved, self.data))
 
     def _resolved(self, data: EncodedData) -> Self:
         tokenizer = data.tokenizer.name if data.tokenizer else self.tokenizer
         return self.replace(fingerprint=store.fingerprint(data), tokenizer=tokenizer)
 
     def encoded(self) -> EncodedData:
-        return self._encoded(self._content(), self.read)
+        def attempt() -> EncodedData:
+            content = self._content()
+            return self._encoded(content, lambda: self._read_as(content))
 
-    def _encoded(self, content: list[str], read: Callable[[], dict[str, Examples]]) -> EncodedData:
+        return until_unchanged(attempt, self.data)
+
+    def _encoded(self, content: Content, read: Callable[[], dict[str, Examples]]) -> EncodedData:
         settings = self.to_dict() | dict.fromkeys(("fingerprint", "data", "valid", "test"))
         settings.pop("extra_words", None)  # like those files, it is in the content
-        return store.cached(digest_of([settings, content]), lambda: self._encode(read()))
+        return store.cached(digest_of([settings, content.lines]), lambda: self._encode(read(), content))
 
-    def _content(self) -> list[str]:
+    def _read_as(self, content: Content) -> dict[str, Examples]:
+        """The rows, if they are what the sums were made of."""
+        try:
+            return self.read()
+        finally:  # a row that can't be read may be half of one: then too it is the change that counts
+            if self._content() != content:
+                raise Changed
+
+    def _content(self) -> Content:
         """What stands for the bytes to be read."""
-        extra = [f"extra_words {vectors.digest_of_source(self.extra_words)}"] if self.extra_words else []
-        return self._content_of_rows() + extra
+        rows = self._content_of_rows()
+        if self.extra_words is None:
+            return rows
+        return replace(rows, lines=(*rows.lines, _extra_line(vectors.digest_of_source(self.extra_words))))
 
-    def _content_of_rows(self) -> list[str]:
+    def _content_of_rows(self) -> Content:
         if self.data == "reviews":
-            return [sha256_of(Path(module.__file__ or "")) for module in (reviews, lexicon_en, lexicon_zh)]
+            return Content.of({m.__name__: Path(m.__file__ or "") for m in (reviews, lexicon_en, lexicon_zh)})
         if self.data in catalogue.names():
-            return ["catalogue", self.data, *catalogue.content(self.data)]
+            return Content.of(catalogue.paths(self.data))
         roles = {"data": self.data, "valid": self.valid, "test": self.test}
         files = {role: _existing(path) for role, path in roles.items() if path}
-        return [f"{role} {path.suffix.lower()} {sha256_of(path)}" for role, path in files.items()]
+        return Content.of({f"{role} {path.suffix.lower()}": path for role, path in files.items()})
 
-    def _encode(self, parts: dict[str, Examples]) -> EncodedData:
+    def _encode(self, parts: dict[str, Examples], content: Content) -> EncodedData:
         return encode(
             self._sampled(parts),
             tokenizer=self.tokenizer,
@@ -169,9 +190,17 @@ class Classify(OneLabel):
             max_length=self.max_length,
             ngrams=self.ngrams,
             ngram_size=self.ngram_size,
-            extra_words=vectors.load(self.extra_words).words if self.extra_words else (),
+            extra_words=self._extra_words(content),
             **self._splitting(),
         )
+
+    def _extra_words(self, content: Content) -> Sequence[str]:
+        if self.extra_words is None:
+            return ()
+        loaded = vectors.load(self.extra_words)
+        if _extra_line(loaded.digest) not in content.lines:
+            raise Changed
+        return loaded.words
 
     def _sampled(self, parts: dict[str, Examples]) -> dict[str, Examples]:
         if self.sample is None:
@@ -231,6 +260,10 @@ def _encode_alike(texts: Sequence[str], data: EncodedData, rows: np.ndarray) -> 
     values, offsets = gather_rows(np.asarray(data.test.values), np.asarray(data.test.offsets), rows)
     again, _ = Interface.of(data).encode(texts)
     return np.array_equal(again.offsets, offsets) and np.array_equal(again.values, values)
+
+
+def _extra_line(digest: str) -> str:
+    return f"extra_words {digest}"
 
 
 def _existing(path: str) -> Path:

@@ -47,18 +47,25 @@ def assemble(
 def look_up(embedding: Embedding, words: Sequence[str]) -> np.ndarray:
     """The pre-trained rows of a vocabulary, (V, D); zero where there is none."""
     assert embedding.vectors
-    if embedding.vectors_digest and vectors.digest_of_source(embedding.vectors) != embedding.vectors_digest:
-        raise ConfigError(f"{embedding.vectors}: the vectors changed since the run was planned; start again")
-    key = digest_of([vectors.digest_of_source(embedding.vectors), words])
-    kept = cache_dir() / "vectors" / f"{key}.npy"
+    digest = vectors.digest_of_source(embedding.vectors)
+    _check(embedding, digest)
+    kept = cache_dir() / "vectors" / f"{digest_of([digest, words])}.npy"
     if kept.exists():
         return np.load(kept, allow_pickle=False)
-    chosen, _ = vectors.select(vectors.load(embedding.vectors), words)
+    loaded = vectors.load(embedding.vectors)
+    _check(embedding, loaded.digest)  # they may have been swapped since: kept under the digest of what was read
+    kept = kept.with_name(f"{digest_of([loaded.digest, words])}.npy")
+    chosen, _ = vectors.select(loaded, words)
     kept.parent.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()
     np.save(buffer, chosen, allow_pickle=False)
     write_atomically(kept, buffer.getvalue())
     return chosen
+
+
+def _check(embedding: Embedding, digest: str) -> None:
+    if embedding.vectors_digest not in (None, digest):
+        raise ConfigError(f"{embedding.vectors}: the vectors changed since the run was planned; start again")
 
 
 def resolve_device(name: str) -> str:

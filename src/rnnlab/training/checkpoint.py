@@ -94,7 +94,7 @@ def _sum_of(counters: str, tensors: dict[str, Tensor]) -> str:
     whole = hashlib.sha256(counters.encode())
     for name, value in sorted(tensors.items()):
         whole.update(f"\n{name} {value.dtype} {list(value.shape)}\n".encode())
-        whole.update(value.contiguous().reshape(-1).view(torch.uint8).numpy())
+        whole.update(value.contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return whole.hexdigest()
 
 
