@@ -47,8 +47,13 @@ def compare(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option("--budget", metavar="TIME", help="With --until-sure: begin no more runs after 30m, 2h …"),
+        typer.Option(
+            "--budget",
+            metavar="TIME",
+            help="Spend at most 10m, 2h …: epochs are planned to fit, seeds go to models that can still win.",
+        ),
     ] = None,
+    yes: options.Yes = False,
     text: options.Text = None,
     label: options.Label = None,
     group: options.Group = None,
@@ -83,25 +88,31 @@ def compare(
 
     Until it is sure: rnnlab compare reviews.csv --until-sure --budget 30m
 
+    In ten minutes: rnnlab compare reviews.csv --budget 10m
+
     Ctrl-C keeps what is finished; the same command goes on where it stopped.
     """
+    from pathlib import Path
+
     from rnnlab.analysis.comparison import unfinished
+    from rnnlab.cli.before import say_how_long
     from rnnlab.errors import ConfigError, RunsFailed
     from rnnlab.report import tables, terminal
-    from rnnlab.sweep.compare import UntilSure, compare_prepared, prepare
+    from rnnlab.sweep.compare import UntilSure, compare_prepared, prepare, seconds_of
     from rnnlab.sweep.executors import cores
+    from rnnlab.sweep.forecast import forecast
 
     for path in (markdown, csv, scores):
         if path:
             tables.make_room(path)  # a mistake in it shows before the training, not after
     if report:
         tables.page_path(report)
-    for name, value in (("--max-seeds", max_seeds), ("--budget", budget)):
-        if value is not None and not until_sure:
-            raise ConfigError(f"{name} belongs to --until-sure and would be ignored; add --until-sure, or leave it out")
+    if max_seeds is not None and not until_sure:
+        raise ConfigError("--max-seeds belongs to --until-sure and would be ignored; add --until-sure, or leave it out")
     if scores and vary_split:
         raise ConfigError("--scores: with --vary-split every seed has test rows of its own; leave one of them out")
-    wanted = UntilSure.of(max_seeds, budget) if until_sure else None
+    wanted = UntilSure.of(max_seeds) if until_sure else None
+    seconds = None if budget is None else seconds_of(budget)
     plugins = plugin or []
     screen = terminal.Screen(quiet=as_json)
     experiment, encoded = prepare(
@@ -132,11 +143,16 @@ def compare(
     )
     screen.profile(encoded.profile, experiment.notes)
     options.say_if_slow(screen, [arm.training for arm in experiment.arms.values()])
-    display = screen.live(cores() if jobs is None else max(1, jobs))
+    at_a_time = 1 if on == "serial" else cores() if jobs is None else max(1, jobs)
+    if seconds is None:
+        remedies = "--budget {budget} would make it fit, so would fewer --models or --seeds"
+        say_how_long(screen, forecast(experiment, encoded, Path(out), at_a_time), yes, remedies)
+    display = screen.live(at_a_time)
     result = compare_prepared(
         experiment,
         encoded,
         until_sure=wanted,
+        budget=seconds,
         out=out,
         on=on,
         jobs=jobs,

@@ -52,6 +52,9 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any setting by its path; may be given several times."),
 ]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Don't ask, however long it will take (a terminal is asked above 30 minutes).")
+]
 Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where run directories go.")]
 Plugins = Annotated[
     list[str] | None, typer.Option("--plugin", metavar="FILE.py", help="Registers models or tasks of your own.")

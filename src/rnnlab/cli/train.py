@@ -28,6 +28,7 @@ def train(
     vectors: options.Vectors = None,
     device: options.Device = None,
     settings: options.Settings = None,
+    yes: options.Yes = False,
     out: options.Out = "runs",
     plugin: options.Plugins = None,
     find_lr: Annotated[
@@ -43,11 +44,15 @@ def train(
 
     Example: rnnlab train reviews.csv --model gru --find-lr
     """
+    from pathlib import Path
+
+    from rnnlab.cli.before import say_how_long
     from rnnlab.errors import RunsFailed
     from rnnlab.report import terminal
     from rnnlab.report.range_test import print_range_test
     from rnnlab.runs import pretty_json
     from rnnlab.sweep.compare import find_rate, prepare, train_prepared
+    from rnnlab.sweep.forecast import forecast_training
 
     screen = terminal.Screen(quiet=as_json)
     experiment, encoded = prepare(
@@ -76,6 +81,7 @@ def train(
     if find_lr:
         print_range_test(find_rate(experiment, encoded), sys.argv[1:], as_json)
         return
+    say_how_long(screen, forecast_training(experiment, encoded, Path(out)), yes, "--minutes or --epochs end it sooner")
     run = train_prepared(experiment, out=out, plugins=plugin or [], display=screen.live(1))
     result = run.result() or {}
     if as_json:

@@ -40,5 +40,11 @@ def in_play(verdict: Verdict, left: int) -> list[str]:
     return [label for label in models if label in wanted]
 
 
+def not_behind(verdict: Verdict) -> list[str]:
+    """The models that can still win: none is called better than they are. Where nothing can be called yet, all."""
+    behind = {gap.worse for gap in verdict.differences if gap.call == "better"}
+    return [label for label in verdict.estimates if label not in verdict.baselines and label not in behind]
+
+
 def _spent(share: float) -> float:
     return math.log1p((math.e - 1) * share)

@@ -87,7 +87,7 @@ class Screen:
             _print_by_tag(self.out, result)
         self.out.print(result.verdict.sentence, soft_wrap=True)
         for note in result.notes:
-            if note.startswith("until sure:"):
+            if note.startswith(("until sure:", "budget:")):
                 self.out.print(f"\n{note[0].upper()}{note[1:]}.", soft_wrap=True)
         if result.recommended_run and result.question:
             self.out.print(f'\nUse it:  rnnlab predict {result.recommended_run} "{result.question}"', soft_wrap=True)

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,8 @@ from rnnlab.judging.looks import in_play, part_of_alpha, schedule
 from rnnlab.registry import load_plugin
 from rnnlab.report.notebook import Result, result_of
 from rnnlab.runs import Failed, RunDirectory, pretty_json
-from rnnlab.sweep.executors import Executor, executor_for
+from rnnlab.sweep.budget import Spent, compare_within, refuse_budget
+from rnnlab.sweep.executors import Executor, cores, executor_for
 from rnnlab.sweep.plan import experiment_tree, plan
 from rnnlab.sweep.run import Display, RunRecord, Silent, baseline_specs, run_all
 from rnnlab.training.range_test import RangeTest, range_test
@@ -37,13 +37,14 @@ class UntilSure:
     @classmethod
     def of(cls, max_seeds: int | None = None, budget: str | None = None) -> "UntilSure":
         """``budget`` is a text such as ``30m``, ``90s`` or ``1.5h``."""
-        seconds = None
-        if budget is not None:
-            found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", budget.strip().lower())
-            if not found or float(found[1]) == 0:
-                raise ConfigError(f"budget: must be a time such as 30m, 90s or 1.5h (got {budget!r})")
-            seconds = float(found[1]) * _SECONDS[found[2]]
-        return cls(MOST_SEEDS if max_seeds is None else max_seeds, seconds)
+        return cls(MOST_SEEDS if max_seeds is None else max_seeds, None if budget is None else seconds_of(budget))
+
+
+def seconds_of(budget: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", budget.strip().lower())
+    if not found or float(found[1]) == 0:
+        raise ConfigError(f"budget: must be a time such as 30m, 90s or 1.5h (got {budget!r})")
+    return float(found[1]) * _SECONDS[found[2]]
 
 
 def compare(
@@ -58,6 +59,7 @@ def compare(
     vary_split: bool | None = None,
     lookup: bool | None = None,
     until_sure: UntilSure | None = None,
+    budget: str | None = None,
     settings: Sequence[str] = (),
     out: str | Path = "runs",
     on: str = "processes",
@@ -74,7 +76,8 @@ def compare(
     the verdict counts the luck of the split and of the training rows; ``seeds`` is then 5 where you don't say.
     With ``lookup=True`` rows that stand in the training rows are answered by their labels there, by every model.
     ``until_sure=rnnlab.UntilSure.of(max_seeds=20, budget="30m")`` adds seeds where they can still change the
-    recommendation, until it is firm.
+    recommendation, until it is firm. ``budget="10m"`` spends at most that: epochs are planned from a few timed updates,
+    and seeds go to the models that can still win.
     """
     experiment, encoded = prepare(
         data,
@@ -90,7 +93,15 @@ def compare(
         plugins=plugins,
     )
     return compare_prepared(
-        experiment, encoded, until_sure=until_sure, out=out, on=on, jobs=jobs, plugins=plugins, display=display
+        experiment,
+        encoded,
+        until_sure=until_sure,
+        budget=None if budget is None else seconds_of(budget),
+        out=out,
+        on=on,
+        jobs=jobs,
+        plugins=plugins,
+        display=display,
     )
 
 
@@ -109,6 +120,7 @@ def compare_prepared(
     data: EncodedData,
     *,
     until_sure: UntilSure | None = None,
+    budget: float | None = None,
     out: str | Path = "runs",
     on: str = "processes",
     jobs: int | None = None,
@@ -117,8 +129,8 @@ def compare_prepared(
     command: str | None = None,
     watch: Callable[[str], None] = lambda _: None,
 ) -> Result:
-    """``command`` is what a person typed to get here; it is kept with the comparison. ``watch`` hears of seeds that are
-    added."""
+    """``budget`` is in seconds, as that of ``until_sure`` is. ``command`` is what a person typed to get here; it is
+    kept with the comparison. ``watch`` hears of seeds that are added."""
     executor = executor_for(on, jobs, plugins)
     looks = [len(experiment.seeds)]
     if until_sure is not None:
@@ -128,16 +140,22 @@ def compare_prepared(
                 "leave it out, or ask for fewer seeds"
             )
         looks = schedule(len(experiment.seeds), until_sure.max_seeds)
-    comparison, records = _look_until_sure(
-        experiment, data, looks, until_sure, Path(out), executor, display or Silent(), watch
-    )
+    budget = until_sure.budget if until_sure and until_sure.budget is not None else budget
+    if budget is None:
+        found = _look_until_sure(experiment, data, looks, until_sure, Path(out), executor, display or Silent(), watch)
+    else:
+        at_a_time = 1 if on == "serial" else max(1, cores() if jobs is None else jobs)
+        refuse_budget(experiment)
+        found = compare_within(
+            experiment, data, budget, looks[-1], Path(out), executor, at_a_time, display or Silent(), watch
+        )
+    comparison, records = found.comparison, found.records
     folder = Path(out) / "comparisons" / digest_of([record.spec.digest for record in records])
     comparison = replace(comparison, folder=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     asked = [(record.label, record.spec.digest) for record in records]
     about = {"name": experiment.name, "command": command, "vary_split": experiment.vary_split}
-    look = comparison.verdict.look
-    origin = {"format": 1, **about, "look": look, "spent": part_of_alpha(looks, look), "runs": asked}
+    origin = {"format": 1, **about, "look": comparison.verdict.look, "spent": found.alpha, "runs": asked}
     write_atomically(folder / "origin.json", pretty_json(origin))
     write_atomically(folder / "comparison.json", pretty_json(comparison.to_dict()))
     write_atomically(folder / "profile.json", pretty_json(data.profile))
@@ -153,35 +171,31 @@ def _look_until_sure(
     executor: Executor,
     display: Display,
     watch: Callable[[str], None],
-) -> tuple[Comparison, list[RunRecord]]:
+) -> Spent:
     """Run, judge, and add seeds to the models that can still change the decision, as long as there are looks left."""
-    began = time.monotonic()
-    budget = until_sure.budget if until_sure else None
-    deadline = None if budget is None else began + budget
     runs = baseline_specs(experiment, data) + experiment.specs()
     records: list[RunRecord] = []
     notes = list(experiment.notes)
     for number, seeds in enumerate(looks):
-        # What was asked for is done, whatever the budget; only what is added must begin in time.
-        records += run_all(runs, out, executor, display, deadline if number else None)
+        records += run_all(runs, out, executor, display)
         spent = part_of_alpha(looks, number)
         comparison = summarise(
             experiment.task, HeldOut.of(data), records, data.profile, notes, spent=spent, look=number
         )
         if until_sure is None:
-            return comparison, records
+            return Spent(comparison, records, spent)
         labels = in_play(comparison.verdict, looks[-1] - seeds)
-        why = _why_stop(comparison, labels, number + 1 == len(looks), deadline)
+        why = _why_stop(comparison, labels, number + 1 == len(looks))
         if why is not None:
             note = f"until sure: {why}, with {seeds} seeds of the models that mattered"
-            return replace(comparison, notes=(*notes, note)), records
+            return Spent(replace(comparison, notes=(*notes, note)), records, spent)
         more = _more_seeds(experiment, labels, seeds, looks[number + 1])
         runs = (baseline_specs(more, data) if experiment.vary_split else []) + more.specs()
         watch(f"not settled with {seeds} seeds: up to {looks[number + 1]} for {', '.join(labels)}")
     raise AssertionError("the last look ends it")
 
 
-def _why_stop(comparison: Comparison, labels: Sequence[str], last: bool, deadline: float | None) -> str | None:
+def _why_stop(comparison: Comparison, labels: Sequence[str], last: bool) -> str | None:
     """None where it is worth going on."""
     if comparison.verdict.firm:
         return "the recommendation is firm"
@@ -191,8 +205,6 @@ def _why_stop(comparison: Comparison, labels: Sequence[str], last: bool, deadlin
         return "stopped, since more seeds would not tell how good longer training is"
     if not labels:
         return "stopped, since the seeds allowed (--max-seeds) would hardly settle it"
-    if deadline is not None and time.monotonic() >= deadline:
-        return "stopped, since the time is used up (--budget)"
     return None
 
 

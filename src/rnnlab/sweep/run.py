@@ -1,7 +1,6 @@
 """Arms × seeds and the baselines, through an executor: finished runs are found again, the others computed."""
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -76,10 +75,12 @@ def run_all(
     folder: Path,
     executor: Executor,
     display: Display,
-    deadline: float | None = None,
+    may_begin: Callable[[str, RunSpec], bool] | None = None,
+    too_late: Callable[[], bool] = lambda: False,
 ) -> list[RunRecord]:
-    """Do what isn't done yet. Interrupted: what is finished stays, and the same call goes on from there. After the
-    ``deadline``, on the clock of ``time.monotonic``, no run is begun, and those that weren't have no record."""
+    """Do what isn't done yet. Interrupted: what is finished stays, and the same call goes on from there. Runs that
+    ``may_begin`` refuses, asked when there is a place for one, have no record. Once it is ``too_late``, those under way
+    are stopped."""
     outcomes: dict[int, Outcome] = {}
     display.begin(runs)
     for number, (_, spec) in enumerate(runs):
@@ -90,12 +91,23 @@ def run_all(
     todo = [number for number in range(len(runs)) if number not in outcomes]
     interrupted = False
     specs = [runs[n][1] for n in todo]
-    in_time = specs if deadline is None else (spec for spec in specs if time.monotonic() < deadline)
+    begun: list[int] = []
+
+    def in_time(wanted: Callable[[str, RunSpec], bool]) -> Iterator[RunSpec]:
+        for number in todo:
+            if wanted(*runs[number]):
+                begun.append(number)
+                yield runs[number][1]
+
+    def sink(position: int, event: dict[str, Any]) -> bool:
+        display.event(numbers[position], event)
+        return too_late()
+
+    numbers = todo if may_begin is None else begun
     try:
-        found = executor.map(in_time, folder, lambda n, event: display.event(todo[n], event))
-        for position, outcome in found:
-            outcomes[todo[position]] = outcome
-            display.outcome(todo[position], outcome, again=False)
+        for position, outcome in executor.map(specs if may_begin is None else in_time(may_begin), folder, sink):
+            outcomes[numbers[position]] = outcome
+            display.outcome(numbers[position], outcome, again=False)
     except KeyboardInterrupt:
         interrupted = True
     finally:

@@ -1,5 +1,6 @@
 """A sweep: the runs of all its studies, each computed once, and what they add up to."""
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -67,8 +68,9 @@ def _compute(planned: Sequence[PlannedStudy], out: Path, executor: Executor, dis
                 runs.setdefault(spec.digest, (label, spec))
     budgets = [study.settings.minutes for study in planned]
     minutes = None if None in budgets else sum(b for b in budgets if b is not None)
-    deadline = None if minutes is None else time.monotonic() + 60 * minutes
-    records = run_all(list(runs.values()), out, executor, display, deadline)
+    deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    in_time = None if minutes is None else lambda label, spec: time.monotonic() < deadline
+    records = run_all(list(runs.values()), out, executor, display, in_time)
     return {record.spec.digest: record.outcome for record in records}
 
 
