@@ -7,7 +7,7 @@ import pytest
 from truths import CASES, Truth
 
 from rnnlab.judging.findings import ArmScores, Verdict
-from rnnlab.judging.looks import in_play, part_of_alpha, schedule
+from rnnlab.judging.looks import in_play, not_behind, part_of_alpha, schedule
 from rnnlab.judging.verdict import judge
 
 
@@ -75,3 +75,51 @@ def test_what_is_sure_is_rarely_wrong():
     assert np.mean([verdict.firm for verdict, _ in found]) > 0.8
     assert np.mean([verdict.recommended == "0" for verdict, _ in found]) > 0.9
     assert np.mean([max(have.values()) for _, have in found]) < 12
+
+
+def within_budget(
+    truth: Truth, right: np.ndarray, random: np.random.Generator, honest: bool = True
+) -> tuple[list[Verdict], set[str]]:
+    """As `sweep.budget` does it: two seeds of every arm, then more for those that aren't behind, until the time is up,
+    which may be at any look. The verdicts of all looks, and the arms that were dropped on the way."""
+    looks = schedule(2, right.shape[1])
+    have = {str(arm): 2 for arm in range(len(right))}
+    last = int(random.integers(len(looks)))
+    verdicts: list[Verdict] = []
+    for number in range(last + 1):
+        arms = [ArmScores(label, range(n), right[int(label), :n], truth.costs[int(label)]) for label, n in have.items()]
+        spent = part_of_alpha(looks, number) if honest else 1.0
+        verdicts.append(judge(arms, truth.groups(), margin=truth.margin, spent=spent, look=number))
+        labels = not_behind(verdicts[-1])
+        if number < last:
+            have |= dict.fromkeys(labels, looks[number + 1])
+    return verdicts, set(have) - set(labels)  # type: ignore[possibly-undefined]
+
+
+@pytest.mark.parametrize(("arms", "most"), [(2, 8), (6, 5), (8, 3), (8, 12)])
+def test_a_budget_rarely_drops_an_arm_that_is_as_good(arms: int, most: int):
+    """The family-wise error of all looks together, wherever the time ends them."""
+    truth = Truth([0.9] * arms, list(range(arms, 0, -1)), rows=1_000)
+    random = np.random.default_rng([5, arms, most])
+    dropped = [bool(within_budget(truth, truth.draw(random, most), random)[1]) for _ in range(40)]
+    assert np.mean(dropped) <= 0.05
+
+
+def test_a_budget_hardly_ever_drops_the_best_and_drops_what_is_far_behind():
+    truth = Truth([0.90, 0.89, 0.885, 0.80, 0.75], [5, 4, 3, 2, 1])
+    random = np.random.default_rng(6)
+    dropped = [within_budget(truth, truth.draw(random, 5), random)[1] for _ in range(60)]
+    assert np.mean(["0" in labels for labels in dropped]) <= 0.05
+    assert np.mean([{"3", "4"} <= labels for labels in dropped]) > 0.6
+
+
+def test_looking_without_the_rule_would_drop_more():
+    """The simulation can tell: if every look spends all of alpha, good arms are lost more often."""
+    truth = Truth([0.9] * 3, [3, 2, 1], rows=1_000)
+    alarms = {}
+    for honest in (True, False):
+        random = np.random.default_rng(7)
+        found = [within_budget(truth, truth.draw(random, 12), random, honest)[1] for _ in range(90)]
+        alarms[honest] = np.mean([bool(labels) for labels in found])
+    assert alarms[False] > alarms[True]
+    assert alarms[True] <= 0.05

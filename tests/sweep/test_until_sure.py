@@ -17,7 +17,7 @@ SMALL: dict[str, Any] = {"task": {"rows": 300}, "training": {"epochs": 1}, "mode
 def go_on(monkeypatch: pytest.MonkeyPatch, labels: list[str]) -> None:
     """Whatever the verdict is, these arms get seeds, to the last look."""
     monkeypatch.setattr("rnnlab.sweep.compare.in_play", lambda verdict, left: labels)
-    monkeypatch.setattr("rnnlab.sweep.compare._why_stop", lambda c, labels, last, deadline: "stopped" if last else None)
+    monkeypatch.setattr("rnnlab.sweep.compare._why_stop", lambda c, labels, last: "stopped" if last else None)
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +45,10 @@ def test_the_reasons_to_stop(tmp_path: Path):
     assert "the recommendation is firm" in result.notes[-1] or "the most seeds allowed" in result.notes[-1]
     open_verdict = replace(result, verdict=replace(result.verdict, firm=False))
     firm = replace(result, verdict=replace(result.verdict, firm=True))
-    assert _why_stop(firm, ["rnn"], False, None) == "the recommendation is firm"
-    assert "--max-seeds" in str(_why_stop(open_verdict, ["rnn"], True, None))
-    assert "hardly" in str(_why_stop(open_verdict, [], False, None))
-    assert "--budget" in str(_why_stop(open_verdict, ["rnn"], False, 0.0))
-    assert _why_stop(open_verdict, ["rnn"], False, None) is None
+    assert _why_stop(firm, ["rnn"], False) == "the recommendation is firm"
+    assert "--max-seeds" in str(_why_stop(open_verdict, ["rnn"], True))
+    assert "hardly" in str(_why_stop(open_verdict, [], False))
+    assert _why_stop(open_verdict, ["rnn"], False) is None
 
 
 def test_the_same_command_finds_the_same_runs_and_verdict(sure, monkeypatch: pytest.MonkeyPatch):
@@ -87,12 +86,6 @@ def test_splits_that_vary_get_baselines_for_further_seeds(tmp_path: Path, monkey
         "tfidf": 3,
     }
     assert len({run.digest for arm in result.baselines for run in arm.runs}) == 6
-
-
-def test_a_used_up_budget_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("rnnlab.sweep.compare.in_play", lambda verdict, left: ["rnn", "linear"])
-    result = compare(until_sure=UntilSure(max_seeds=20, budget=0.001), seeds=2, out=tmp_path, **SMALL)
-    assert all(len(arm.runs) == 2 for arm in result.arms)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("30m", 1800), ("90s", 90), ("1.5h", 5400), (" 2 H ", 7200)])

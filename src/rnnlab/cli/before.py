@@ -29,9 +29,9 @@ def say_how_long(screen: "Screen", found: "Forecast", yes: bool, remedies: str) 
     if found.expected > _WORTH_SAYING_LESS and remedies:
         shorter = [name for name, seconds in _BUDGETS.items() if seconds <= 0.6 * found.expected]
         remedy = "; " + remedies.format(budget=shorter[-1] if shorter else "1m")
-    screen.note(f"{what}{kept}: {time_range(found.low, found.high)}{parallel}{remedy}")
+    screen.how_long(f"{what}{kept}: {time_range(found.low, found.high)}{parallel}{remedy}")
     if found.expected > LONG and not yes and not screen.quiet and _a_person_is_there():
-        screen.note("that is more than 30 minutes (--yes doesn't ask)")
+        screen.how_long("that is more than 30 minutes, so this is a question (--yes doesn't ask)")
         if not typer.confirm("Go on?", default=True, err=True):
             raise Interrupted("nothing was begun" + (f"; {remedies.format(budget='30m')}" if remedies else ""))
 

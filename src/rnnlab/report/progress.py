@@ -74,7 +74,7 @@ class PlainLines:
         self.last_note = time.monotonic()
 
     def begin(self, runs: Sequence[tuple[str, "RunSpec"]]) -> None:
-        self.runs = [RunState(label, spec) for label, spec in runs]
+        self.runs, self.done = [RunState(label, spec) for label, spec in runs], 0
 
     def event(self, number: int, event: dict[str, Any]) -> None:
         self.runs[number].take(event)

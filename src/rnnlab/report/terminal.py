@@ -73,6 +73,10 @@ class Screen:
         if not self.quiet:
             self.progress.print(f"… {text}", soft_wrap=True)
 
+    def how_long(self, text: str) -> None:
+        """What is about to be spent; beside JSON too, which is on the other stream."""
+        self.progress.print(f"… {text}", soft_wrap=True)
+
     def report(self, path: str) -> None:
         if not self.quiet:
             self.out.print(f"\nReport: {path}", soft_wrap=True)
