@@ -141,3 +141,16 @@ def test_vectors_of_equal_size_and_time_are_not_taken_for_the_same(data):
     replace_with(source, "good 3 4\n")
     os.utime(source, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert vectors.digest_of_source(str(source)) != before
+
+
+def test_words_of_vectors_are_those_of_the_sum(data, monkeypatch):
+    """The vocabulary has words of the vectors that the rows lack; the vectors are swapped before they are read."""
+    source = data.with_name("vectors.txt")
+    source.write_text("old 1 2\nnew 3 4\n")
+    swaps = iter([lambda: replace_with(source, "old 5 6\n")])
+    around(monkeypatch, vectors, "_read_text", lambda: next(swaps, nothing)(), nothing)
+    task = Classify(data=str(data), extra_words=str(source))
+    first = fingerprint(task.encoded())
+    assert next(swaps, None) is None
+    monkeypatch.setenv("RNNLAB_CACHE", str(data.parent / "another"))
+    assert fingerprint(task.encoded()) == first  # of the new file, under its sum

@@ -11,6 +11,7 @@ than planned is stopped and not counted.
 import contextlib
 import itertools
 import json
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ from rnnlab.judging.looks import not_behind, part_of_alpha, schedule
 from rnnlab.runs import Finished, Outcome, Stopped, pretty_json
 from rnnlab.sweep.executors import Executor
 from rnnlab.sweep.forecast import SIDE_BY_SIDE, USUAL_ROUNDS
-from rnnlab.sweep.pace import Pace, makespan, pace_of
+from rnnlab.sweep.pace import START, Pace, makespan, pace_of
 from rnnlab.sweep.run import Display, RunRecord, baseline_specs, run_all
 
 FIRST_SEEDS = 2  # of every arm, before any can be called behind
@@ -129,14 +130,18 @@ class _Budgeting:
     ):
         self.asked, self.data, self.budget, self.most_seeds, self.out = experiment, data, budget, most_seeds, out
         self.executor, self.jobs, self.display, self.watch, self.clock = executor, jobs, display, watch, clock
-        self.deadline = clock() + (1 - IN_RESERVE) * budget
+        self.began = clock()
+        self.deadline = self.began + (1 - IN_RESERVE) * budget
         self.records: list[RunRecord] = []
         self.begun: dict[str, float] = {}  # when runs that are under way were begun, by digest
         self.took: dict[str, list[float]] = {}  # seconds of runs that ended, by label
 
     def spend(self) -> Spent:
         self._run(baseline_specs(self.asked, self.data))
-        paces = {label: pace_of(spec, self.data) for label, spec in _first_of_each(self.asked.specs())}
+        # The baseline that is fitted in no time shows what it takes to begin and to end a run here.
+        overhead = max(0.0, min((min(taken) for taken in self.took.values()), default=START) - START)
+        timed = {label: pace_of(spec, self.data) for label, spec in _first_of_each(self.asked.specs())}
+        paces = {label: replace(pace, fixed=pace.fixed + overhead) for label, pace in timed.items()}
         made = self._kept_plan(paces)
         self.paces, self.rounds = paces, made.rounds
         if not made.rounds:
@@ -152,8 +157,10 @@ class _Budgeting:
         labels = list(self.experiment.arms)
         have = 0
         for number, seeds in enumerate(looks):
-            complete = self._run(self._further_runs(labels, have, seeds))
-            have = seeds
+            complete = True
+            for enough in (1, seeds) if have == 0 else (seeds,):  # a first seed of all, before any has a second one
+                complete &= self._run(self._further_runs(labels, have, enough))
+                have = enough
             alpha = part_of_alpha(looks, number)
             found = summarise(
                 self.experiment.task,
@@ -193,12 +200,14 @@ class _Budgeting:
         }
 
     def _further_runs(self, labels: Sequence[str], have: int, wanted: int) -> list[tuple[str, RunSpec]]:
-        """Seed by seed, the slowest arm first, so that none is left over at the end."""
+        """Seed by seed. Of first seeds that of the slowest arm first, so that none is left over at the end; of others
+        that of the arm with the best validation score, so that the time ends where it matters least."""
         unused = (seed for seed in itertools.count() if seed not in self.asked.seeds)
         seeds = list(itertools.islice(itertools.chain(self.asked.seeds, unused), have, wanted))
         new = [seed for seed in seeds if self.asked.vary_split and seed not in self.asked.splits]
         splits = {**self.asked.splits, **dict(zip(new, self.asked.task.resolve_splits(new), strict=True))}
-        arms = {label: self.experiment.arms[label] for label in sorted(labels, key=self._expected, reverse=True)}
+        first_of_all = sorted(labels, key=self._validation if have else self._expected, reverse=True)
+        arms = {label: self.experiment.arms[label] for label in first_of_all}
         more = replace(self.experiment, seeds=tuple(seeds), arms=arms, splits=splits if self.asked.vary_split else {})
         of_splits = baseline_specs(replace(more, seeds=tuple(new)), self.data) if new else []
         return of_splits + more.specs()
@@ -231,6 +240,12 @@ class _Budgeting:
             return SIDE_BY_SIDE * statistics.median(self.took[label])
         return SIDE_BY_SIDE * self.paces[label].seconds(self.rounds[label]) if label in self.rounds else 0.0
 
+    def _validation(self, label: str) -> float:
+        runs = [record.outcome for record in self.records if record.label == label]
+        task = self.experiment.task
+        scores = [run.result["valid"][task.metric] for run in runs if isinstance(run, Finished)]
+        return (-1 if task.lower_is_better else 1) * statistics.fmean(scores) if scores else -math.inf
+
     def _intention(self, made: Plan) -> str:
         limits = ", ".join(f"{label} {count}" for label, count in made.rounds.items())
         seeds = f"{made.first} seeds" if made.first > 1 else "1 seed"
@@ -255,9 +270,8 @@ class _Budgeting:
             cut.append(
                 "epochs ended by the budget: " + ", ".join(f"{label} at {count}" for label, count in at_limit.items())
             )
-        if not cut:
-            return "budget: all that was asked for fitted"
-        return "budget: cut to fit: " + "; ".join(cut)
+        used = f"{self.clock() - self.began:.0f} of {self.budget:.0f} s used"
+        return f"budget: {used}; " + ("cut to fit: " + "; ".join(cut) if cut else "all that was asked for fitted")
 
     def _stopped_by_the_limit(self) -> dict[str, int]:
         """Arms of which a run came to the planned limit, where that is tighter than the one asked for."""
