@@ -194,7 +194,7 @@ def test_another_schedule_has_other_settings():
 def test_recurrences_pool_as_suits_the_task():
     def pooling(task, **model):
         tree = {"task": {"kind": task}, "arms": {"a": {"model": {"kind": "gru", **model}}}}
-        return parse_experiment(tree).arms["a"].model.pooling
+        return parse_experiment(tree).arms["a"].model.to_dict()["pooling"]
 
     assert pooling("classify") == "max"
     assert pooling("adding") == "last"  # what is still known at the end is the question
