@@ -30,9 +30,10 @@ def test_a_model_reads_n_grams_wherever_it_is_asked(reviews_csv: Path, tmp_path:
     places = (run.path, pack(run.path, tmp_path / "model.rnnlab"))
     texts = predictor.task.texts(range(len(data.test)))
     assert texts is not None
+    again, _ = predictor.interface.encode(texts)
+    assert np.array_equal(again.values, data.test.values)
     for place in places:
         opened = load(place)
-        again, _ = opened.interface.encode(texts)
         np.testing.assert_allclose(opened.logits(again), evaluated, atol=1e-5)
     table = safetensors.numpy.load((run / "weights.safetensors").read_bytes())["embedding.table"]
     assert len(table) == len(data.vocabulary)

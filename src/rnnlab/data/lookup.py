@@ -13,7 +13,7 @@ def row_keys(data: Sequences) -> np.ndarray:
     """(rows,) int64, equal for rows of equal tokens (or numbers), and only for those: 64 bits of a hash."""
     values = np.ascontiguousarray(data.tokens)
     ends = (data.offsets * values.itemsize * (values.shape[1] if values.ndim == 2 else 1)).tolist()
-    content = memoryview(values).cast("B")
+    content = values.data.cast("B")
     keys = bytearray()
     for row in range(len(data)):
         keys += hashlib.blake2b(content[ends[row] : ends[row + 1]], digest_size=8).digest()
