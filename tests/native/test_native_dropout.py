@@ -22,6 +22,7 @@ RECURRENCES: list[dict[str, Any]] = [
     {"kind": "lstm", "hidden": 18, "layers": 2, "bidirectional": True},
     {"kind": "gru", "hidden": 9, "layers": 3, "bidirectional": True, "pooling": "max"},
     {"kind": "gru", "hidden": 8, "layers": 2, "pooling": "attention"},
+    {"kind": "lstm", "hidden": 7, "layers": 2, "bidirectional": True, "layer_norm": True, "pooling": "max"},
 ]
 
 

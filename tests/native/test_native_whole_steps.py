@@ -187,6 +187,38 @@ def test_every_pooling_is_that_of_autograd(settings: dict[str, Any], pooling: st
             torch.testing.assert_close(found, wanted, rtol=CLOSE, atol=CLOSE)
 
 
+@pytest.mark.parametrize("tokens", [4, 13, 0], ids=["tokens", "a small vocabulary", "features"])
+@pytest.mark.parametrize("answer", [*(f"class by {pooling}" for pooling in ["last", *POOLINGS]), "class a step"])
+@pytest.mark.parametrize("settings", RECURRENCES, ids=lambda s: "-".join(map(str, s.values())))
+def test_layer_norm_is_that_of_autograd(settings: dict[str, Any], answer: str, tokens: int) -> None:
+    answer, _, pooling = answer.partition(" by ")
+    settings = {**settings, "layer_norm": True, "pooling": pooling or "last"}
+    training = Training.model_validate(OPTIMIZERS[(tokens + len(pooling)) % len(OPTIMIZERS)])
+    sides = [Side(0, settings, answer, tokens, training, CLASSES) for _ in range(2)]
+    for side in sides:  # so that gains and biases matter
+        draw = torch.Generator().manual_seed(1)
+        with torch.no_grad():
+            for name, weight in side.network.named_parameters():
+                if "gain" in name or "cell_bias" in name:
+                    weight += 0.3 * torch.randn(weight.shape, generator=draw, dtype=weight.dtype)
+    batches = [batch_of(answer, tokens, n, rows=5 + n) for n in range(3)]
+    steps, answers = answering_steps(sides[0].network, batches)
+    do_steps([sides[0].member], [steps], torch.float64, threads=1)
+    with switched_off(), torch.no_grad():
+        sides[1].network.eval()
+        for batch, found in zip(batches, answers, strict=True):
+            wanted = sides[1].network(batch.inputs, batch.lengths)
+            torch.testing.assert_close(found, wanted, rtol=CLOSE, atol=CLOSE)
+        sides[1].network.train()
+    work = sides[0].steps(batches)
+    do_steps([sides[0].member], [work], torch.float64, threads=1)
+    for step, (loss, norm, right) in zip(work, sides[1].in_torch(batches), strict=True):
+        assert step.loss == pytest.approx(loss, rel=CLOSE)
+        assert step.norm == pytest.approx(norm, rel=1e-6)
+        assert (step.share if answer == "class a step" else step.whole) == pytest.approx(right, rel=1e-6)
+    assert_equal_weights(*sides)
+
+
 def test_equal_maxima_share_the_gradient() -> None:
     """Where a relu is closed, all states of a unit are 0; and a word that is repeated while nothing is remembered gives
     the same state again. That such states share the gradient, as torch has it, isn't left to chance."""
@@ -212,9 +244,11 @@ def test_equal_maxima_share_the_gradient() -> None:
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_padding_and_other_rows_take_no_part_in_a_summary(pooling: str) -> None:
+@pytest.mark.parametrize("layer_norm", [False, True])
+def test_padding_and_other_rows_take_no_part_in_a_summary(pooling: str, layer_norm: bool) -> None:
     """To the bit: a row alone, and beside longer ones, whose padding holds anything."""
-    side = Side(0, {**RECURRENCES[3], "pooling": pooling}, "class", 0, Training(), CLASSES)
+    settings = {**RECURRENCES[3], "pooling": pooling, "layer_norm": layer_norm}
+    side = Side(0, settings, "class", 0, Training(), CLASSES)
     batch = batch_of("class", 0, 3, rows=9)
     batch.inputs[torch.arange(batch.inputs.shape[1]) >= batch.lengths[:, None]] = float("nan")
     steps, (together,) = answering_steps(side.network, [batch])
@@ -295,11 +329,13 @@ def test_bits_do_not_depend_on_the_number_of_threads() -> None:
     assert torch.equal(found[0], found[2])
 
 
+@pytest.mark.parametrize("layer_norm", [False, True])
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_bits_do_not_depend_on_the_threads_that_share_a_step(pooling: str) -> None:
+def test_bits_do_not_depend_on_the_threads_that_share_a_step(pooling: str, layer_norm: bool) -> None:
     found = []
     for threads in (1, 2, 3):
-        side = Side(0, {**RECURRENCES[3], "pooling": pooling}, "class", 4, Training(), CLASSES)
+        settings = {**RECURRENCES[3], "pooling": pooling, "layer_norm": layer_norm}
+        side = Side(0, settings, "class", 4, Training(), CLASSES)
         side.member.threads = threads
         do_steps([side.member], [side.steps([batch_of("class", 4, n, rows=20) for n in range(3)])], torch.float64, 1)
         found.append(side.optimizer.weights)

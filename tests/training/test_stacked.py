@@ -63,6 +63,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"kind": "gru", "hidden": 8, "pooling": "max", **DROPPING},
         FEW_EPOCHS,
     ),
+    "a class, with layer norm": (
+        {"kind": "parity", "rows": 200, "length": 9, "shortest": 2},
+        {"kind": "lstm", "hidden": 8, "pooling": "max", "layer_norm": True, **TOKENS},
+        FEW_EPOCHS,
+    ),
     "a class, momentum": (
         {"kind": "parity", "rows": 200, "length": 7},
         {"kind": "rnn", "hidden": 12, "activation": "relu", **TOKENS},
@@ -266,7 +271,7 @@ def test_without_native_code_the_bits_are_those_of_the_runs_alone(case: str, tmp
         ({"kind": "textcnn"}, {}, "no recurrent network"),
         ({"kind": "rnn", "initial_state": "normal"}, {}, "initial_state = 'normal'"),
         ({"kind": "rnn", "state": "carried"}, {}, "state = 'carried'"),
-        ({"kind": "gru", "layer_norm": True}, {}, "layer_norm = True"),
+        ({"kind": "gru", "layers": 2, "residual": True}, {}, "residual = True"),
         ({"kind": "gru", "reset": "before"}, {}, "reset = 'before'"),
         ({"kind": "gru"}, {"minutes": 1.0}, "by the clock"),
         ({"kind": "gru"}, {"threads": 2}, "threads"),
@@ -320,9 +325,9 @@ def test_engine_obeys(law: str) -> None:
 def test_what_can_be_stacked_is_and_the_rest_is_left_to_others(tmp_path: Path) -> None:
     task = TASKS.parse({"kind": "parity", "rows": 100, "length": 5}).resolve()
     gru = specs_of(task, {"kind": "gru", "hidden": 4, **TOKENS}, FEW_EPOCHS)
-    normed = specs_of(task, {"kind": "gru", "hidden": 4, "layer_norm": True, **TOKENS}, FEW_EPOCHS, seeds=2)
+    before = specs_of(task, {"kind": "gru", "hidden": 4, "reset": "before", **TOKENS}, FEW_EPOCHS, seeds=2)
     single = specs_of(task, {"kind": "rnn", "hidden": 4, **TOKENS}, FEW_EPOCHS, seeds=1)
-    specs = [gru[0], normed[0], single[0], gru[1], normed[1], gru[2]]
+    specs = [gru[0], before[0], single[0], gru[1], before[1], gru[2]]
     assert stacks_of(specs) == [[0, 3, 5]]
     seen: list[tuple[int, str]] = []
     executor = Stacked(Serial(), threads=2)

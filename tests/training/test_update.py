@@ -61,6 +61,7 @@ def weights_of(updater: Updater) -> dict[str, Tensor]:
         {},
         {"kind": "gru", "bidirectional": True, "pooling": "max"},
         {"kind": "rnn", "activation": "relu", "layers": 2, "pooling": "attention"},
+        {"kind": "gru", "layer_norm": True, "pooling": "max"},
     ],
 )
 def test_native_updates_are_those_of_torch(task, data, optimizer, model):
@@ -170,7 +171,7 @@ def test_what_torch_finds_of_a_broken_update_is_not_added_to_what_native_code_le
 
 
 def test_networks_that_native_code_does_not_know_are_left_to_torch(task, data):
-    models: list[dict[str, Any]] = [{"initial_state": "normal"}, {"state": "carried"}, {"layer_norm": True}]
+    models: list[dict[str, Any]] = [{"initial_state": "normal"}, {"state": "carried"}, {"checkpoint_segments": 2}]
     for model in models:
         assert updater_of(spec_of(task, **model), data).member is None
     spec = replace(spec_of(task), model=ARCHITECTURES.parse({"kind": "textcnn", "embedding": {"width": 12}}))

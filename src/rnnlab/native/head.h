@@ -5,14 +5,8 @@
 // out (n, C) = rows (n, S) · headᵀ + bias.
 template <class T>
 void answer(const Member<T>& m, int64_t n, const T* const* rows, T* const* out) {
-    constexpr int W = WIDTH<T>;
     int64_t S = m.width_read(), C = m.outputs;
-    product<T>(n, S, C, rows, out, [&](int64_t first, int NV, T* panel) {
-        for (int j = 0; j < NV; j++) {
-            int64_t column = (first + j) * W;
-            transpose(m.head + column * S, S, int(std::min<int64_t>(W, C - column)), S, panel + j * W, NV * W);
-        }
-    });
+    multiply_by(n, S, C, rows, m.head, out);
     for (int64_t r = 0; r < n; r++)
         for (int64_t c = 0; c < C; c++) out[r][c] += m.head_bias[c];
 }
@@ -63,36 +57,12 @@ double cross_entropy(int64_t n, T* logits, int64_t step, int64_t classes, const 
 // The gradients of the head: δᵀ · rows, and the sums of δ (n, C), rows Cp apart.
 template <class T>
 void weigh_head(const Member<T>& m, int64_t n, const T* const* rows, const T* delta, int64_t Cp) {
-    int64_t S = m.width_read(), C = m.outputs;
-    memset(m.for_head, 0, C * S * sizeof(T));
+    int64_t C = m.outputs;
+    weigh(n, m.width_read(), C, rows, delta, Cp, m.for_head);
     memset(m.for_head_bias, 0, C * sizeof(T));
-    T* panel = buffer<T>(PANELS, BLOCK * COLUMNS * WIDTH<T>);
     for (int64_t from = 0; from < n; from += BLOCK) {
-        int64_t some = std::min(BLOCK, n - from);
-        const T* own = delta + from * Cp;
-        in_panels(vectors<T>(S), [&](int64_t first, auto width) {
-            constexpr int NV = decltype(width)::value;
-            for (int64_t r = 0; r < some; r++)
-                for (int j = 0; j < NV; j++) {
-                    int64_t column = (first + j) * WIDTH<T>;
-                    store(panel + (r * NV + j) * WIDTH<T>, load_some(rows[from + r] + column, int(S - column)));
-                }
-            in_blocks(C, [&](int64_t c, auto count) {
-                constexpr int MR = decltype(count)::value;
-                Vec<T> acc[MR][NV];
-                EACH(r, MR) EACH(j, NV) acc[r][j] = Vec<T>{}; END END
-                multiply_along<T, MR, NV>(some, own + c, Cp, panel, acc);
-                for (int r = 0; r < MR; r++)
-                    for (int j = 0; j < NV; j++) {
-                        int64_t column = (first + j) * WIDTH<T>;
-                        T* to = m.for_head + (c + r) * S + column;
-                        int left = int(std::min<int64_t>(WIDTH<T>, S - column));
-                        store_some(to, load_some(to, left) + acc[r][j], left);
-                    }
-            });
-        });
         std::vector<T> sums(C);
-        for (int64_t r = 0; r < some; r++) add(C, T(1), own + r * Cp, sums.data());
+        for (int64_t r = from; r < std::min(n, from + BLOCK); r++) add(C, T(1), delta + r * Cp, sums.data());
         add(C, T(1), sums.data(), m.for_head_bias);
     }
 }
@@ -132,12 +102,6 @@ void learn_head(const Member<T>& m, Step<T>& step, const std::vector<const T*>& 
         if (asked[b]) step.share += double(right[b]) / double(asked[b]);
         step.whole += right[b] == asked[b];
     }
-    product<T>(n, C, S, left.data(), for_rows.data(), [&](int64_t first, int NV, T* panel) {
-        for (int64_t c = 0; c < C; c++)
-            for (int j = 0; j < NV; j++, panel += WIDTH<T>) {
-                int64_t column = (first + j) * WIDTH<T>;
-                store(panel, load_some(m.head + c * S + column, int(std::min<int64_t>(WIDTH<T>, S - column))));
-            }
-    });
+    multiply_back<T>(n, S, C, left.data(), m.head, for_rows.data());
     weigh_head<T>(m, n, rows.data(), logits, Cp);
 }

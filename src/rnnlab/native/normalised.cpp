@@ -8,33 +8,6 @@ namespace {
 
 constexpr int64_t TOKENS = 96;  // taken at once into the product for the weights
 
-// Null where a thing isn't there or isn't wanted. The fields, in this order, are those of Task in normalised.py.
-template <class T>
-struct Steps {
-    int64_t kind, batch, steps, hidden, reset_before, threads;
-    const T* a;                           // (B, T, G·H), what the input brings
-    const T *w_hh, *b_hh;                 // (G·H, H), (G·H,)
-    const T *gain, *cell_gain, *cell_bias;  // (G, H), (H,), (H,); null: no layer norm
-    const T *h_start, *c_start;           // (B, H); null: zeros
-    const T* mask;                        // (B, H), on the state where it enters a product
-    T* states;                            // (B, T, H)
-    T* c_end;                             // (B, H)
-    T* saved;                             // for backward; null: there won't be one
-    // backward only
-    const T* for_states;                  // gradient, strides of its own; null: none
-    int64_t for_states_row, for_states_step;
-    const T* for_c_end;
-    T* for_a;
-    T *for_w_hh, *for_b_hh, *for_gain, *for_cell_gain, *for_cell_bias, *for_h_start, *for_c_start;
-
-    int64_t gates() const { return gates_of(int(kind)); }
-    bool normed() const { return gain; }
-    bool multiplies() const { return steps > 1 || h_start; }  // a first step from zeros has no product
-    const T* input(int64_t t, int64_t b) const { return a + (b * steps + t) * gates() * hidden; }
-    T* state(int64_t t, int64_t b) const { return states + (b * steps + t) * hidden; }
-    const T* before(int64_t t, int64_t b) const { return t > 0 ? state(t - 1, b) : h_start ? h_start + b * hidden : nullptr; }
-};
-
 // What is kept of a token, in rows of Hp numbers: each gate's product, normalised; each gate; the LSTM's cell, and it
 // normalised. Then what the products, and the cell, were multiplied with to normalise them. In backward the tokens of a
 // step lie together.

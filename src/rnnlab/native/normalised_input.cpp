@@ -6,19 +6,6 @@ namespace {
 
 constexpr int64_t CHUNKS = 32;  // of tokens, at most: sums are taken chunk by chunk, whatever the number of threads
 
-// Null where a thing isn't wanted. The fields, in this order, are those of Rows in normalised.py.
-template <class T>
-struct Rows {
-    int64_t tokens, gates, hidden, threads;
-    const T *gain, *bias;  // (G, H), (G·H,)
-    const T* x;            // (N, G·H)
-    T* out;                // (N, G·H), normalised, times gain, plus bias
-    T *normed, *scales;    // for backward: (N, G·Hp), (N, G); null: there won't be one
-    // backward only
-    const T* for_out;
-    T *for_x, *for_gain, *for_bias;
-};
-
 // f(first, end) for the tokens of each chunk, split over the threads, and the chunk's number.
 template <class T, class F>
 void in_chunks(const Rows<T>& rows, const F& f) {

@@ -116,22 +116,38 @@ struct Summary {
         }
     }
 
-    // The gradient of each state, (B, T, W).
+    // The gradient of each state, (B, T, W), from that of the summary. What stands at padding there means nothing.
     T* spread_out(const T* for_summary) const {
         int64_t W = width(), S = m.width_read();
         T* all = buffer<T>(FOR_STATES, step.batch * step.steps * W);
         T* for_query = m.pooling == ATTENTION ? buffer<T>(FOR_QUERY, step.batch * W) : nullptr;
         each_row(m, step, [&](int64_t b) {
-            const T* given = for_summary + b * S;
             T* mine = all + b * step.steps * W;
-            if (for_query) return for_attention(b, given, mine, for_query + b * W);
-            memset(mine, 0, step.steps * W * sizeof(T));
-            add(W, T(1), given, mine);
-            add(W, T(1), given + W, mine + (length(b) - 1) * W);
+            if (for_query) return for_attention(b, for_summary + b * W, mine, for_query + b * W);
+            memset(mine, 0, length(b) * W * sizeof(T));
+            spread_row(b, for_summary + b * S, mine);
         });
         if (for_query) memset(m.for_query, 0, W * sizeof(T));
         for (int64_t b = 0; for_query && b < step.batch; b++) add(W, T(1), for_query + b * W, m.for_query);
         return all;
+    }
+
+    void spread_row(int64_t b, const T* given, T* for_states) const {
+        int64_t W = width(), H = m.hidden, last = (length(b) - 1) * W;
+        if (m.pooling == LAST) {  // of a reading from the end, the first one
+            add(H, T(1), given, for_states + last);
+            if (m.directions > 1) add(H, T(1), given + H, for_states + H);
+        } else if (m.pooling == FIRST_LAST) {
+            add(W, T(1), given, for_states);
+            add(W, T(1), given + W, for_states + last);
+        } else {
+            for (int64_t t = 0; t < length(b); t++)
+                for (int64_t u = 0; u < W; u++)
+                    if (m.pooling == MEAN)
+                        for_states[t * W + u] = given[u] / T(length(b));
+                    else if (state(b, t)[u] == summary[b * W + u])
+                        for_states[t * W + u] = given[u] / shares[b * W + u];
+        }
     }
 
     void for_attention(int64_t b, const T* given, T* for_states, T* for_query) const {

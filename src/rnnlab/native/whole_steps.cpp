@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "head.h"
+#include "normed_layer.h"
 #include "pooling.h"
 #include "small_vocabulary.h"
 
@@ -33,11 +34,16 @@ Task<T> task_of(const Member<T>& m, const Step<T>& step, int64_t layer, int64_t 
 // Backward through the recurrent layers, from what the last one knows of its states' gradient, or, if given, that of
 // all its states, to the input's.
 template <class T>
-void learn_layers(const Member<T>& m, std::vector<Task<T>>& tasks, const Step<T>& step, const T* for_states, T* for_input) {
+void learn_layers(const Member<T>& m, std::vector<Task<T>>& tasks, std::vector<NormedLayer<T>>& normed, const Step<T>& step,
+                  const T* for_states, T* for_input) {
     int64_t width = m.width_of_states(), n = step.batch * step.steps;
     for (int64_t layer = m.layers - 1; layer >= 0; layer--) {
         T* below = layer > 0 ? buffer<T>(FOR_LAYER + layer % 2, n * width) : for_input;
         for (int64_t d = 0; d < m.directions; d++) {
+            if (m.normed) {
+                normed[layer * m.directions + d].backward(for_states, below, d > 0);
+                continue;
+            }
             Task<T>& task = tasks[layer * m.directions + d];
             if (for_states) {
                 task.for_states = for_states + d * m.hidden;
@@ -90,7 +96,8 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     }
     int64_t tokens = 0;
     for (int64_t b = 0; b < step.batch; b++) tokens += step.lengths[b];
-    std::vector<Task<T>> tasks;
+    std::vector<Task<T>> tasks;           // of each layer and direction; or these, if they are normed
+    std::vector<NormedLayer<T>> normed;
     T *states = nullptr, *ends = buffer<T>(ENDS, step.batch * width);
     for (int64_t layer = 0; layer < m.layers; layer++) {
         states = buffer<T>(STATES + int(layer), n * width);
@@ -100,12 +107,18 @@ bool do_step(const Member<T>& m, Step<T>& step) {
             x = left;
         }
         for (int64_t d = 0; d < m.directions; d++) {
+            const T* mask = train ? state_mask(m, step, layer, d) : nullptr;
+            if (m.normed) {
+                normed.push_back({m, step, layer, d, inputs, {}});
+                normed.back().forward(x, mask, states, ends, train);
+                continue;
+            }
             int64_t kept = train ? Kernels<T>::saved(m.kind, tokens, m.hidden) : 0;
             T* saved = kept ? buffer<T>(SAVED + int(layer * m.directions + d), kept) : nullptr;
             Task<T> task = task_of(m, step, layer, d, x, inputs, states, saved);
             if (folded && layer == 0) task.w_ih = folded->of(folded->weights, d), task.for_w_ih = folded->of(folded->gradients, d);
             task.h_end = ends + d * m.hidden;
-            if (train) task.mask = state_mask(m, step, layer, d);
+            task.mask = mask;
             Kernels<T>::forward(&task);
             tasks.push_back(task);
         }
@@ -144,9 +157,10 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     learn_head<T>(m, step, rows, places, others);
     if (!(std::abs(step.loss) < m.exploded)) return false;
     if (dropout.active) drop_top(for_top, for_top);
-    if (pool) pool->learn(&tasks[(m.layers - 1) * m.directions], for_top);
+    const T* for_states = stepwise ? for_top : m.normed ? pool->spread_out(for_top) : nullptr;
+    if (!for_states) pool->learn(&tasks[(m.layers - 1) * m.directions], for_top);
     T* for_input = m.table_learns && !folded ? buffer<T>(FOR_INPUT, n * m.inputs) : nullptr;
-    learn_layers<T>(m, tasks, step, stepwise ? for_top : nullptr, for_input);
+    learn_layers<T>(m, tasks, normed, step, for_states, for_input);
     T* for_rows = m.table_learns ? buffer<T>(FOR_ROWS, used_rows * m.width) : nullptr;
     if (folded)
         folded->unfold(used.data(), used_rows, for_rows);

@@ -11,6 +11,12 @@ extern "C" {  // of other files
     void recurrence_forward_##T(const Task<T>*);                                                                             \
     void recurrence_backward_##T(const Task<T>*);                                                                            \
     int64_t recurrence_saved_##T(int64_t, int64_t, int64_t);                                                                 \
+    void normalised_input_forward_##T(const Rows<T>*);                                                                       \
+    void normalised_input_backward_##T(const Rows<T>*);                                                                      \
+    int64_t normalised_input_saved_##T(int64_t, int64_t);                                                                    \
+    void normalised_forward_##T(const Steps<T>*);                                                                            \
+    void normalised_backward_##T(const Steps<T>*);                                                                           \
+    int64_t normalised_saved_##T(int64_t, int64_t, int64_t);                                                                 \
     extern double (*adam_##T)(T*, T*, T*, T*, int64_t, T*, T*, T*, const int64_t*, const T*, int64_t, int64_t, double, double, \
                               double, double, double, double, double, int64_t);                                              \
     extern double (*descend_##T)(T*, T*, T*, int64_t, double, double, double, double, int64_t);                              \
@@ -30,6 +36,12 @@ struct Kernels;
         static constexpr auto forward = recurrence_forward_##T;            \
         static constexpr auto backward = recurrence_backward_##T;          \
         static constexpr auto saved = recurrence_saved_##T;                \
+        static constexpr auto normalise_input = normalised_input_forward_##T;         \
+        static constexpr auto differentiate_input = normalised_input_backward_##T;    \
+        static constexpr auto input_saved = normalised_input_saved_##T;               \
+        static constexpr auto normalised_forward = normalised_forward_##T;            \
+        static constexpr auto normalised_backward = normalised_backward_##T;          \
+        static constexpr auto normalised_saved = normalised_saved_##T;                \
         static constexpr auto& adam = adam_##T;                            \
         static constexpr auto& descend = descend_##T;                      \
         static constexpr auto& pick = pick_##T;                            \
@@ -65,6 +77,9 @@ struct Member {
     int64_t kind, layers, directions, inputs, hidden, threads;
     const T* const* weights;  // of each layer and direction: w_ih, w_hh, b_ih, b_hh
     T* const* gradients;      // of the same
+    int64_t normed;           // layer norm within the steps
+    const T* const* gains;    // of it, of each layer and direction: of the input, of the state, of the LSTM's cell, and its bias
+    T* const* for_gains;
     int64_t words, width, frozen_width, tokens;  // words = 0: no embedding; K ids a step
     const T *table, *frozen;
     int32_t* places;        // (words), zero
@@ -88,15 +103,16 @@ struct Member {
     int64_t width_of_states() const { return directions * hidden; }
     int64_t width_read() const { return width_of_states() * (answer != CLASS_A_STEP && pooling == FIRST_LAST ? 2 : 1); }  // by the head
     // A vocabulary that is smaller than its vectors (digits) is folded into the weights: see Folded.
-    bool folded() const { return words && words < width + frozen_width; }
+    bool folded() const { return words && words < width + frozen_width && !normed; }
 };
 
 enum Buffer {
     EMBEDDED, ENDS, SUMMARY, SHARES, DROPPED_TOP, LOGITS, PANELS, COLUMNS_OF_LOGITS, WORDS, FOLDED,
     FOR_TOP, FOR_STATES, FOR_QUERY, FOR_LAYER, FOR_INPUT = FOR_LAYER + 2, FOR_ROWS,
+    PRODUCTS, BROUGHT, FOR_OWN, NOTHING,
     STATES = 24, DROPPED = 32,   // of each layer
-    SAVED = 48, STATE_MASKS = 64,  // of each layer and direction
-    BUFFERS = 80
+    SAVED = 48, STATE_MASKS = 64, NORMED = 80, SCALES = 96, OWN = 112,  // of each layer and direction
+    BUFFERS = 128
 };
 
 // Buffers of the calling thread, each kept from call to call. They don't begin at the same place of a page: those that
@@ -116,15 +132,71 @@ INLINE void add(int64_t n, T factor, const T* __restrict from, T* __restrict to)
 
 // All products of rows (n, K) with a matrix whose columns lie in panels: `pack(first, vectors, panel)` lays those down.
 template <class T, class Pack>
-void product(int64_t n, int64_t K, int64_t columns, const T* const* rows, T* const* out, const Pack& pack) {
+void product(int64_t n, int64_t K, int64_t columns, const T* const* rows, T* const* out, const Pack& pack, bool add = false) {
     T* panel = buffer<T>(PANELS, (K + 8) * COLUMNS * WIDTH<T>);
     std::vector<T*> to(n);
     in_panels(vectors<T>(columns), [&](int64_t first, auto width) {
         constexpr int NV = decltype(width)::value;
         pack(first, NV, panel);
         for (int64_t r = 0; r < n; r++) to[r] = out[r] + first * WIDTH<T>;
-        multiply_rows<T, NV>(n, K, rows, panel, to.data(), columns - first * WIDTH<T>, false);
+        multiply_rows<T, NV>(n, K, rows, panel, to.data(), columns - first * WIDTH<T>, add);
     });
+}
+
+// out (n, C) = rows (n, S) · weightsᵀ, of weights (C, S).
+template <class T>
+void multiply_by(int64_t n, int64_t S, int64_t C, const T* const* rows, const T* weights, T* const* out) {
+    constexpr int W = WIDTH<T>;
+    product<T>(n, S, C, rows, out, [&](int64_t first, int NV, T* panel) {
+        for (int j = 0; j < NV; j++) {
+            int64_t column = (first + j) * W;
+            transpose(weights + column * S, S, int(std::min<int64_t>(W, C - column)), S, panel + j * W, NV * W);
+        }
+    });
+}
+
+// The way back, out (n, S) = δ (n, C) · weights; or added to what is there.
+template <class T>
+void multiply_back(int64_t n, int64_t S, int64_t C, const T* const* delta, const T* weights, T* const* out, bool add = false) {
+    product<T>(n, C, S, delta, out, [&](int64_t first, int NV, T* panel) {
+        for (int64_t c = 0; c < C; c++)
+            for (int j = 0; j < NV; j++, panel += WIDTH<T>) {
+                int64_t column = (first + j) * WIDTH<T>;
+                store(panel, load_some(weights + c * S + column, int(std::min<int64_t>(WIDTH<T>, S - column))));
+            }
+    }, add);
+}
+
+// The gradient of the weights, out (C, S) = δᵀ · rows, of δ (n, C), rows Cp apart.
+template <class T>
+void weigh(int64_t n, int64_t S, int64_t C, const T* const* rows, const T* delta, int64_t Cp, T* out) {
+    memset(out, 0, C * S * sizeof(T));
+    T* panel = buffer<T>(PANELS, BLOCK * COLUMNS * WIDTH<T>);
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        int64_t some = std::min(BLOCK, n - from);
+        const T* own = delta + from * Cp;
+        in_panels(vectors<T>(S), [&](int64_t first, auto width) {
+            constexpr int NV = decltype(width)::value;
+            for (int64_t r = 0; r < some; r++)
+                for (int j = 0; j < NV; j++) {
+                    int64_t column = (first + j) * WIDTH<T>;
+                    store(panel + (r * NV + j) * WIDTH<T>, load_some(rows[from + r] + column, int(S - column)));
+                }
+            in_blocks(C, [&](int64_t c, auto count) {
+                constexpr int MR = decltype(count)::value;
+                Vec<T> acc[MR][NV];
+                EACH(r, MR) EACH(j, NV) acc[r][j] = Vec<T>{}; END END
+                multiply_along<T, MR, NV>(some, own + c, Cp, panel, acc);
+                for (int r = 0; r < MR; r++)
+                    for (int j = 0; j < NV; j++) {
+                        int64_t column = (first + j) * WIDTH<T>;
+                        T* to = out + (c + r) * S + column;
+                        int left = int(std::min<int64_t>(WIDTH<T>, S - column));
+                        store_some(to, load_some(to, left) + acc[r][j], left);
+                    }
+            });
+        });
+    }
 }
 
 // --- dropout ---

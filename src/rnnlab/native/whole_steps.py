@@ -38,6 +38,8 @@ class Member(ctypes.Structure):
     _fields_ = [
         *((name, c_int64) for name in ("kind", "layers", "directions", "inputs", "hidden", "threads")),
         *((name, POINTER(c_void_p)) for name in ("weights", "gradients")),
+        ("normed", c_int64),
+        *((name, POINTER(c_void_p)) for name in ("gains", "for_gains")),
         *((name, c_int64) for name in ("words", "width", "frozen_width", "tokens")),
         *((name, c_void_p) for name in ("table", "frozen", "places")),
         ("table_learns", c_int64),
@@ -82,9 +84,9 @@ def do_steps(members: Sequence[Member], work: Sequence[Any], dtype: torch.dtype,
         mine.done, mine.stopped = member.done, member.stopped
 
 
-def addresses(tensors: Sequence[Tensor]) -> Any:
-    """A C array of where tensors lie."""
-    return (c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))
+def addresses(tensors: Sequence[Tensor | None]) -> Any:
+    """A C array of where tensors lie; null for none."""
+    return (c_void_p * len(tensors))(*(None if tensor is None else tensor.data_ptr() for tensor in tensors))
 
 
 __all__ = ["ANSWERS", "KINDS", "POOLINGS", "Member", "Step", "addresses", "do_steps", "suits"]

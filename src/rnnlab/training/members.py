@@ -39,7 +39,7 @@ def unsuited_model(model: Recurrent) -> str | None:
         return f"initial_state = '{model.initial_state}' starts every sequence elsewhere"
     if isinstance(model, LSTM) and model.hidden > LARGEST_LSTM:
         return f"an lstm of hidden = {model.hidden} is faster on torch"
-    usual = {"state": "reset", "layer_norm": False, "residual": False, "checkpoint_segments": 1, "reset": "after"}
+    usual = {"state": "reset", "residual": False, "checkpoint_segments": 1, "reset": "after"}
     for name, value in usual.items():
         if getattr(model, name, value) != value:
             return f"{name} = {getattr(model, name)!r} is computed otherwise"
@@ -100,6 +100,10 @@ def member_of(
         epsilon=EPSILON,
         exploded=EXPLODED,
     )
+    if settings.layer_norm:
+        gains = [gain for layer in zip(*directions, strict=True) for cell in layer for gain in _gains_of(cell)]
+        of_gains = [None if gain is None else _gradient_of(gain) for gain in gains]
+        member.normed, member.gains, member.for_gains = 1, native.addresses(gains), native.addresses(of_gains)
     member.layer_dropout, member.state_dropout = settings.dropout, settings.recurrent_dropout
     member.output_dropout = network.dropout.p
     if settings.pooling == "attention":
@@ -111,6 +115,11 @@ def member_of(
 def _weights_of(cell: Any) -> list[Tensor]:
     assert isinstance(cell, Cell)
     return [cell.weight_ih_l0, cell.weight_hh_l0, cell.bias_ih_l0, cell.bias_hh_l0]
+
+
+def _gains_of(cell: Any) -> list[Tensor | None]:
+    assert isinstance(cell, Cell)
+    return [cell.input_gain, *cell.gains()]
 
 
 def _gradient_of(weight: Tensor) -> Tensor:
