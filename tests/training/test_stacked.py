@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from rnnlab.errors import ConfigError
 from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.native import switched_off
+from rnnlab.native import switched_off, whole_steps
 from rnnlab.runs import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.sweep.executors import Executor, Limits, Serial, executor_for
 from rnnlab.sweep.run import Silent, run_all
@@ -149,6 +149,25 @@ def test_each_run_of_a_stack_is_the_run_alone(case: str, tmp_path: Path) -> None
         assert outcome.result.keys() - {"stacked"} == expected.keys()
         for name in ("spec.json", "weights.safetensors"):
             assert (its / name).read_bytes() == (own / name).read_bytes()
+
+
+def test_what_native_code_can_not_answer_torch_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with an id that no table has: what would be read otherwise is whatever lay there."""
+    do_steps = whole_steps.do_steps
+
+    def unable(members: Any, work: Any, *given: Any) -> None:
+        if not work[0][0].out:
+            do_steps(members, work, *given)
+            return
+        for member in members:
+            member.stopped = 1
+
+    monkeypatch.setattr(whole_steps, "do_steps", unable)
+    specs = specs_of(*CASES["digits, rnn"], seeds=2)
+    stacked(specs, tmp_path / "stack")
+    for spec in specs:
+        alone(spec, tmp_path / "alone")
+        assert_same_run(*(RunDirectory(tmp_path / side / spec.digest) for side in ("stack", "alone")))
 
 
 def test_bits_do_not_depend_on_threads_or_neighbours(tmp_path: Path) -> None:

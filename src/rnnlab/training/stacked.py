@@ -354,7 +354,11 @@ class _Stack:
         members = [run.updater.member for run in self.runs if run.updater.member is not None]
         work = [steps for steps, _ in prepared]
         native.do_steps(members, work, self.runs[0].optimizer.weights.dtype, self.threads)
-        return [evaluate(cast(Network, _Answered(answers)), self.task, data, CPU) for _, answers in prepared]
+        found = [  # one that native code couldn't answer is asked by torch, which says what is wrong
+            run.network if member.stopped else cast(Network, _Answered(answers))
+            for run, member, (_, answers) in zip(self.runs, members, prepared, strict=True)
+        ]
+        return [evaluate(network, self.task, data, CPU) for network in found]
 
     def _report_progress(self, updates: int) -> None:
         if time.monotonic() - self.last_report > REPORT_SECONDS:
