@@ -265,6 +265,22 @@ def test_padding_and_other_rows_take_no_part_in_a_summary(pooling: str, layer_no
         assert torch.equal(alone[0], together[row])
 
 
+@pytest.mark.parametrize("layer_norm", [False, True])
+@pytest.mark.parametrize("pooling", ["last", *POOLINGS])
+def test_what_stands_at_padding_changes_no_update(pooling: str, layer_norm: bool) -> None:
+    settings = {**RECURRENCES[3], "pooling": pooling, "layer_norm": layer_norm}
+    found = []
+    for padding in (0.0, float("nan")):
+        side = Side(0, settings, "class", 0, Training(), CLASSES)
+        batches = [batch_of("class", 0, n, rows=9) for n in range(3)]
+        for batch in batches:
+            batch.inputs[torch.arange(batch.inputs.shape[1]) >= batch.lengths[:, None]] = padding
+        do_steps([side.member], [side.steps(batches)], torch.float64, threads=1)
+        assert side.member.done == 3
+        found.append(side.optimizer.weights)
+    assert torch.equal(*found)
+
+
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_a_state_that_is_not_a_number_is_seen(pooling: str) -> None:
     """Maxima and weights that skipped it would hide a divergence."""
