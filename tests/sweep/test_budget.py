@@ -54,7 +54,7 @@ def test_what_does_not_fit_begins_with_two_seeds_and_equal_time():
 
 @pytest.mark.parametrize("jobs", [1, 2, 3, 8])
 @pytest.mark.parametrize("seconds", [5, 20, 60, 400, 3000])
-def test_no_plan_takes_longer_than_its_time(jobs: int, seconds: float):
+def test_no_plan_takes_longer_than_its_time(jobs: int, seconds: int):
     random = np.random.default_rng([jobs, seconds])
     for _ in range(50):
         paces = {str(n): pace(float(random.lognormal(0, 1.5))) for n in range(int(random.integers(1, 9)))}

@@ -9,6 +9,7 @@ from rnnlab.experiment import RunSpec
 from rnnlab.sweep.compare import compare, prepare
 from rnnlab.sweep.forecast import USUAL_ROUNDS, forecast, forecast_training, likely_rounds
 from rnnlab.sweep.pace import Pace, makespan, pace_of
+from rnnlab.sweep.run import baseline_specs
 
 SMALL: dict[str, Any] = {"task": {"rows": 1000}, "models": ["linear", "gru"], "seeds": 2}
 
@@ -23,17 +24,19 @@ def test_runs_side_by_side_take_as_long_as_the_fullest_place():
 def test_what_is_finished_takes_no_time_and_tells_how_many_epochs(tmp_path: Path):
     experiment, data = prepare(None, **SMALL)
     before = forecast(experiment, data, tmp_path, 2)
-    assert (before.runs, before.found) == (6, 0)
+    baselines = len(baseline_specs(experiment, data))
+    assert (before.runs, before.found) == (4 + baselines, 0)
     assert before.rounds == {"linear": USUAL_ROUNDS, "gru": USUAL_ROUNDS}
     assert 0 < before.low < before.high
-    compare(**SMALL | {"seeds": 1}, out=tmp_path, on="serial")
+    one_seed: dict[str, Any] = SMALL | {"seeds": 1}
+    compare(**one_seed, out=tmp_path, on="serial")
     after = forecast(experiment, data, tmp_path, 2)
-    assert (after.runs, after.found) == (6, 4)
+    assert (after.runs, after.found) == (4 + baselines, 2 + baselines)
     low, high = after.rounds["gru"]
     assert low == high  # that of the one run that is there
     compare(**SMALL, out=tmp_path, on="serial")
     done = forecast(experiment, data, tmp_path, 2)
-    assert (done.found, done.low, done.high) == (6, 0, 0)
+    assert (done.found, done.low, done.high) == (4 + baselines, 0, 0)
 
 
 def test_epochs_of_other_arms_count_where_an_arm_has_none(tmp_path: Path):

@@ -145,7 +145,8 @@ def compare(
     options.say_if_slow(screen, [arm.training for arm in experiment.arms.values()])
     at_a_time = 1 if on == "serial" else cores() if jobs is None else max(1, jobs)
     if seconds is None:
-        remedies = "--budget {budget} would make it fit, so would fewer --models or --seeds"
+        more = "--until-sure may add seeds; " if until_sure else ""
+        remedies = more + "--budget {budget} would make it fit, so would fewer --models or --seeds"
         say_how_long(screen, forecast(experiment, encoded, Path(out), at_a_time), yes, remedies)
     display = screen.live(at_a_time)
     result = compare_prepared(

@@ -173,10 +173,10 @@ class _Budgeting:
             )
             labels = not_behind(found.verdict)
             if seeds == looks[-1] or found.verdict.firm or not complete or not labels:
-                break
+                notes = (*self.experiment.notes, self._what_was_cut(found))
+                return Spent(replace(found, notes=notes), self.records, alpha)
             self.watch(f"budget: {seeds} seeds done; up to {looks[number + 1]} for {', '.join(labels)}")
-        note = self._what_was_cut(found, complete)
-        return Spent(replace(found, notes=(*self.experiment.notes, note)), self.records, alpha)
+        raise AssertionError("the last look ends it")
 
     def _kept_plan(self, paces: Mapping[str, Pace]) -> Plan:
         """As the same command made it before, so that it finds its runs again."""
@@ -252,7 +252,7 @@ class _Budgeting:
         then = "" if made.first == self.most_seeds else ", then more for those that can still win"
         return f"budget: {seeds} per model{then}; epochs at most: {limits}"
 
-    def _what_was_cut(self, found: Comparison, complete: bool) -> str:
+    def _what_was_cut(self, found: Comparison) -> str:
         """In one sentence, for a person who wonders how far to trust the table."""
         cut = []
         absent = [label for label in self.asked.arms if label not in self.rounds]
