@@ -70,7 +70,7 @@ def test_long_ones_are_a_question_on_a_terminal_and_a_line_elsewhere(screen, mon
     screen.quiet = quiet
     say_how_long(screen, forecast(3600, 7200), yes, REMEDIES)
     assert bool(questions) == asked
-    assert "about 1 to 2 h" in said(screen)
+    assert "about 1 to 2 h, 2 at a time; --budget 30m would make it fit" in said(screen)
 
 
 def test_no_is_an_answer(screen: Screen, monkeypatch: pytest.MonkeyPatch):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rnnlab.report.terminal import Screen
     from rnnlab.sweep.forecast import Forecast
 
-_BUDGETS = {"1m": 60, "2m": 120, "5m": 300, "10m": 600, "20m": 1200, "30m": 1800, "1h": 3600, "2h": 7200, "5h": 18000}
+_BUDGETS = {"1m": 60, "2m": 120, "5m": 300, "10m": 600, "20m": 1200, "30m": 1800}
 _WORTH_SAYING_LESS = 120.0  # seconds: below that nobody looks for an option that makes it shorter
 
 
@@ -27,7 +27,7 @@ def say_how_long(screen: "Screen", found: "Forecast", yes: bool, remedies: str) 
     parallel = f", {found.jobs} at a time" if found.jobs > 1 and left > 1 else ""
     remedy = ""
     if found.expected > _WORTH_SAYING_LESS and remedies:
-        shorter = [name for name, seconds in _BUDGETS.items() if seconds <= 0.6 * found.expected]
+        shorter = [name for name, seconds in _BUDGETS.items() if seconds <= min(LONG, 0.6 * found.expected)]
         remedy = "; " + remedies.format(budget=shorter[-1] if shorter else "1m")
     screen.how_long(f"{what}{kept}: {time_range(found.low, found.high)}{parallel}{remedy}")
     if found.expected > LONG and not yes and not screen.quiet and _a_person_is_there():
