@@ -35,7 +35,7 @@ from rnnlab.sweep.run import Display, RunRecord, baseline_specs, run_all
 
 FIRST_SEEDS = 2  # of every arm, before any can be called behind
 FIRST_SHARE = 0.7  # of the time, for those; the rest is for arms that can still win
-ENOUGH_ROUNDS = 40  # where time is short, no arm is planned for more: few runs need as many
+ENOUGH_ROUNDS = USUAL_ROUNDS[1]  # where time is short, no arm is planned for more: few runs need as many
 IN_RESERVE = 0.03  # of the time, for judging, and for runs that take a little longer
 
 Clock = Callable[[], float]
@@ -56,7 +56,7 @@ def plan(paces: Mapping[str, Pace], seeds: int, seconds: float, jobs: int) -> Pl
     left_in = dict(paces)
     while left_in:
         rounds = _fill(left_in, seeds, seconds, jobs)
-        if rounds and all(rounds[label] >= min(pace.most, USUAL_ROUNDS[1]) for label, pace in left_in.items()):
+        if rounds and all(rounds[label] >= min(pace.most, ENOUGH_ROUNDS) for label, pace in left_in.items()):
             return Plan(seeds, rounds)
         first = min(FIRST_SEEDS, seeds)
         enough = {label: replace(pace, most=min(pace.most, ENOUGH_ROUNDS)) for label, pace in left_in.items()}

@@ -15,7 +15,7 @@ from rnnlab.runs import RunDirectory
 from rnnlab.sweep.pace import Pace, makespan, pace_of
 from rnnlab.sweep.run import baseline_specs
 
-USUAL_ROUNDS = (10, 30)  # epochs until validation stops improving, most often, where nothing is known of the data
+USUAL_ROUNDS = (10, 40)  # epochs until validation stops improving, most often, where nothing is known of the data
 SIDE_BY_SIDE = 1.15  # runs that share memory and caches take longer than one alone
 TOKENS_A_SECOND = 400_000  # that a baseline is fitted on
 LONG = 30 * 60.0  # seconds: a command that takes longer asks first
