@@ -65,6 +65,24 @@ def digest_of(value: Any) -> str:
 
 
 C = TypeVar("C", bound=Config)
+
+
+def with_settings(config: C, settings: Mapping[str, Any]) -> C:
+    """A copy with some settings changed, by path (``{"embedding.dropout": 0.3}``), all at once; validated again."""
+    tree: dict[str, Any] = {}
+    for path, value in settings.items():
+        assign(tree, path.split("."), value)
+    return _overlaid(config, tree)
+
+
+def _overlaid(config: C, tree: Mapping[str, Any]) -> C:
+    changes = {}
+    for name, value in tree.items():
+        inner = getattr(config, name, None)
+        changes[name] = _overlaid(inner, value) if isinstance(inner, Config) and isinstance(value, dict) else value
+    return config.replace(**changes)
+
+
 Elsewhere = Mapping[str, Sequence[str]]
 """Keys of other kinds of the same sort, each with the kinds that have it."""
 

@@ -1,6 +1,6 @@
 """An experiment is labelled arms × seeds; each pair is a run, and a run is its spec."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -15,6 +15,7 @@ from rnnlab.tasks.base import TASKS, Task
 
 SPEC_FORMAT = 1
 SEEDS, SPLIT_SEEDS = 3, 5  # runs per arm, unless the user says how many; the latter where the split varies
+MOST_TRIALS = 1000  # of --tune, per arm
 EVAL_EVERY = 50  # updates between two evaluations, unless set, where batches are drawn afresh
 
 _SHAPES: dict[str, dict[str, Any]] = {  # each shape of a schedule, and the settings it uses with their defaults
@@ -199,6 +200,9 @@ class Experiment:
     match: Match | None = None  # what the arms are made to have in common; `sweep.plan` sees to it
     vary_split: bool = False  # the seed of a run draws the split of the data, too
     splits: Mapping[int, Task] = field(default_factory=dict)  # then, the resolved task of each seed; by `sweep.plan`
+    tune: int | None = None  # settings to try per arm before it is compared; `sweep.tune` does
+    fixed: Mapping[str, frozenset[str]] = field(default_factory=dict)  # by arm or baseline, paths that the user set
+    baselines: Mapping[str, Baseline] = field(default_factory=dict)  # by name, where not as they are by default
 
     def task_of(self, seed: int) -> Task:
         """The same for all arms of a seed, so that their runs can be paired."""
@@ -215,14 +219,14 @@ class Experiment:
         ]
 
 
-_TOP_KEYS = ("name", "seeds", "vary_split", "match", "task", "model", "training", "arms")
+_TOP_KEYS = ("name", "seeds", "vary_split", "match", "tune", "task", "model", "training", "arms", "baselines")
 
 
 def experiment_problems(tree: dict[str, Any]) -> list[str]:
     """Everything that is wrong with an experiment file, each with its path."""
     known = f"; known: {', '.join(_TOP_KEYS)}"
     found = [f"{key}: unknown key{did_you_mean(key, _TOP_KEYS) or known}" for key in tree if key not in _TOP_KEYS]
-    tables = [k for k in ("task", "model", "training", "arms") if not isinstance(tree.get(k, {}), dict)]
+    tables = [k for k in ("task", "model", "training", "arms", "baselines") if not isinstance(tree.get(k, {}), dict)]
     if tables:
         return found + [f"{key}: must be a table, written as [{key}]" for key in tables]
     task = {"kind": "classify", **tree.get("task", {})}
@@ -250,7 +254,7 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
         if arm.get("training"):
             found += problems(Training, _training_values(tree, arm), f"{path}.training")
             found += _rhythm_problems(task["kind"], arm["training"], f"{path}.training")
-    return found + _match_problems(tree)
+    return found + _baseline_problems(tree) + _match_problems(tree) + _tune_problems(tree)
 
 
 def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
@@ -330,6 +334,41 @@ def _match_problems(tree: dict[str, Any]) -> list[str]:
     ]
 
 
+def _baseline_problems(tree: dict[str, Any]) -> list[str]:
+    found = []
+    for name, values in tree.get("baselines", {}).items():
+        if name not in BASELINES.names():
+            known = f"; known: {', '.join(BASELINES.names())}"
+            found.append(f"baselines.{name}: no such baseline{did_you_mean(name, BASELINES.names()) or known}")
+        elif not isinstance(values, dict):
+            found.append(f"baselines.{name}: must be a table, written as [baselines.{name}]")
+        else:
+            found += BASELINES.problems({**values, "kind": name}, f"baselines.{name}")
+    return found
+
+
+def _tune_problems(tree: dict[str, Any]) -> list[str]:
+    asked = tree.get("tune")
+    if asked is None:
+        return []
+    if not isinstance(asked, int) or isinstance(asked, bool) or not 2 <= asked <= MOST_TRIALS:
+        return [f"tune: how many settings to try per model, from 2 to {MOST_TRIALS:,} (got {asked!r})"]
+    if tree.get("match") == "parameters":
+        return ["tune: it searches the sizes that match = 'parameters' makes equal; leave one of them out"]
+    return []
+
+
+def _set_paths(tree: dict[str, Any], arm: dict[str, Any]) -> frozenset[str]:
+    """What was said of an arm, for all arms or for it alone: ``{"model.hidden", "training.lr"}``."""
+    said = {key: merged(tree.get(key, {}), arm.get(key, {})) for key in ("model", "training")}
+    return frozenset(_paths(said))
+
+
+def _paths(values: dict[str, Any], before: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        yield from _paths(value, f"{before}{key}.") if isinstance(value, dict) else [f"{before}{key}"]
+
+
 def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) -> dict[str, Any]:
     """How an arm is trained, or all arms: as the file says, else as its architecture or its task is trained best. With
     ``match = "seconds"`` minutes alone end a run."""
@@ -406,4 +445,10 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
         name=tree.get("name", ""),
         match=tree.get("match"),
         vary_split=tree.get("vary_split", False),
+        tune=tree.get("tune"),
+        fixed={label: _set_paths(tree, arm) for label, arm in tree["arms"].items()}
+        | {name: frozenset(_paths({"model": values})) for name, values in tree.get("baselines", {}).items()},
+        baselines={
+            name: BASELINES.parse({**values, "kind": name}) for name, values in tree.get("baselines", {}).items()
+        },
     )

@@ -11,6 +11,7 @@ from rnnlab.config import parse
 from rnnlab.models.base import ARCHITECTURES, Architecture, Encoded, Encoder
 from rnnlab.models.embedding import TokenVectors
 from rnnlab.models.pooling import Pooling
+from rnnlab.models.space import Among, Between, Space
 from rnnlab.testing import ARCHITECTURE_LAWS, check_architecture
 
 SMALL = {"hidden": 16, "width": 16, "feedforward": 24, "filters": 8, "buckets": 50}
@@ -27,6 +28,7 @@ RECURRENT_CHOICES: list[dict[str, Any]] = [
     {"checkpoint_segments": 3, "layers": 2, "bidirectional": True},
     {"checkpoint_segments": 100, "layer_norm": True, "pooling": "attention"},
 ]
+PER_CLASS = ("no_option_is_ignored", "the_search_space_is_valid")  # whatever the settings
 OTHER_CHOICES = [
     *((kind, {"hidden": 16, **choice}) for kind in ("rnn", "lstm", "gru") for choice in RECURRENT_CHOICES),
     ("gru", {"reset": "before", "bidirectional": True}),
@@ -64,7 +66,7 @@ def described(architecture: Architecture) -> str:
     return "-".join([architecture.kind, *(f"{key}={value}" for key, value in changed.items())])
 
 
-@pytest.mark.parametrize("law", [law for law in ARCHITECTURE_LAWS if law != "no_option_is_ignored"])
+@pytest.mark.parametrize("law", [law for law in ARCHITECTURE_LAWS if law not in PER_CLASS])
 @pytest.mark.parametrize("architecture", variants(), ids=described)
 def test_architecture_obeys(architecture: Architecture, law: str) -> None:
     ARCHITECTURE_LAWS[law](architecture)
@@ -75,6 +77,30 @@ def test_no_option_is_ignored(cls: type[Architecture]) -> None:
     """Once for each class: the law varies the options itself."""
     small = {name: size for name, size in SMALL.items() if name in cls.model_fields}
     ARCHITECTURE_LAWS["no_option_is_ignored"](parse(cls, small))
+
+
+@pytest.mark.parametrize("cls", list(ARCHITECTURES), ids=lambda cls: cls.kind)
+def test_the_search_space_is_valid(cls: type[Architecture]) -> None:
+    assert cls.space, "nothing to tune"
+    ARCHITECTURE_LAWS["the_search_space_is_valid"](cls())
+
+
+@pytest.mark.parametrize(
+    ("space", "complaint"),
+    [
+        ({"model.hiden": Between(8, 16)}, "unknown key"),
+        ({"hidden": Between(8, 16)}, "begins with neither"),
+        ({"training.rate": Between(0.1, 0.2)}, "unknown key"),
+        ({"model.dropout": Between(0.0, 0.5)}, "would be ignored with layers = 1"),
+        ({"model.dropout": Between(0.0, 0.5, when={"model.layers": (7,)}), "model.layers": Among(1, 2)}, "no meaning"),
+        ({"model.hidden": Between(0, 16)}, "greater than or equal to 1"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_wrong_search_space_is_caught(monkeypatch: pytest.MonkeyPatch, space: Space, complaint: str) -> None:
+    monkeypatch.setattr(ARCHITECTURES["gru"], "space", space)
+    with pytest.raises(AssertionError, match=complaint):
+        ARCHITECTURE_LAWS["the_search_space_is_valid"](ARCHITECTURES.parse({"kind": "gru"}))
 
 
 def test_the_whole_family_is_registered() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import safetensors.numpy
 
 from rnnlab.analysis.cut_short import option_to_train_longer
+from rnnlab.analysis.tuning import Tuning
 from rnnlab.config import canonical_json
 from rnnlab.data.encoded import EncodedData
 from rnnlab.experiment import RunSpec
@@ -123,6 +124,7 @@ class Comparison:
     recommended_run: str | None  # of the recommended arm, the run with the best *validation* score: test never selects
     notes: tuple[str, ...]
     folder: str | None = None  # where it is recorded; `rnnlab report` takes it
+    tuning: Tuning | None = None  # with --tune: which settings were tried, and which were chosen
 
     @property
     def ranking(self) -> tuple[ArmSummary, ...]:

@@ -54,6 +54,14 @@ def compare(
         ),
     ] = None,
     yes: options.Yes = False,
+    tune: Annotated[
+        int | None,
+        typer.Option(
+            "--tune",
+            metavar="N",
+            help="Try N settings per model and baseline first, and compare those that are best on validation.",
+        ),
+    ] = None,
     text: options.Text = None,
     label: options.Label = None,
     group: options.Group = None,
@@ -89,6 +97,8 @@ def compare(
     Until it is sure: rnnlab compare reviews.csv --until-sure --budget 30m
 
     In ten minutes: rnnlab compare reviews.csv --budget 10m
+
+    Each model at its best: rnnlab compare reviews.csv --tune 12 --set model.hidden=64
 
     Ctrl-C keeps what is finished; the same command goes on where it stopped.
     """
@@ -138,6 +148,7 @@ def compare(
         match=match,
         vary_split=vary_split or None,  # a file may ask for it, too
         lookup=lookup or None,
+        tune=tune,
         settings=settings or [],
         plugins=plugins,
     )
@@ -148,7 +159,6 @@ def compare(
         more = "--until-sure may add seeds; " if until_sure else ""
         remedies = more + "--budget {budget} would make it fit, so would fewer --models or --seeds"
         say_how_long(screen, forecast(experiment, encoded, Path(out), at_a_time), yes, remedies)
-    display = screen.live(at_a_time)
     result = compare_prepared(
         experiment,
         encoded,
@@ -158,7 +168,8 @@ def compare(
         on=on,
         jobs=jobs,
         plugins=plugins,
-        display=display,
+        display=screen.live(at_a_time),
+        trial_display=screen.sweep(at_a_time) if experiment.tune else None,
         command=options.typed(),
         watch=screen.note,
     )

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from rnnlab.config import Config
 from rnnlab.models.embedding import Embedding, TokenVectors
+from rnnlab.models.space import Space
 from rnnlab.registry import Registry
 
 
@@ -50,6 +51,8 @@ class Architecture(Config):
     """Whether it is a recurrence, step by step."""
     speed_only: ClassVar[tuple[str, ...]] = ()
     """Fields that change how the answer is computed, and not the answer."""
+    space: ClassVar[Space] = {}
+    """What ``compare --tune`` may vary; none: it has nothing to tune."""
 
     embedding: Embedding | None = Field(
         default=None, description="Token embedding; filled in for text, refused for numbers."

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from rnnlab.config import Config
 from rnnlab.models.logistic import fit_logistic
+from rnnlab.models.space import Between, Space
 from rnnlab.registry import Registry
 
 if TYPE_CHECKING:  # a network's answer need not wait for scipy
@@ -33,6 +34,8 @@ class Baseline(Config):
     added: ClassVar[tuple[str, ...]] = ("lookup",)
     title: ClassVar[str] = ""
     inputs: ClassVar[Literal["any", "tokens", "features"]] = "any"
+    space: ClassVar[Space] = {}
+    """What ``compare --tune`` may vary; none: it has nothing to tune."""
 
     lookup: bool = Field(
         default=False, description="Rows that stand in the training rows are answered by their labels there."
@@ -89,6 +92,8 @@ class TfIdf(Baseline):
     title: ClassVar[str] = "TF-IDF + logistic regression"
     inputs: ClassVar[Literal["any", "tokens", "features"]] = "tokens"
 
+    space: ClassVar[Space] = {"model.C": Between(0.25, 64.0, log=True)}
+
     C: float = Field(default=4.0, gt=0, description="Inverse strength of the L2 penalty.")
 
     def fit(self, values: np.ndarray, offsets: np.ndarray, targets: np.ndarray, classes: int) -> Learnt:
@@ -112,6 +117,8 @@ class Statistics(Baseline):
 
     title: ClassVar[str] = "channel statistics + logistic regression"
     inputs: ClassVar[Literal["any", "tokens", "features"]] = "features"
+
+    space: ClassVar[Space] = {"model.C": Between(0.01, 100.0, log=True)}
 
     C: float = Field(default=1.0, gt=0, description="Inverse strength of the L2 penalty.")
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
+from rnnlab.models.space import Among, Between, Space
 from rnnlab.native import steps as kernels
 from rnnlab.native.windows import highest_answers
 
@@ -31,6 +32,13 @@ class Convolutional(Architecture):
     """What the convolutions share."""
 
     sizes: ClassVar[tuple[str, ...]] = ("filters",)
+    space: ClassVar[Space] = {
+        "model.filters": Between(16, 128, log=True),
+        "model.widths": Among((2, 3, 4, 5), (3, 4, 5), (1, 2, 3)),
+        "model.output_dropout": Between(0.0, 0.5),
+        "model.embedding.dropout": Between(0.0, 0.5),
+        "training.lr": Between(5e-4, 1e-2, log=True),
+    }
 
     widths: Widths = Field(default=(2, 3, 4, 5), description="Window widths, in tokens.")
     filters: int = Field(default=16, ge=1, description="Filters of each width.")

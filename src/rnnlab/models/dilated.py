@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.convolution import ACTIVATIONS, Activation
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
+from rnnlab.models.space import Among, Between, Space
 
 
 @architecture("dilated")
@@ -21,6 +22,15 @@ class Dilated(Architecture):
     normalisation."""
 
     sizes: ClassVar[tuple[str, ...]] = ("hidden",)
+    space: ClassVar[Space] = {
+        "model.hidden": Between(32, 256, log=True),
+        "model.layers": Between(2, 6),
+        "model.width": Among(2, 3, 5),
+        "model.dropout": Between(0.0, 0.5),
+        "model.pooling": Among("max", "mean", "attention"),
+        "model.embedding.dropout": Between(0.0, 0.5),
+        "training.lr": Between(5e-4, 1e-2, log=True),
+    }
 
     hidden: int = Field(default=128, ge=1, description="Channels of each block.")
     layers: int = Field(default=4, ge=1, le=10, description="Blocks; each doubles the dilation of the one before.")

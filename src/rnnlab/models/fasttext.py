@@ -11,6 +11,7 @@ from rnnlab.errors import ConfigError
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.embedding import PADDING, TokenVectors
 from rnnlab.models.pooling import zero_padding
+from rnnlab.models.space import Among, Between, Space
 
 PRIME, FACTOR = 2_147_483_647, 1_000_003  # of the hash; their product stays within 64 bits
 
@@ -20,6 +21,13 @@ class FastText(Architecture):
     """The mean of word vectors and hashed n-gram vectors: fast, strong, and blind beyond its n-grams."""
 
     sizes: ClassVar[tuple[str, ...]] = ()  # all of its weights are vectors
+    space: ClassVar[Space] = {
+        "model.ngrams": Among(2, 3, 4),
+        "model.buckets": Among(50_000, 200_000),
+        "model.embedding.width": Among(10, 50, 100),
+        "model.embedding.dropout": Between(0.0, 0.5),
+        "training.lr": Between(1e-3, 3e-2, log=True),
+    }
 
     ngrams: int = Field(default=2, ge=2, le=10, description="Longest n-gram, in tokens; shorter ones count too.")
     buckets: int = Field(

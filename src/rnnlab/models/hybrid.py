@@ -10,6 +10,7 @@ from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.convolution import Activation, TextCNN, Widths
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
 from rnnlab.models.recurrent import GRU, LSTM
+from rnnlab.models.space import Among, Between, Space
 
 
 @architecture("gru-cnn")
@@ -20,6 +21,14 @@ class GruCnn(Architecture):
     strongest answer of each filter over time."""
 
     sizes: ClassVar[tuple[str, ...]] = ("hidden", "filters")
+    space: ClassVar[Space] = {
+        "model.hidden": Between(32, 128, log=True),
+        "model.filters": Between(16, 128, log=True),
+        "model.widths": Among((2, 3, 4, 5), (3, 4, 5), (1, 2, 3)),
+        "model.output_dropout": Between(0.0, 0.5),
+        "model.embedding.dropout": Between(0.0, 0.5),
+        "training.lr": Between(5e-4, 1e-2, log=True),
+    }
 
     hidden: int = Field(default=64, ge=1, description="Width of the GRU's state, in each direction.")
     widths: Widths = Field(default=(2, 3, 4, 5), description="Window widths of the convolution, in tokens.")
@@ -54,6 +63,14 @@ class RCNN(Architecture):
     token and comes from plain recurrences; here, as in most later code, the LSTM's states have read the token too."""
 
     sizes: ClassVar[tuple[str, ...]] = ("hidden", "width")
+    space: ClassVar[Space] = {
+        "model.hidden": Between(32, 128, log=True),
+        "model.width": Between(32, 256, log=True),
+        "model.pooling": Among("max", "mean", "attention"),
+        "model.output_dropout": Between(0.0, 0.5),
+        "model.embedding.dropout": Between(0.0, 0.5),
+        "training.lr": Between(5e-4, 1e-2, log=True),
+    }
 
     hidden: int = Field(default=64, ge=1, description="Width of the LSTM's state, in each direction.")
     width: int = Field(default=128, ge=2, description="Of the layer that joins a token and its context.")

@@ -1,6 +1,6 @@
 """No mixing over time: what order and context are worth is the distance to this one."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
+from rnnlab.models.space import Among, Between, Space
 
 
 def same(x: Tensor) -> Tensor:
@@ -23,6 +24,15 @@ class Linear(Architecture):
     """One layer on each token by itself, then a mean: the others are worth what they add to this.
 
     With activation none it is a linear model of the bag of words, with tanh ``rnn`` without its recurrence."""
+
+    space: ClassVar[Space] = {
+        "model.hidden": Between(32, 256, log=True),
+        "model.activation": Among("none", "tanh", "relu"),
+        "model.pooling": Among("mean", "max", "attention"),
+        "model.output_dropout": Between(0.0, 0.5),
+        "model.embedding.dropout": Between(0.0, 0.5),
+        "training.lr": Between(5e-4, 1e-2, log=True),
+    }
 
     hidden: int = Field(default=128, ge=1, description="Width of the layer.")
     activation: Literal["none", "tanh", "relu"] = Field(default="none", description="After the layer.")

@@ -12,6 +12,7 @@ from pydantic import Field
 from rnnlab.models.baselines import Baseline, Labelled, Learnt, baseline
 from rnnlab.models.hinge import Hinge
 from rnnlab.models.ngrams import GramRows, Levels, learn_grams, read_grams
+from rnnlab.models.space import Among, Between, Space
 from rnnlab.native.grams import WIDEST
 
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)  # the strongest penalty first
@@ -29,6 +30,11 @@ class NbSvm(Baseline):
 
     title: ClassVar[str] = "NB-weighted n-grams + linear SVM"
     inputs: ClassVar[Literal["any", "tokens", "features"]] = "tokens"
+
+    space: ClassVar[Space] = {
+        "model.ngrams": Among(1, 2, 3, 4, 5),
+        "model.C": Between(0.02, 20.0, log=True),
+    }
 
     ngrams: int = Field(
         default=3, ge=1, le=6, description="Longest n-gram, in tokens; validation chooses among it and shorter ones."

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.cells import Cell, CellOptions, GRUCell, LSTMCell, RecurrentInit, RNNCell, State
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
+from rnnlab.models.space import Among, Between, Space
 from rnnlab.native.recurrence import recur
 
 InitialState = Literal["zeros", "normal", "xavier", "xavier-he", "learned"]
@@ -23,6 +24,15 @@ class Recurrent(Architecture):
     """What the recurrent architectures share."""
 
     reads_in_turn: ClassVar[bool] = True
+    space: ClassVar[Space] = {
+        "model.hidden": Between(32, 256, log=True),
+        "model.layers": Among(1, 2),
+        "model.dropout": Between(0.0, 0.5, when={"model.layers": (2,)}),
+        "model.pooling": Among("max", "mean", "attention", "last"),
+        "model.output_dropout": Between(0.0, 0.5),
+        "model.embedding.dropout": Between(0.0, 0.5),
+        "training.lr": Between(5e-4, 1e-2, log=True),
+    }
 
     hidden: int = Field(default=128, ge=1, description="Width of the state, in each direction.")
     layers: int = Field(default=1, ge=1, le=8, description="Recurrences stacked on each other.")

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from rnnlab.errors import DataError
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
+from rnnlab.models.space import Among, Between, Space
 from rnnlab.native.transformer import Shape, encode, suits
 
 
@@ -22,6 +23,16 @@ class Transformer(Architecture):
 
     sizes: ClassVar[tuple[str, ...]] = ("width", "feedforward")
     training_defaults: ClassVar[dict[str, Any]] = {"lr": 0.001, "schedule": {"shape": "plateau", "rise": 200}}
+    space: ClassVar[Space] = {
+        "model.width": Among(32, 64, 128),
+        "model.layers": Between(1, 4),
+        "model.heads": Among(2, 4, 8),
+        "model.feedforward": Among(64, 128, 256, 512),
+        "model.dropout": Between(0.0, 0.4),
+        "model.pooling": Among("mean", "max", "attention"),
+        "model.embedding.dropout": Between(0.0, 0.5),
+        "training.lr": Between(1e-4, 3e-3, log=True),
+    }
 
     width: int = Field(default=64, ge=1, description="Of the model; the input is projected to it.")
     layers: int = Field(default=2, ge=1, le=24, description="Attention and feed-forward, stacked.")

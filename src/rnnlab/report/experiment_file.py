@@ -8,13 +8,14 @@ from rnnlab.config import parse
 from rnnlab.errors import ConfigError
 from rnnlab.experiment import Arm, Experiment, RunSpec, Schedule, parse_experiment, suited
 from rnnlab.models.base import ARCHITECTURES, Architecture
+from rnnlab.models.baselines import BASELINES
 from rnnlab.models.embedding import Embedding
 from rnnlab.report.toml import toml_key, toml_value
 from rnnlab.tasks.base import TASKS, Task
 
 _HEAD = """\
 # 'rnnlab compare FILE' repeats the comparison, run for run; runs that are there already are found again.
-# Settings that aren't here have their defaults. Baselines run by themselves.
+# Settings that aren't here have their defaults. Baselines run by themselves, those that aren't here too.
 """
 
 Values = dict[str, Any]
@@ -34,7 +35,7 @@ def experiment_file(name: str, specs: Sequence[tuple[str, Values]]) -> str | Non
     try:
         runs = [(label, RunSpec.from_dict(spec)) for label, spec in specs if spec["training"] is not None]
         arms = _arms(runs)
-        text = _written(name, runs, arms)
+        text = _written(name, runs, arms) + _baselines([spec for _, spec in specs if spec["training"] is None])
         text.encode()  # a path may hold bytes that are no text, and then the file couldn't be written
         return text if _asks_for(text, arms) else None
     except (_Unsayable, ConfigError, UnicodeEncodeError):
@@ -100,6 +101,16 @@ def _written(name: str, runs: Sequence[tuple[str, RunSpec]], arms: Mapping[str, 
         lines += ["", *_table("arms", label, "model", settings=models[label])]
         lines += ["", *_table("arms", label, "training", settings=own)] if own else []
     return "\n".join(lines) + "\n"
+
+
+def _baselines(specs: Sequence[Values]) -> str:
+    """Tables of the baselines that have other settings than by default: those that were tuned."""
+    lines: list[str] = []
+    for kind, values in {spec["model"]["kind"]: spec["model"] for spec in specs}.items():
+        usual = BASELINES.parse({"kind": kind}).to_dict()
+        said = {key: value for key, value in values.items() if value is not None and value != usual.get(key)}
+        lines += ["", *_table("baselines", kind, settings=said)] if said else []
+    return "\n".join(lines) + "\n" if lines else ""
 
 
 def _table(*path: str, settings: Values) -> list[str]:

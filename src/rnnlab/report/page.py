@@ -18,6 +18,7 @@ from rnnlab.report.data_wording import facts, findings
 from rnnlab.report.numbers import count, duration
 from rnnlab.report.page_charts import chapter_figures
 from rnnlab.report.page_parts import Both, Figure, Language, same
+from rnnlab.report.page_tuning import lead_texts, tuning_table
 from rnnlab.report.palette import arm_colours
 from rnnlab.report.report_tables import PageTable, evidence_table, score_table, terms_table
 from rnnlab.report.shell import page as shell_page
@@ -25,7 +26,7 @@ from rnnlab.report.sweep_charts import charts
 from rnnlab.report.sweep_page import study_parts
 
 MOST_CHIPS = 40  # arms that get a switch in the legend
-DRAWN = ("cost", "table", "learning", "differences", "why")  # sections with charts
+DRAWN = ("cost", "table", "tuning", "learning", "differences", "why")  # sections with charts
 SHOWN_ROWS = 8  # disputed rows that are open at once
 
 
@@ -55,6 +56,8 @@ class ChapterParts:
     legend: dict[str, str]
     scores: PageTable
     evidence: PageTable | None
+    tuning: PageTable | None
+    leads: list[Both]  # what the curves of tuning say
     troubles: list[tuple[str, int, Both, str]]  # label, seed, status, reason
     data_facts: list[tuple[Both, Both]]
     data_findings: list[Both]
@@ -153,6 +156,7 @@ def _navigation(chapters: Sequence[ChapterParts], sweeps: Sequence[SweepParts]) 
 def _sections(parts: ChapterParts) -> list[str]:
     shown = {"answer": True, "table": True, "data": True, "terms": True}
     drawn = {name: bool(parts.figures[name]) for name in DRAWN}
+    drawn["tuning"] = parts.tuning is not None
     drawn["differences"] |= bool(parts.chapter.differences.rows)
     return [name for name in words.SECTIONS if shown.get(name) or drawn.get(name)]
 
@@ -171,6 +175,8 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
         legend={label: colours[label] for label in labels[:MOST_CHIPS]} if len(labels) > 1 else {},
         scores=score_table(comparison, colours),
         evidence=evidence_table(comparison),
+        tuning=tuning_table(comparison.tuning, colours) if comparison.tuning else None,
+        leads=lead_texts(comparison.tuning) if comparison.tuning else [],
         troubles=_troubles(comparison),
         data_facts=facts(comparison.profile),
         data_findings=findings(comparison.profile),

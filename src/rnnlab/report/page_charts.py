@@ -11,12 +11,14 @@ from rnnlab.report.page_learning import learning_figure
 from rnnlab.report.page_parts import Figure
 from rnnlab.report.page_pieces import colours
 from rnnlab.report.page_seeds import seeds_figure
+from rnnlab.report.page_tuning import tuning_figure
 from rnnlab.report.page_why import epochs_figure, gradient_figure, memory_figure
 
 __all__ = ["chapter_figures", "colours"]
 SECTIONS: dict[str, tuple[Callable[[Chapter, str], Figure | None], ...]] = {
     "cost": (cost_figure,),
     "table": (seeds_figure,),
+    "tuning": (tuning_figure,),
     "learning": (learning_figure,),
     "differences": (length_figure, tag_figure, class_figure, confusion_figure),
     "why": (gradient_figure, memory_figure, epochs_figure, gates_figure),

@@ -7,6 +7,7 @@ SECTIONS = {
     "answer": Both("The answer", "结论"),
     "cost": Both("Accuracy against cost", "准确率与开销"),
     "table": Both("The table", "结果表"),
+    "tuning": Both("Tuning", "调参"),
     "learning": Both("Learning curves", "学习曲线"),
     "differences": Both("Where they differ", "差异在哪里"),
     "why": Both("Why", "原因何在"),

@@ -21,6 +21,7 @@ from rnnlab.runs import RunDirectory, Stopped
 if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
     from rnnlab.analysis.comparison import ArmSummary, Comparison
     from rnnlab.analysis.studies import Estimate
+    from rnnlab.analysis.tuning import Tuning
 
 
 def _console(stderr: bool = False) -> Console:
@@ -89,12 +90,22 @@ class Screen:
         _print_scores(self.out, result)
         if any(arm.by_tag for arm in result.arms):
             _print_by_tag(self.out, result)
+        if result.tuning is not None:
+            self.tuning(result.tuning)
         self.out.print(result.verdict.sentence, soft_wrap=True)
         for note in result.notes:
             if note.startswith(("until sure:", "budget:")):
                 self.out.print(f"\n{note[0].upper()}{note[1:]}.", soft_wrap=True)
         if result.recommended_run and result.question:
             self.out.print(f'\nUse it:  rnnlab predict {result.recommended_run} "{result.question}"', soft_wrap=True)
+
+    def tuning(self, tuning: "Tuning") -> None:
+        """Which setting each model got, and from how many trials on one is ahead."""
+        from rnnlab.analysis.tuning_wording import equal_text, lead_lines, tuning_lines
+
+        self.out.print(f"\nSettings, chosen on validation ({equal_text(tuning)}):", soft_wrap=True)
+        for line in [*tuning_lines(tuning), *lead_lines(tuning), ""]:
+            self.out.print(line, soft_wrap=True)
 
     def run(self, run: RunDirectory) -> None:
         """One trained model."""

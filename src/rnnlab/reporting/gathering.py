@@ -8,6 +8,7 @@ from typing import Any
 
 from rnnlab.analysis.comparison import splits_vary
 from rnnlab.analysis.studies import Study
+from rnnlab.analysis.tuning import Tuning
 from rnnlab.config import canonical_json
 from rnnlab.errors import RnnlabError, RunError
 from rnnlab.experiment import RunSpec
@@ -33,6 +34,7 @@ class RecordedComparison:
         0  # how many times seeds had been added when it was judged, and what part of alpha that look could spend
     )
     spent: float = 1.0
+    tuning: Tuning | None = None  # with `compare --tune`
 
     @property
     def splits_vary(self) -> bool:
@@ -42,6 +44,11 @@ class RecordedComparison:
     @property
     def digests(self) -> frozenset[str]:
         return frozenset(record.spec.digest for record in self.records)
+
+    @property
+    def trials(self) -> frozenset[str]:
+        """Digests of the runs that chose its settings."""
+        return frozenset(trial.digest for arm in (self.tuning.arms if self.tuning else ()) for trial in arm.trials)
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,17 @@ def _comparison(folder: Path) -> RecordedComparison:
         str(folder),
         origin.get("look", 0),
         origin.get("spent", 1.0),
+        _tuning(folder, origin),
     )
+
+
+def _tuning(folder: Path, origin: dict[str, Any]) -> Tuning | None:
+    if origin.get("tuning") is None:
+        return None
+    try:
+        return Tuning.from_dict(origin["tuning"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{folder / ORIGIN}: damaged: {error}") from None
 
 
 def _sweep(folder: Path) -> RecordedSweep:
@@ -163,7 +180,7 @@ def _specs(runs: Sequence[RunDirectory]) -> dict[str, dict[str, Any]]:
 
 def _told(comparisons: Sequence[RecordedComparison], sweeps: Sequence[RecordedSweep]) -> set[str]:
     """Digests of the runs that a comparison or a sweep tells of."""
-    of_comparisons = {digest for found in comparisons for digest in found.digests}
+    of_comparisons = {digest for found in comparisons for digest in found.digests | found.trials}
     points = [point for found in sweeps for study in found.studies for point in study.points]
     return of_comparisons | {repeat.digest for point in points for repeat in point.repeats}
 

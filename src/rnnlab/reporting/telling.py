@@ -41,7 +41,7 @@ def _chapter(found: RecordedComparison, specs: Sequence[dict[str, Any]], watch: 
     profile = found.profile or (data.profile if data else {"lines": []})
     rows = _held_out(found, data)
     comparison = summarise(found.task, rows, found.records, profile, found.notes, spent=found.spent, look=found.look)
-    comparison = replace(comparison, folder=found.folder)
+    comparison = replace(comparison, folder=found.folder, tuning=found.tuning)
     inside = {}
     for arm in comparison.arms[:MOST_INSIDE]:
         path = best_run(_on_the_data_of(found, arm))
@@ -73,8 +73,8 @@ def _on_the_data_of(found: RecordedComparison, arm: ArmSummary) -> ArmSummary:
 
 
 def _experiment(found: RecordedComparison) -> str | None:
-    """The comparison as a file, to be repeated; baselines come by themselves."""
-    specs = [(record.label, record.spec.to_dict()) for record in found.records if not record.is_baseline]
+    """The comparison as a file, to be repeated."""
+    specs = [(record.label, record.spec.to_dict()) for record in found.records]
     return experiment_file(found.name, specs)
 
 

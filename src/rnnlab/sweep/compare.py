@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnlab.analysis.comparison import Comparison, HeldOut, summarise
+from rnnlab.analysis.tuning_wording import tuning_notes
 from rnnlab.config import digest_of
 from rnnlab.data.encoded import EncodedData
 from rnnlab.errors import ConfigError, RunsFailed
@@ -21,6 +22,7 @@ from rnnlab.sweep.budget import Spent, compare_within, refuse_budget
 from rnnlab.sweep.executors import Executor, cores, executor_for
 from rnnlab.sweep.plan import experiment_tree, plan
 from rnnlab.sweep.run import Display, RunRecord, Silent, baseline_specs, run_all
+from rnnlab.sweep.tune import tune as tune_arms
 from rnnlab.training.range_test import RangeTest, range_test
 
 MOST_SEEDS = 20
@@ -60,6 +62,7 @@ def compare(
     lookup: bool | None = None,
     until_sure: UntilSure | None = None,
     budget: str | None = None,
+    tune: int | None = None,
     settings: Sequence[str] = (),
     out: str | Path = "runs",
     on: str = "processes",
@@ -77,7 +80,8 @@ def compare(
     With ``lookup=True`` rows that stand in the training rows are answered by their labels there, by every model.
     ``until_sure=rnnlab.UntilSure.of(max_seeds=20, budget="30m")`` adds seeds where they can still change the
     recommendation, until it is firm. ``budget="10m"`` spends at most that: epochs are planned from a few timed updates,
-    and seeds go to the models that can still win.
+    and seeds go to the models that can still win. ``tune=12`` tries 12 settings per model and baseline first, and
+    compares those that did best on validation; ``result.tuning`` says which.
     """
     experiment, encoded = prepare(
         data,
@@ -89,6 +93,7 @@ def compare(
         match=match,
         vary_split=vary_split,
         lookup=lookup,
+        tune=tune,
         settings=settings,
         plugins=plugins,
     )
@@ -126,11 +131,13 @@ def compare_prepared(
     jobs: int | None = None,
     plugins: Sequence[str] = (),
     display: Display | None = None,
+    trial_display: Display | None = None,
     command: str | None = None,
     watch: Callable[[str], None] = lambda _: None,
 ) -> Result:
     """``budget`` is in seconds, as that of ``until_sure`` is. ``command`` is what a person typed to get here; it is
-    kept with the comparison. ``watch`` hears of seeds that are added."""
+    kept with the comparison. ``trial_display`` shows the trials of ``tune``. ``watch`` hears of settings that were
+    chosen and of seeds that are added."""
     executor = executor_for(on, jobs, plugins)
     looks = [len(experiment.seeds)]
     if until_sure is not None:
@@ -141,6 +148,12 @@ def compare_prepared(
             )
         looks = schedule(len(experiment.seeds), until_sure.max_seeds)
     budget = until_sure.budget if until_sure and until_sure.budget is not None else budget
+    refuse_budget_of_trials(experiment, budget)
+    tuning = None
+    if experiment.tune is not None:
+        experiment, tuning = tune_arms(experiment, data, Path(out), executor, trial_display or Silent())
+        experiment = replace(experiment, notes=(*experiment.notes, *tuning_notes(tuning, experiment.vary_split)))
+        watch(f"settings are chosen, from {sum(len(arm.trials) for arm in tuning.arms)} trials; now over the seeds")
     if budget is None:
         found = _look_until_sure(experiment, data, looks, until_sure, Path(out), executor, display or Silent(), watch)
     else:
@@ -149,17 +162,27 @@ def compare_prepared(
         found = compare_within(
             experiment, data, budget, looks[-1], Path(out), executor, at_a_time, display or Silent(), watch
         )
-    comparison, records = found.comparison, found.records
+    comparison, records = replace(found.comparison, tuning=tuning), found.records
     folder = Path(out) / "comparisons" / digest_of([record.spec.digest for record in records])
     comparison = replace(comparison, folder=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     asked = [(record.label, record.spec.digest) for record in records]
     about = {"name": experiment.name, "command": command, "vary_split": experiment.vary_split}
     origin = {"format": 1, **about, "look": comparison.verdict.look, "spent": found.alpha, "runs": asked}
+    if tuning is not None:
+        origin["tuning"] = tuning.to_dict()
     write_atomically(folder / "origin.json", pretty_json(origin))
     write_atomically(folder / "comparison.json", pretty_json(comparison.to_dict()))
     write_atomically(folder / "profile.json", pretty_json(data.profile))
     return result_of(comparison)
+
+
+def refuse_budget_of_trials(experiment: Experiment, budget: float | None) -> None:
+    if experiment.tune is not None and budget is not None:
+        raise ConfigError(
+            f"--budget can't be kept with --tune {experiment.tune}: every model gets as many trials, however long they "
+            "take; leave one of them out, or tune with fewer --models, --epochs or trials"
+        )
 
 
 def _look_until_sure(

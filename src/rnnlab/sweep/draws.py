@@ -22,9 +22,9 @@ SEED = 0  # of every search
 DIGITS = 4  # of a drawn number, so that people can read it
 
 
-def draw(axes: Sequence[AnyAxis], number: int, attempt: int = 0) -> Setting:
-    """The setting of a trial, at random."""
-    rng = generator(SEED, "search", number, attempt)
+def draw(axes: Sequence[AnyAxis], number: int, attempt: int = 0, seed: int = SEED) -> Setting:
+    """The setting of a trial, at random; ``seed`` tells searches apart that are made side by side."""
+    rng = generator(seed, "search", number, attempt)
     return tuple(_drawn(axis, rng) for axis in axes)
 
 

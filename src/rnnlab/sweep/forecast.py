@@ -14,6 +14,7 @@ from rnnlab.experiment import Experiment, RunSpec
 from rnnlab.runs import RunDirectory
 from rnnlab.sweep.pace import Pace, makespan, pace_of
 from rnnlab.sweep.run import baseline_specs
+from rnnlab.sweep.tune import trial_specs
 
 USUAL_ROUNDS = (10, 40)  # epochs until validation stops improving, most often, where nothing is known of the data
 SIDE_BY_SIDE = 1.15  # runs that share memory and caches take longer than one alone
@@ -41,8 +42,14 @@ class Forecast:
 
 
 def forecast(experiment: Experiment, data: EncodedData, out: Path, jobs: int) -> Forecast:
-    """Runs that are finished take no time, and tell how many epochs the others will need."""
-    return _forecast(experiment.specs(), baseline_specs(experiment, data), data, out, jobs)
+    """Runs that are finished take no time, and tell how many epochs the others will need. Trials of ``tune`` count in
+    full, as if they were as long as the default setting: those that are stopped early make it less."""
+    models, baselines = experiment.specs(), baseline_specs(experiment, data)
+    if experiment.tune is not None:  # first, so that an arm is timed as it stands
+        trials = trial_specs(experiment, data, out)
+        models = [run for run in trials if run[1].training is not None] + models
+        baselines += [run for run in trials if run[1].training is None]
+    return _forecast(models, baselines, data, out, jobs)
 
 
 def forecast_training(experiment: Experiment, data: EncodedData, out: Path) -> Forecast:

@@ -44,6 +44,7 @@ def experiment_tree(
     match: str | None = None,
     vary_split: bool | None = None,
     lookup: bool | None = None,
+    tune: int | None = None,
     settings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The experiment as a tree, as a TOML file would say it: from a file or from options, options last."""
@@ -67,6 +68,8 @@ def experiment_tree(
         tree["vary_split"] = vary_split
     if lookup is not None and isinstance(tree.get("model", {}), dict):
         tree["model"] = {**tree.get("model", {}), "lookup": lookup}
+    if tune is not None:
+        tree["tune"] = tune
     if models is not None or not tree.get("arms"):
         tree["arms"] = {name: {"model": named_model(name)} for name in models or default_models(tree)}
     for text in settings:

@@ -65,7 +65,10 @@ def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str,
             settings["ngrams"] = 4  # characters say less than words, one by one
         if everywhere and cls is not Majority:
             settings["lookup"] = True
-        baselines.append(cls(**settings))
+        asked = experiment.baselines.get(cls.kind)
+        baselines.append(
+            cls(**settings | ({name: getattr(asked, name) for name in asked.model_fields_set} if asked else {}))
+        )
     seeds = experiment.seeds if experiment.vary_split else (0,)
     return [(one.kind, RunSpec(experiment.task_of(seed), one, None, seed)) for seed in seeds for one in baselines]
 

@@ -9,27 +9,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from rnnlab.errors import ConfigError, Interrupted
-from rnnlab.experiment import RunSpec
-from rnnlab.runs import Outcome, RunDirectory
+from rnnlab.errors import ConfigError
+from rnnlab.runs import Outcome
 from rnnlab.sweep.axes import label_of
+from rnnlab.sweep.contest import Contest, compute
 from rnnlab.sweep.draws import Setting, changes_of, draw, propose, require_optuna, values_of
 from rnnlab.sweep.executors import Executor
 from rnnlab.sweep.plan import Opened
 from rnnlab.sweep.run import Display, Silent
 from rnnlab.sweep.studies import PlannedPoint, PlannedStudy, plan_point
-from rnnlab.sweep.trials import (
-    Trial,
-    TrialRun,
-    find_again,
-    first_rung,
-    goes_on,
-    next_rung,
-    take_event,
-    take_outcome,
-)
+from rnnlab.sweep.trials import Rungs, Trial
 
 AT_RANDOM = 8  # trials with which tpe begins: it needs something to go by
 LAG = 4  # tpe draws trial n when trials up to n - LAG are done, and goes by these alone
@@ -45,22 +35,22 @@ def search(
     return _Search(study, opened, out, display).run(executor)
 
 
-class _Search:
-    """The trials of a study, and what may be computed next."""
+class _Search(Contest):
+    """The trials of a study."""
 
     def __init__(self, study: PlannedStudy, opened: Opened, out: Path, display: Display):
-        self.study, self.opened, self.out = study, opened, out
-        self.strategy, self.wanted = study.settings.strategy, study.settings.trials or 0
-        self.trials: list[Trial] = []
+        self.study, self.opened = study, opened
+        self.strategy = study.settings.strategy
         self.seen: set[Setting | str] = set()  # settings, and digests of runs
         self.exhausted = False
         self.notes: list[str] = []
         minutes = study.settings.minutes
         self.deadline = None if minutes is None else time.monotonic() + 60 * minutes
-        self.runs = 0
         self.add = getattr(display, "add", None)
         grows = self.strategy == "tpe"  # what it runs isn't known when it begins
-        self.display = Silent() if grows and self.add is None else display
+        shown = Silent() if grows and self.add is None else display
+        rungs = Rungs() if self.strategy == "asha" else None
+        super().__init__(study.settings.trials or 0, study.metric, study.lower_is_better, rungs, out, shown)
 
     def run(self, executor: Executor) -> tuple[PlannedStudy, dict[str, Outcome]]:
         if self.strategy == "tpe":
@@ -71,90 +61,15 @@ class _Search:
                 pass
             self.display.begin([(_label(trial), run.spec) for trial in self.trials for run in trial.runs])
             for trial in self.trials:
-                self._show_found(trial)
-        try:
-            while self._compute(executor):
-                pass
-        except KeyboardInterrupt:
-            done = sum(trial.settled for trial in self.trials)
-            raise Interrupted(
-                f"stopped: {done} of {self.wanted} trials are done and kept in {self.out}; "
-                "the same command goes on where this one stopped"
-            ) from None
-        finally:
-            self.display.end()
+                self.show_found(trial)
+        compute([self], self.out, executor, self.display)
         return self._found()
 
-    # Computing
+    def may_begin(self, trial: Trial) -> bool:
+        return trial.begun or not self._too_late()
 
-    def _compute(self, executor: Executor) -> bool:
-        """Compute until nothing can be begun before all that is under way has ended; False when nothing was left."""
-        begun: list[tuple[Trial, TrialRun]] = []
-
-        def specs() -> Iterator[RunSpec]:
-            while (entry := self._next()) is not None:
-                begun.append(entry)
-                _, run = entry
-                run.under_way = run.computed = True
-                run.asked_to_stop = False
-                yield run.spec
-
-        def sink(number: int, event: dict[str, Any]) -> bool:
-            trial, run = begun[number]
-            self.display.event(run.number, event)
-            if event["event"] == "epoch":
-                take_event(run, event, self.study.metric, self.study.lower_is_better)
-                self._judge()
-            done_for_now = trial.goal is not None and run.evaluations >= trial.goal
-            run.asked_to_stop = run.asked_to_stop or trial.pruned_at is not None or done_for_now
-            return run.asked_to_stop
-
-        for number, outcome in executor.map(specs(), self.out, sink):
-            trial, run = begun[number]
-            run.under_way = False
-            take_outcome(run, outcome, self.study.metric, self.study.lower_is_better)
-            if run.outcome is not None or trial.pruned_at is not None:
-                self.display.outcome(run.number, trial.outcome_of(run), again=False)
-            else:
-                self.display.event(run.number, {"event": "paused"})  # at a rung, until the others are there
-            self._judge()
-        return bool(begun)
-
-    def _next(self) -> tuple[Trial, TrialRun] | None:
-        """A run that can be computed now: of the earliest trial that has one."""
-        while True:
-            self._judge()
-            for trial in self.trials:
-                if trial.settled or (self._too_late() and not trial.begun):
-                    continue
-                for run in trial.runs:
-                    if not run.under_way and not run.arrived(trial.goal):
-                        return trial, run
-            if self.strategy != "tpe" or not self._may_propose() or not self._draw():
-                return None
-
-    def _judge(self) -> None:
-        """Settle the trials that are done; at a rung, stop them or let them go on.
-
-        A trial is compared with those before it in number, as if they had come to the rung one after the other: it
-        waits for them there, while others are computed."""
-        for number, trial in enumerate(self.trials):
-            while not trial.settled and trial.arrived(trial.goal):
-                rung = trial.goal
-                if rung is None or all(run.evaluations < rung for run in trial.runs):
-                    trial.settled = True
-                    break
-                earlier = self.trials[:number]
-                if not all(other.passed(rung) for other in earlier):
-                    break
-                rivals = [other.score(rung) for other in earlier if other.competes(rung)]
-                if goes_on(trial.score(rung), rivals):
-                    trial.goal = next_rung(rung, [run.spec for run in trial.runs])
-                else:
-                    trial.pruned_at, trial.settled = rung, True
-                    for run in trial.runs:
-                        if run.outcome is None and not run.under_way:
-                            self.display.outcome(run.number, trial.outcome_of(run), again=not run.computed)
+    def more(self) -> bool:
+        return self.strategy == "tpe" and self._may_propose() and self._draw()
 
     def _too_late(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline
@@ -210,23 +125,11 @@ class _Search:
         return None if specs is None else PlannedPoint(at, label, tuple(specs))
 
     def _begin(self, setting: Setting, point: PlannedPoint) -> None:
-        runs = tuple(TrialRun(self.runs + n, spec) for n, spec in enumerate(point.specs))
-        self.runs += len(runs)
-        for run in runs:
-            directory = RunDirectory(self.out / run.spec.digest)
-            find_again(run, directory, self.study.metric, self.study.lower_is_better)
-        goal = first_rung(point.specs) if self.strategy == "asha" else None
-        trial = Trial(setting, point, runs, goal)
-        self.trials.append(trial)
+        trial = self.enter(setting, point)
         if self.strategy == "tpe" and self.add is not None:
-            for run in runs:
+            for run in trial.runs:
                 self.add(point.label, run.spec)
-            self._show_found(trial)
-
-    def _show_found(self, trial: Trial) -> None:
-        for run in trial.runs:
-            if run.outcome is not None:
-                self.display.outcome(run.number, run.outcome, again=True)
+            self.show_found(trial)
 
     # The result
 

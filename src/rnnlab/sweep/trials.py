@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from rnnlab.experiment import RunSpec
@@ -12,6 +13,15 @@ from rnnlab.sweep.draws import Setting
 from rnnlab.sweep.studies import PlannedPoint
 
 HALVING = 3  # of the trials that come to a rung, one in so many goes on; the next rung is so many times as far
+
+
+@dataclass(frozen=True)
+class Rungs:
+    """Where trials are compared, in evaluations, and how many of them go on."""
+
+    first: int = 1
+    times: int = HALVING  # the next rung is so many times as far
+    keep: Fraction = Fraction(1, HALVING)  # of the trials that come to a rung, this share goes on
 
 
 class Score(NamedTuple):
@@ -90,12 +100,12 @@ class Trial:
         return run.outcome
 
 
-def first_rung(specs: Sequence[RunSpec]) -> int | None:
-    return _below_the_end(1, specs)
+def first_rung(specs: Sequence[RunSpec], rungs: Rungs = Rungs()) -> int | None:
+    return _below_the_end(rungs.first, specs)
 
 
-def next_rung(rung: int, specs: Sequence[RunSpec]) -> int | None:
-    return _below_the_end(HALVING * rung, specs)
+def next_rung(rung: int, specs: Sequence[RunSpec], rungs: Rungs = Rungs()) -> int | None:
+    return _below_the_end(rungs.times * rung, specs)
 
 
 def _below_the_end(rung: int, specs: Sequence[RunSpec]) -> int | None:
@@ -104,10 +114,11 @@ def _below_the_end(rung: int, specs: Sequence[RunSpec]) -> int | None:
     return None if training is None or (training.epochs is not None and rung >= training.epochs) else rung
 
 
-def goes_on(score: Score, rivals: Sequence[Score]) -> bool:
-    """Successive halving as trials come (ASHA): past a rung goes who is among the best third of those that came to it
-    so far, and while they are fewer than three, who is the best of them. The best so far is never stopped."""
-    places = max(1, (len(rivals) + 1) // HALVING)
+def goes_on(score: Score, rivals: Sequence[Score], keep: Fraction = Rungs.keep) -> bool:
+    """Successive halving as trials come (ASHA): past a rung goes who is among the best third (``keep``) of those that
+    came to it so far, and while they are fewer than three, who is the best of them. The best so far is never
+    stopped."""
+    places = max(1, int((len(rivals) + 1) * keep))
     return score <= sorted([*rivals, score])[places - 1]
 
 

@@ -12,7 +12,7 @@ law is an AssertionError that names it.
 import types
 from collections.abc import Callable, Iterator
 from functools import wraps
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Literal, Union, get_args, get_origin
 
 import safetensors.torch
@@ -20,11 +20,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rnnlab.config import canonical_json, parse
+from rnnlab.config import canonical_json, parse, with_settings
 from rnnlab.errors import ConfigError
+from rnnlab.experiment import Training
 from rnnlab.models.base import Architecture, Encoded
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Network, build_network
+from rnnlab.models.space import meaningful
 
 LENGTHS = (7, 1, 4, 2, 7, 3)  # of the sequences in most laws: T = 7, with and without padding, and one of one step
 EXTRA = (1, 7, 64)  # steps of padding beyond the longest sequence
@@ -396,6 +398,69 @@ class _Head(nn.Module):
 
     def forward(self, encoded: Encoded) -> Tensor:
         return self.linear(encoded.summary)
+
+
+@_law
+def the_search_space_is_valid(architecture: Architecture, input_width: int) -> None:
+    """Every axis that it declares for ``compare --tune`` is a setting of the model or of the training, and has a
+    meaning somewhere; every combination of ends is valid; each end of each axis, all first ends and all last ends build
+    and train an update."""
+    default, space = _default_of(architecture), architecture.space
+    strange = [path for path in space if path.partition(".")[0] not in ("model", "training")]
+    assert not strange, f"{', '.join(strange)} begins with neither model. nor training."
+    corners = [dict(zip(space, ends, strict=True)) for ends in product(*(axis.ends for axis in space.values()))]
+    used = {path for corner in corners for path in _meaningful(default, corner)}
+    assert used == set(space), f"{', '.join(set(space) - used)} has no meaning with any value of the others"
+    for corner in corners:
+        _set(default, corner)
+    alone = [{path: end} for path, axis in space.items() for end in axis.ends]
+    ends = [{path: axis.ends[which] for path, axis in space.items()} for which in (0, -1)]
+    for setting in [*alone, *ends]:
+        _train_once(_set(default, setting))
+
+
+def _default_of(architecture: Architecture) -> Architecture:
+    """As it is without settings, on tokens; as it was given where it can't do without settings."""
+    try:
+        made = type(architecture)()
+    except ConfigError:
+        made = architecture
+    return made.replace(embedding=Embedding(width=6))
+
+
+def _value_at(architecture: Architecture, path: str) -> Any:
+    found: Any = {"model": architecture, "training": Training()}
+    for name in path.split("."):
+        found = found[name] if isinstance(found, dict) else getattr(found, name, None)
+    return found
+
+
+def _meaningful(architecture: Architecture, setting: dict[str, Any]) -> dict[str, Any]:
+    return meaningful(architecture.space, setting, lambda path: _value_at(architecture, path))
+
+
+def _set(architecture: Architecture, setting: dict[str, Any]) -> Architecture:
+    """The architecture with a setting of its space, which must be valid."""
+    kept = _meaningful(architecture, setting)
+    try:
+        roots = [{p.partition(".")[2]: v for p, v in kept.items() if p.startswith(r)} for r in ("model.", "training.")]
+        with_settings(Training(), roots[1])
+        made = with_settings(architecture, roots[0])
+    except ConfigError as error:
+        raise AssertionError(f"{kept} is no valid setting: {error}") from error
+    problems = made.check("tokens")
+    assert not problems, f"{kept} doesn't suit tokens: {problems}"
+    return made
+
+
+def _train_once(architecture: Architecture) -> None:
+    embedding = architecture.embed(WORDS, None)
+    network = nn.ModuleList([embedding, architecture.build(embedding.width)])
+    ids, lengths = _tokens()
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.01)
+    network[1](embedding(ids), lengths).summary.square().mean().backward()
+    optimizer.step()
+    assert all(bool(p.isfinite().all()) for p in network.parameters()), f"{architecture} diverges in one update"
 
 
 def _tokens() -> tuple[Tensor, Tensor]:
