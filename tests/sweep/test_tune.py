@@ -1,6 +1,7 @@
 """compare --tune: as many trials for all, the best on validation is compared, and the same command computes nothing."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rnnlab.models.space import Between
 from rnnlab.reporting.telling import tell
 from rnnlab.runs import Finished, RunDirectory
 from rnnlab.sweep.compare import UntilSure, compare, prepare
+from rnnlab.sweep.forecast import forecast
 from rnnlab.sweep.run import Silent, baseline_specs
 from rnnlab.sweep.tune import FIRST_TRIAL_SEED, RUNGS, ArmSearch, tune, value_at
 
@@ -260,6 +262,22 @@ def test_a_file_can_ask_for_it(tmp_path: Path):
 def test_what_is_no_number_of_trials(trials: int):
     with pytest.raises(ConfigError, match="tune: how many settings to try per model, from 2 to 1,000"):
         prepare(None, tune=trials, **SMALL)
+
+
+def test_a_budget_is_refused_before_anything_is_done(tmp_path: Path):
+    with pytest.raises(ConfigError, match="--budget can't be kept with --tune 3"):
+        compare(tune=3, budget="10m", out=tmp_path, on="serial", **SMALL)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_forecast_counts_the_trials(tuned, tmp_path: Path):
+    out, _ = tuned
+    experiment, data = prepare(None, tune=3, **SMALL)
+    whole = forecast(experiment, data, tmp_path, 1)
+    untuned = forecast(replace(experiment, tune=None), data, tmp_path, 1)
+    assert whole.runs - untuned.runs == 3 * 4 + 1  # of two models and two baselines, and of the majority
+    assert whole.high > untuned.high
+    assert forecast(experiment, data, out, 1).high < whole.high
 
 
 def test_equal_sizes_cant_be_searched():

@@ -1,13 +1,12 @@
 """What tuning did, in words: a line per arm, and what must be known to believe it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from rnnlab.analysis.tuning import TunedArm, Tuning
 
 LEADS = {
     "en": {
-        "and": " and ",
         "wins": "On validation, {first} wins from {trials} trials on.",
         "wins at once": "On validation, {first} wins with any number of trials.",
         "ahead": "On validation, {first} is ahead of {others} from {trials} trials on.",
@@ -15,7 +14,6 @@ LEADS = {
         "open": "With {trials} trials, {first} comes first on validation, but not clearly before {others}.",
     },
     "zh": {
-        "and": "、",
         "wins": "在验证集上，从 {trials} 次试验起，{first} 胜过其他所有模型。",
         "wins at once": "在验证集上，无论试验多少次，{first} 都胜过其他所有模型。",
         "ahead": "在验证集上，从 {trials} 次试验起，{first} 领先于 {others}。",
@@ -51,6 +49,8 @@ def axis_text(path: str) -> str:
 
 
 def value_text(value: Any) -> str:
+    if value is None:
+        return "auto"  # the model finds it by itself, as nbsvm its C
     if isinstance(value, list | tuple):
         return "-".join(map(value_text, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
@@ -75,11 +75,17 @@ def lead_lines(tuning: Tuning, language: Literal["en", "zh"] = "en") -> list[str
         return [words["wins at once" if trials == 1 else "wins"].format(first=first, trials=trials)]
     lines = []
     for trials in sorted(set(behind.values())):
-        others = words["and"].join(label for label in rivals if behind.get(label) == trials)
+        others = _listed([label for label in rivals if behind.get(label) == trials], language)
         said = words["ahead at once" if trials == 1 else "ahead"]
         lines.append(said.format(first=first, others=others, trials=trials))
-    others = words["and"].join(label for label in rivals if label not in behind)
+    others = _listed([label for label in rivals if label not in behind], language)
     return [*lines, words["open"].format(first=first, others=others, trials=tuning.trials)]
+
+
+def _listed(labels: Sequence[str], language: Literal["en", "zh"]) -> str:
+    if language == "zh":
+        return "、".join(labels)
+    return labels[0] if len(labels) == 1 else f"{', '.join(labels[:-1])} and {labels[-1]}"
 
 
 def equal_text(tuning: Tuning) -> str:

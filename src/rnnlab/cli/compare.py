@@ -157,7 +157,10 @@ def compare(
     at_a_time = 1 if on == "serial" else cores() if jobs is None else max(1, jobs)
     if seconds is None:
         more = "--until-sure may add seeds; " if until_sure else ""
-        remedies = more + "--budget {budget} would make it fit, so would fewer --models or --seeds"
+        remedies = "--budget {budget} would make it fit, so would fewer --models or --seeds"
+        if experiment.tune:
+            remedies = "fewer --models or trials (--tune) make it shorter"
+        remedies = more + remedies
         say_how_long(screen, forecast(experiment, encoded, Path(out), at_a_time), yes, remedies)
     result = compare_prepared(
         experiment,

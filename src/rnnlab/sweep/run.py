@@ -66,9 +66,9 @@ def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str,
         if everywhere and cls is not Majority:
             settings["lookup"] = True
         asked = experiment.baselines.get(cls.kind)
-        baselines.append(
-            cls(**settings | ({name: getattr(asked, name) for name in asked.model_fields_set} if asked else {}))
-        )
+        if asked is not None:  # by the user, or by tuning
+            settings |= {name: getattr(asked, name) for name in asked.model_fields_set}
+        baselines.append(cls(**settings))
     seeds = experiment.seeds if experiment.vary_split else (0,)
     return [(one.kind, RunSpec(experiment.task_of(seed), one, None, seed)) for seed in seeds for one in baselines]
 
