@@ -211,7 +211,7 @@ def test_axes_without_a_use_are_left_out(tmp_path: Path, kind: str, absent: str)
 
 
 def test_the_file_of_the_report_repeats_the_chosen_settings_those_of_baselines_too(tuned, tmp_path: Path):
-    out, result = tuned
+    _, result = tuned
     file = tmp_path / "again.toml"
     file.write_text(tell([result.folder]).chapters[0].provenance.experiment or "")
     again, data = prepare(file)
