@@ -242,7 +242,7 @@ def test_mistakes_in_the_settings_of_baselines(setting: str, complaint: str):
 
 def test_until_sure_adds_seeds_to_the_chosen_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("rnnlab.sweep.compare.in_play", lambda verdict, left: ["linear"])
-    monkeypatch.setattr("rnnlab.sweep.compare._why_stop", lambda c, labels, last, deadline: "stopped" if last else None)
+    monkeypatch.setattr("rnnlab.sweep.compare._why_stop", lambda c, labels, last: "stopped" if last else None)
     options = SMALL | {"models": ["linear"]}
     result = compare(tune=3, until_sure=UntilSure(max_seeds=3), out=tmp_path, on="serial", **options)
     specs = [RunSpec.from_dict(RunDirectory(run.path).spec()) for run in result.arms[0].runs]
