@@ -20,6 +20,7 @@ from rnnlab.sweep.run import Silent, baseline_specs
 from rnnlab.sweep.tune import FIRST_TRIAL_SEED, RUNGS, ArmSearch, tune, value_at
 
 SMALL: dict[str, Any] = {"task": {"rows": 300}, "training": {"epochs": 2}, "models": ["linear", "gru"], "seeds": 2}
+ALONE: dict[str, Any] = SMALL | {"models": ["linear"]}
 
 
 class Baselines(Pretend):
@@ -42,7 +43,8 @@ def rising(spec: RunSpec) -> list[float]:
 
 
 def searched(tmp_path: Path, executor: Any, trials: int = 6, **options: Any):
-    experiment, data = prepare(None, tune=trials, **(SMALL | {"training": {"epochs": 20}} | options))
+    every: dict[str, Any] = SMALL | {"training": {"epochs": 20}} | options
+    experiment, data = prepare(None, tune=trials, **every)
     return tune(experiment, data, tmp_path, executor, Silent())
 
 
@@ -243,8 +245,8 @@ def test_mistakes_in_the_settings_of_baselines(setting: str, complaint: str):
 def test_until_sure_adds_seeds_to_the_chosen_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("rnnlab.sweep.compare.in_play", lambda verdict, left: ["linear"])
     monkeypatch.setattr("rnnlab.sweep.compare._why_stop", lambda c, labels, last: "stopped" if last else None)
-    options = SMALL | {"models": ["linear"]}
-    result = compare(tune=3, until_sure=UntilSure(max_seeds=3), out=tmp_path, on="serial", **options)
+    result = compare(tune=3, until_sure=UntilSure(max_seeds=3), out=tmp_path, on="serial", **ALONE)
+    assert result.tuning is not None
     specs = [RunSpec.from_dict(RunDirectory(run.path).spec()) for run in result.arms[0].runs]
     assert [spec.seed for spec in specs] == [0, 1, 2]
     assert len({(spec.model.to_dict()["hidden"], spec.training and spec.training.lr) for spec in specs}) == 1
@@ -286,7 +288,8 @@ def test_equal_sizes_cant_be_searched():
 
 
 def test_with_splits_that_vary_the_first_ones_validation_chooses(tmp_path: Path):
-    result = compare(tune=2, vary_split=True, out=tmp_path, on="serial", **(SMALL | {"models": ["linear"]}))
+    result = compare(tune=2, vary_split=True, out=tmp_path, on="serial", **ALONE)
+    assert result.tuning is not None
     assert any("the validation rows of the first seed's split" in note for note in result.notes)
     spec = RunSpec.from_dict(RunDirectory(tmp_path / result.tuning.arms[0].trials[1].digest).spec())
     assert spec.task.split_by is not None

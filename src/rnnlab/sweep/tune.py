@@ -14,7 +14,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from rnnlab.analysis.studies import AxisValue
 from rnnlab.analysis.tuning import Status, TrialResult, TunedArm, Tuning, choose, curve, leads
 from rnnlab.config import digest_of, with_settings
 from rnnlab.data.encoded import EncodedData
@@ -171,7 +170,7 @@ class ArmSearch(Contest):
     def _default_of(self, path: str) -> Any:
         return value_at(self._spec({}), path)
 
-    def _values(self, spec: RunSpec) -> dict[str, AxisValue]:
+    def _values(self, spec: RunSpec) -> dict[str, Any]:
         """Of the axes that have a meaning in a trial."""
         whole = {path: value_at(spec, path) for path in self.space}
         kept = meaningful(self.space, whole, self._default_of)
