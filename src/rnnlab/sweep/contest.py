@@ -41,6 +41,11 @@ class Contest:
         self.trials: list[Trial] = []
 
     @property
+    def total(self) -> int:
+        """Trials that there will be."""
+        return self.wanted
+
+    @property
     def runs(self) -> list[TrialRun]:
         return [run for trial in self.trials for run in trial.runs]
 
@@ -112,7 +117,7 @@ def compute(contests: Sequence[Contest], out: Path, executor: Executor, display:
     except KeyboardInterrupt:
         done = sum(trial.settled for contest in contests for trial in contest.trials)
         raise Interrupted(
-            f"stopped: {done} of {sum(contest.wanted for contest in contests)} trials are done and kept in {out}; "
+            f"stopped: {done} of {sum(contest.total for contest in contests)} trials are done and kept in {out}; "
             "the same command goes on where this one stopped"
         ) from None
     finally:

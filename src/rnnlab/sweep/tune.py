@@ -122,6 +122,10 @@ class ArmSearch(Contest):
         self.axes = tuple(axis_of(path, one) for path, one in self.space.items())
         self._enter_all()
 
+    @property
+    def total(self) -> int:
+        return len(self.trials)  # all are drawn at the beginning, and there may be fewer settings than were wanted
+
     def name_of(self, number: int) -> str:
         return f"{self.label}, trial {number + 1}"
 
