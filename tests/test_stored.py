@@ -72,14 +72,14 @@ def changed(bundle: Path, **members: bytes) -> Path:
 # --- run and bundle ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("label", ["gru", "textcnn", "tfidf", "majority"])
+@pytest.mark.parametrize("label", ["gru", "textcnn", "tfidf", "nbsvm", "majority"])
 def test_run_and_bundle_are_one_model(runs, tmp_path, label):
     run = open_model(runs[label])
     bundle = open_model(pack(runs[label], tmp_path / "model.rnnlab"))
     assert bundle.name == run.name == runs[label].name
     assert bundle.weights == run.weights
     assert bundle.interface == run.interface
-    assert bundle.is_baseline == run.is_baseline == (label in ("tfidf", "majority"))
+    assert bundle.is_baseline == run.is_baseline == (label in ("tfidf", "nbsvm", "majority"))
     assert bundle.card == run.card
     if run.is_baseline:
         assert {name: a.tolist() for name, a in bundle.learnt.items()} == {n: a.tolist() for n, a in run.learnt.items()}

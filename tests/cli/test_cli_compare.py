@@ -36,7 +36,7 @@ def test_json_holds_all_that_the_answer_rests_on(compared):
     assert set(result) == keys
     assert sum(result["profile"]["rows"].values()) == 80
     assert {arm["label"] for arm in result["arms"]} == {"rnn", "textcnn"}
-    assert [arm["label"] for arm in result["baselines"]] == ["majority", "tfidf"]
+    assert [arm["label"] for arm in result["baselines"]] == ["majority", "nbsvm", "tfidf"]
     for arm in result["arms"]:
         assert set(arm) == ARM_KEYS
         assert 0 <= arm["accuracy"]["low"] <= arm["accuracy"]["mean"] <= arm["accuracy"]["high"] <= 1
@@ -50,7 +50,7 @@ def test_json_holds_all_that_the_answer_rests_on(compared):
     assert all(0 < baseline["row_seconds"] < 1 for baseline in result["baselines"])
     verdict = result["verdict"]
     assert {"recommended", "best_group", "firm", "advice", "failures", "sentence"} <= set(verdict)
-    assert verdict["recommended"] in {"rnn", "textcnn", "tfidf"}
+    assert verdict["recommended"] in {"rnn", "textcnn", "nbsvm", "tfidf"}
     assert verdict["recommended"] in verdict["sentence"]
     model = RunDirectory(result["recommended_run"]).spec()["model"]["kind"]
     assert model == verdict["recommended"]
@@ -111,11 +111,11 @@ def test_the_terminal_shows_the_figures_of_the_json(compared, rnnlab):
 
 def test_a_second_call_computes_nothing_and_says_the_same(compared, rnnlab):
     before = stamps(compared.folder / "runs")
-    assert len(before) == 6
+    assert len(before) == 7
     again = rnnlab(*compared.command)
     assert again.out == compared.first.out
     assert stamps(compared.folder / "runs") == before
-    assert again.err.count("(found, not computed again)") == 6
+    assert again.err.count("(found, not computed again)") == 7
     kept = list((compared.folder / "runs" / "comparisons").glob("*/comparison.json"))
     assert [path.read_text(encoding="utf-8") for path in kept] == [again.out]
 
@@ -126,10 +126,10 @@ def test_another_seed_adds_to_what_is_there(compared, rnnlab):
     command[-3:] = [str(compared.folder / "other" / "table.md"), "--csv", str(compared.folder / "other" / "table.csv")]
     done = rnnlab(*command)
     assert done.code == 0, done.err
-    assert done.err.count("(found, not computed again)") == 6
+    assert done.err.count("(found, not computed again)") == 7
     after = stamps(compared.folder / "runs")
     assert {path: after[path] for path in before} == before
-    assert len(after) == 8
+    assert len(after) == 9
 
 
 # Settings

@@ -25,8 +25,8 @@ def copied(compared: Result, tmp_path: Path) -> Path:
 
 def test_a_recorded_comparison_is_found_with_its_labels_and_order(compared: Result):
     (found,) = gather([runs_of(compared)]).comparisons
-    assert [record.label for record in found.records] == ["majority", "tfidf", *["gru", "textcnn"] * 2]
-    assert [record.spec.seed for record in found.records[2:]] == [0, 0, 1, 1]
+    assert [record.label for record in found.records] == ["majority", "nbsvm", "tfidf", *["gru", "textcnn"] * 2]
+    assert [record.spec.seed for record in found.records[3:]] == [0, 0, 1, 1]
     assert found.name == "reviews.tsv"
     assert found.profile == compared.profile
 
@@ -34,7 +34,7 @@ def test_a_recorded_comparison_is_found_with_its_labels_and_order(compared: Resu
 def test_seeds_with_splits_of_their_own_are_one_comparison(compared: Result, varied: Result):
     (found,) = gather([runs_of(varied)]).comparisons
     assert [(record.label, record.spec.seed) for record in found.records] == [
-        *(("majority", 1), ("tfidf", 1), ("majority", 0), ("tfidf", 0)),
+        *((label, seed) for seed in (1, 0) for label in ("majority", "nbsvm", "tfidf")),
         *(("gru", 1), ("textcnn", 1), ("gru", 0), ("textcnn", 0)),
     ]
     assert found.splits_vary
@@ -60,7 +60,7 @@ def test_a_comparison_within_a_larger_one_is_told_there(copied: Path):
     (smaller / "comparison.json").write_text(json.dumps(saved))
     (smaller / "origin.json").write_text(json.dumps(origin))
     (found,) = gather([copied]).comparisons
-    assert len(found.records) == 6
+    assert len(found.records) == 7
     (part,) = gather([smaller]).comparisons  # but it can be asked for
     assert len(part.records) == 2
 
@@ -68,7 +68,7 @@ def test_a_comparison_within_a_larger_one_is_told_there(copied: Path):
 def test_runs_that_nobody_compared_are_grouped_by_their_data(copied: Path):
     shutil.rmtree(copied / "comparisons")
     (found,) = gather([copied]).comparisons
-    assert sorted({record.label for record in found.records}) == ["gru", "majority", "textcnn", "tfidf"]
+    assert sorted({record.label for record in found.records}) == ["gru", "majority", "nbsvm", "textcnn", "tfidf"]
     assert found.profile is None
 
 

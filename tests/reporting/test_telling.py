@@ -29,9 +29,9 @@ def test_every_part_of_a_chapter_is_filled(compared: Result):
     (chapter,) = tell([compared.folder]).chapters
     assert chapter.remarks == ()
     assert {curve.arm for curve in chapter.learning.curves} == {"gru", "textcnn"}
-    assert {score.arm for score in chapter.differences.classes} == {"gru", "textcnn", "tfidf"}
+    assert {score.arm for score in chapter.differences.classes} == {"gru", "textcnn", "nbsvm", "tfidf"}
     assert {inside.arm for inside in chapter.internals} == {"gru", "textcnn"}
-    assert [term.arm for term in chapter.terms] == ["majority", "tfidf", "gru", "textcnn"]
+    assert [term.arm for term in chapter.terms] == ["majority", "nbsvm", "tfidf", "gru", "textcnn"]
     assert chapter.provenance.experiment is not None
     assert chapter.differences.rows
     for row in chapter.differences.rows:
@@ -48,7 +48,7 @@ def test_what_needs_common_test_rows_is_left_out_where_splits_vary(varied: Resul
         "every seed has test rows of its own, so the rows on which models disagree aren't shown",
     )
     assert chapter.differences.rows == ()
-    assert {score.arm for score in chapter.differences.classes} == {"gru", "textcnn", "tfidf"}
+    assert {score.arm for score in chapter.differences.classes} == {"gru", "textcnn", "nbsvm", "tfidf"}
     looked_into = {inside.run for inside in chapter.internals}
     assert looked_into == {run.digest for arm in varied.arms for run in arm.runs if run.seed == 1}
     assert looked_into != {Path(best_run(arm) or "").name for arm in varied.arms}

@@ -60,13 +60,15 @@ def test_baselines_run_once_per_split():
     runs = baseline_specs(experiment, data)
     assert [(label, spec.seed) for label, spec in runs] == [
         ("majority", 0),
+        ("nbsvm", 0),
         ("tfidf", 0),
         ("majority", 1),
+        ("nbsvm", 1),
         ("tfidf", 1),
     ]
-    assert [spec.task for _, spec in runs] == [experiment.task_of(seed) for seed in (0, 0, 1, 1)]
+    assert [spec.task for _, spec in runs] == [experiment.task_of(seed) for seed in (0, 0, 0, 1, 1, 1)]
     usual, _ = plan(experiment_tree(None, models=["linear"], task=ROWS, settings=["seeds=[7, 8]"]))
-    assert [spec.seed for _, spec in baseline_specs(usual, data)] == [0, 0]
+    assert [spec.seed for _, spec in baseline_specs(usual, data)] == [0, 0, 0]
 
 
 def test_few_seeds_are_said():
@@ -151,12 +153,12 @@ class InterruptedAfter(Serial):
 def test_an_interrupted_comparison_goes_on(tmp_path):
     experiment, data = prepare(None, models=["linear"], seeds=3, task=ROWS, vary_split=True, **SMALL)
     runs = baseline_specs(experiment, data) + experiment.specs()
-    with pytest.raises(Interrupted, match="7 of 9 runs are finished"):
-        run_all(runs, tmp_path, InterruptedAfter(7), Silent())
+    with pytest.raises(Interrupted, match="10 of 12 runs are finished"):
+        run_all(runs, tmp_path, InterruptedAfter(10), Silent())
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/result.json")}
     compare_prepared(experiment, data, out=tmp_path, jobs=0)
     after = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/result.json")}
-    assert len(after) == 9
+    assert len(after) == 12
     assert before.items() <= after.items()
 
 
@@ -164,7 +166,7 @@ def test_what_is_recorded(tmp_path):
     result = rnnlab.compare(models=["linear"], seeds=2, task=ROWS, vary_split=True, out=tmp_path, jobs=0, **SMALL)
     origin = json.loads((Path(result.folder or "") / "origin.json").read_text())
     assert origin["vary_split"] is True
-    assert [label for label, _ in origin["runs"]] == ["majority", "tfidf", "majority", "tfidf", "linear", "linear"]
+    assert [label for label, _ in origin["runs"]] == [*["majority", "nbsvm", "tfidf"] * 2, "linear", "linear"]
     for arm in (*result.arms, *result.baselines):
         assert [run.seed for run in arm.runs] == [0, 1]
         assert [run.status for run in arm.runs] == ["finished", "finished"]
