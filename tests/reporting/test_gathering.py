@@ -76,7 +76,7 @@ def test_a_run_without_a_result_is_left_out_and_said(copied: Path):
     shutil.rmtree(copied / "comparisons")
     next(run for run in find_runs(copied) if run.spec()["seed"] == 1).path.joinpath("result.json").unlink()
     found = gather([copied])
-    assert len(found.comparisons[0].records) == 5
+    assert len(found.comparisons[0].records) == 6
     assert found.remarks == ("1 runs without a result are left out",)
 
 
@@ -109,7 +109,7 @@ def test_a_damaged_record_is_said_and_its_runs_are_told_all_the_same(copied: Pat
     (folder,) = (copied / "comparisons").iterdir()
     (folder / "comparison.json").write_text("{")
     found = gather([copied])
-    assert len(found.comparisons[0].records) == 6
+    assert len(found.comparisons[0].records) == 7
     assert "comparison.json: damaged" in found.remarks[0]
 
 
