@@ -107,7 +107,7 @@ def test_what_is_being_done_is_said(compared: Result):
     heard: list[str] = []
     tell([compared.folder], heard.append)
     assert heard[0] == "reading the runs"
-    assert any("6 runs" in text for text in heard)
+    assert any("7 runs" in text for text in heard)
 
 
 def test_a_comparison_whose_runs_all_diverged(compared: Result, tmp_path: Path):
@@ -121,7 +121,7 @@ def test_a_comparison_whose_runs_all_diverged(compared: Result, tmp_path: Path):
             path.write_text(json.dumps({**result, "status": "diverged", "divergence": divergence}))
     (chapter,) = tell([copied]).chapters
     comparison, verdict = chapter.comparison, chapter.comparison.verdict
-    assert verdict.recommended == "tfidf"
+    assert verdict.recommended == "nbsvm"
     assert comparison.recommended_run is not None
     assert {label: (lost.failed, lost.diverged) for label, lost in verdict.failures.items()} == {
         "gru": ((0, 1), (0, 1)),
