@@ -163,7 +163,7 @@ def test_with_a_split_for_each_seed_every_run_has_a_spec_of_its_own(open_page, t
     page = open_page(page_of(result), accept_downloads=True)
     page.locator("#terms details summary").last.click()
     runs = [run.digest for arm in (*result.arms, *result.baselines) for run in arm.runs]
-    assert len(runs) == 6
+    assert len(runs) == 8  # a model and three baselines
     for digest in runs:
         with page.expect_download() as saving:
             page.locator(f'[data-download="{digest}.spec.json"]').click()

@@ -13,6 +13,7 @@ ARM_KEYS = {
     *("label", "model", "accuracy", "macro_f1", "loss", "epoch_seconds", "step_seconds", "tokens_per_second"),
     *("row_seconds", "best_epoch"),
     *("parameters", "peak_memory_mb", "by_tag", "by_length", "runs", "in_best_group", "failed_seeds"),
+    *("by_seen", "cut_short"),
 }
 
 
@@ -33,7 +34,7 @@ def test_json_holds_all_that_the_answer_rests_on(compared):
     result = compared.result
     assert compared.first.code == 0
     keys = {"format", "profile", "arms", "baselines", "verdict", "question", "recommended_run", "notes", "folder"}
-    assert set(result) == keys
+    assert set(result) == keys | {"tuning"}
     assert sum(result["profile"]["rows"].values()) == 80
     assert {arm["label"] for arm in result["arms"]} == {"rnn", "textcnn"}
     assert [arm["label"] for arm in result["baselines"]] == ["majority", "nbsvm", "tfidf"]

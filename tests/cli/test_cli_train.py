@@ -25,7 +25,13 @@ def test_train_and_ask(rnnlab, reviews_csv):
 
 
 def test_a_diverged_run_ends_with_3(rnnlab, reviews_csv):
-    wild = ("training.optimizer=sgd", "training.lr=1e6", "training.clip=none", "model.activation=relu")
+    wild = (
+        "training.optimizer=sgd",
+        "training.lr=1e6",
+        "training.clip=none",
+        "model.activation=relu",
+        "model.pooling=last",
+    )
     settings = [part for setting in (*wild, "training.batch_size=8") for part in ("--set", setting)]
     done = rnnlab("train", "reviews.csv", "--model", "rnn", *settings)
     assert done.code == 3

@@ -116,8 +116,12 @@ def test_all_splits_are_of_the_same_rows(data, monkeypatch):
     Classify(data=str(data)).resolve()
     swaps = iter([lambda: replace_with(data, rows("new"))])
     around(monkeypatch, classify, "read_examples", lambda: next(swaps, nothing)(), nothing)
-    first, second = Classify(data=str(data)).resolve_splits([0, 1])
+    splits = Classify(data=str(data)).resolve_splits([0, 1])
+    next(splits)
+    with pytest.raises(DataError, match="it changed while it was read"):  # the first is of other rows
+        next(splits)
     monkeypatch.undo()
+    first, second = Classify(data=str(data)).resolve_splits([0, 1])
     assert first.fingerprint == fingerprint(Classify(data=str(data)).encoded())
     assert words_of(data) == {"new"}
     assert second.fingerprint is not None

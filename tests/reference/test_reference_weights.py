@@ -69,7 +69,8 @@ def test_recurrent_models_give_the_same_logits(kind, bidirectional, layers, toke
         parameters["embedding.E"] = generator.normal(size=(WORDS, D))
         embedding = Embedding(width=D)
     ours, _ = network(make_layer(name, MODULES), last_of_both if bidirectional else last)(inputs, LENGTHS, parameters)
-    model = RECURRENT[kind](hidden=H, layers=layers, bidirectional=bidirectional, embedding=embedding)
+    settings = {"hidden": H, "layers": layers, "bidirectional": bidirectional, "pooling": "last"}
+    model = RECURRENT[kind](**settings, embedding=embedding)
     np.testing.assert_allclose(torch_logits(model, parameters, inputs, tokens), ours, rtol=0, atol=EXACT)
 
 

@@ -19,7 +19,7 @@ EPOCH = {"event": "epoch", "epoch": 1, "train_loss": 0.7, "seconds": 5.0, "valid
 DONE = Finished({"valid": {"accuracy": 0.875}, "best_epoch": 2, "epochs": 4, "epoch_seconds": 1.25})
 PLACE = {"step": 7, "layer": "encoder.cell", "time_step": 3, "reason": "the forward pass overflowed"}
 OUTCOMES: list[tuple[Outcome, str]] = [
-    (DONE, "validation 87.5 % at epoch 2 of 4, 1.2 s an epoch"),
+    (DONE, "validation 87.5 % at epoch 2 of 4, 1.2 s per epoch"),
     (Finished({"valid": {"accuracy": 0.5}}), "validation 50.0 %"),
     (
         Diverged({"divergence": PLACE}),

@@ -194,7 +194,13 @@ def long_rows(tmp_path_factory) -> RunDirectory:
         lines = [f"{text},{text.split()[0] in ('yes', 'so')}" for text in rows]
         (folder / f"{split}.csv").write_text("\n".join(["text,label", *lines]) + "\n", encoding="utf-8")
     files = {"data" if split == "train" else split: str(folder / f"{split}.csv") for split in lengths}
-    return train(model="gru", task=files, training={"epochs": 2}, settings=["model.hidden=4"], out=folder / "runs")
+    return train(
+        model="gru",
+        task=files,
+        training={"epochs": 2},
+        settings=["model.hidden=4", "model.pooling=last"],
+        out=folder / "runs",
+    )
 
 
 def test_long_rows_are_cut_and_the_longest_left_out(long_rows):

@@ -11,6 +11,7 @@ from rnnlab.data.batches import collate, training_order
 from rnnlab.data.interface import Interface
 from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
+from rnnlab.native import switched_off
 from rnnlab.report.range_test import HEIGHT, lines, training_command
 from rnnlab.seeding import generator, stream_seed
 from rnnlab.tasks.classify import Classify
@@ -127,7 +128,8 @@ def test_it_begins_with_the_network_and_the_batches_of_the_run(spec: RunSpec):
             batch = collate(data.train, rows)
             expected.append(spec.task.loss(network(batch.inputs, batch.lengths), batch).item())
     assert len(expected) == 12  # 42 rows
-    found = range_test(spec, data)
+    with switched_off():  # native code drops other numbers
+        found = range_test(spec, data)
     assert found.losses[0] == pytest.approx(expected[0])
     assert found.losses[: len(expected)] == pytest.approx(expected, abs=1e-3)  # rates of 1e-6 hardly change a thing
 

@@ -109,7 +109,7 @@ def compare(
     from rnnlab.errors import ConfigError, RunsFailed
     from rnnlab.report import tables, terminal
     from rnnlab.sweep.compare import UntilSure, compare_prepared, prepare, seconds_of
-    from rnnlab.sweep.executors import cores
+    from rnnlab.sweep.executors import cores, executor_for
     from rnnlab.sweep.forecast import forecast
 
     for path in (markdown, csv, scores):
@@ -154,6 +154,7 @@ def compare(
     )
     screen.profile(encoded.profile, experiment.notes)
     options.say_if_slow(screen, [arm.training for arm in experiment.arms.values()])
+    executor_for(on, jobs, plugins)  # a mistake in these shows before anything is timed
     at_a_time = 1 if on == "serial" else cores() if jobs is None else max(1, jobs)
     if seconds is None:
         more = "--until-sure may add seeds; " if until_sure else ""

@@ -107,7 +107,7 @@ def csv(result: "Comparison") -> str:
                 arm.epoch_seconds,
                 arm.tokens_per_second,
                 arm.best_epoch,
-                arm.cut_short,
+                "yes" if arm.cut_short else "",
                 arm.parameters,
                 arm.peak_memory_mb,
                 *(

@@ -131,15 +131,25 @@ class Classify(OneLabel):
     def resolve_splits(self, seeds: Iterable[int]) -> Iterator[Self]:
         """The source is read at most once, unless it changes meanwhile, and not at all where the cache has every
         split."""
-        seeds = list(seeds)
+        first, *others = seeds
 
-        def resolved() -> list[Self]:
+        def begin() -> tuple[Self, Callable[[int], Self]]:
             content = self._content()
             read = functools.cache(functools.partial(self._read_as, content))
-            tasks = [self.with_split(seed) for seed in seeds]
-            return [task._resolved(task._encoded(content, read)) for task in tasks]
 
-        return iter(until_unchanged(resolved, self.data))
+            def resolved(seed: int) -> Self:
+                task = self.with_split(seed)
+                return task._resolved(task._encoded(content, read))
+
+            return resolved(first), resolved
+
+        task, resolved = until_unchanged(begin, self.data)
+        yield task
+        for seed in others:  # from what was read, or would have been, for the first
+            try:
+                yield resolved(seed)
+            except Changed:
+                raise DataError(f"{self.data}: it changed while it was read; start the command again") from None
 
     def _resolved(self, data: EncodedData) -> Self:
         tokenizer = data.tokenizer.name if data.tokenizer else self.tokenizer

@@ -262,6 +262,9 @@ def evaluation_is_not_random(architecture: Architecture, input_width: int) -> No
     assert torch.equal(state, torch.get_rng_state()), "random numbers were drawn in evaluation mode"
 
 
+BESIDE = ("embedding", "lookup")  # settings that act before the encoder and after the answer
+
+
 @_law
 def no_option_is_ignored(architecture: Architecture, input_width: int) -> None:
     """Every option can be changed; each change is refused, or changes the weights, the answers, what training does, or
@@ -279,7 +282,7 @@ def no_option_is_ignored(architecture: Architecture, input_width: int) -> None:
             known[key] = _behaviour(changed)
         return known[key]
 
-    options = {name: _values(architecture, name) for name in type(architecture).model_fields if name != "embedding"}
+    options = {name: _values(architecture, name) for name in type(architecture).model_fields if name not in BESIDE}
     accepted: dict[str, set[str]] = {name: set() for name in options}
     for name, beside in _beside(options):
         allowed = [(value, behaviour({**beside, name: value})) for value in options[name]]
