@@ -98,8 +98,9 @@ class Training(Config):
         ge=1,
         description="About so many tokens an update, instead of batch_size: many short rows or a few long ones.",
     )
-    optimizer: Literal["lazy-adam", "adam", "adamw", "sgd"] = Field(
-        default="lazy-adam", description="lazy-adam updates only the embedding rows that a batch used."
+    optimizer: Literal["lazy-adam", "adam", "adamw", "sgd", "lazy-sgd"] = Field(
+        default="lazy-adam",
+        description="lazy-adam and lazy-sgd update only the embedding rows that a batch used; lazy-sgd has no momentum.",
     )
     lr: float = Field(default=0.003, gt=0, description="Learning rate; the highest one of a schedule.")
     weight_decay: float | None = Field(default=None, ge=0, description="adamw and sgd only.")
@@ -261,6 +262,11 @@ def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
     """Settings of a model that the task would ignore, and why the model can't do it."""
     if task.per_step and "pooling" in model.model_fields_set:
         return [f"{path}.pooling: the task '{task.kind}' answers at every step, where nothing is pooled; leave it out"]
+    if task.per_step and getattr(model, "ends", False):
+        return [
+            f"{path}.ends: the task '{task.kind}' answers at every step, and the last one would be told that it is the "
+            "last; take ends = false"
+        ]
     if not task.causal or model.causal:
         return []
     rule = f"the task '{task.kind}' answers each step from the steps up to it, and"
@@ -390,10 +396,13 @@ def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) ->
 
 
 def suited(model: dict[str, Any], task: type[Task]) -> dict[str, Any]:
-    """Settings of a model as a file says them, filled in as suits the task: how a recurrence pools."""
-    if not ARCHITECTURES[model["kind"]].reads_in_turn:
-        return model
-    return {"pooling": task.recurrent_pooling, **model}
+    """Settings of a model as a file says them, filled in as suits the task: how a recurrence pools. Where
+    there is an answer at every step, none is told where the text ends."""
+    cls = ARCHITECTURES[model["kind"]]
+    usual = {name: value for name, value in cls.model_defaults.items() if name != "ends" or not task.per_step}
+    if cls.reads_in_turn:
+        usual["pooling"] = task.recurrent_pooling
+    return {**usual, **model}
 
 
 def merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

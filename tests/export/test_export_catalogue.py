@@ -35,6 +35,7 @@ OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("lstm", {"recurrent_dropout": 0.3, "checkpoint_segments": 3}),
     ("mingru", {"scan": "parallel", "hidden": 8}),
     ("fasttext", {"ngrams": 4, "buckets": 100}),
+    ("fasttext", {"ngrams": 3, "buckets": 100, "ends": True, "hashing": "mixed"}),
     ("textcnn", {"activation": "tanh", "widths": [1]}),
     ("textcnn", {"activation": "gelu", "widths": [3, 9]}),
     ("dilated", {"look_ahead": False, "width": 2, "hidden": 8}),

@@ -6,8 +6,9 @@ from rnnlab.errors import ConfigError
 from rnnlab.experiment import Training
 from rnnlab.models.base import Encoded
 from rnnlab.models.embedding import Embedding
-from rnnlab.models.fasttext import FACTOR, PRIME, FastText, NgramVectors
+from rnnlab.models.fasttext import END, FastText, Hashed, Hashing, NgramVectors
 from rnnlab.models.network import Network, build_network
+from rnnlab.native import steps as kernels
 from rnnlab.training.optimizer import Optimizer
 
 WORDS, WIDTH = 30, 4
@@ -27,9 +28,9 @@ def network(settings: FastText, pretrained: Tensor | None = None) -> Network:
     return build_network(settings, words=WORDS, features=None, pretrained=pretrained, head=Head)
 
 
-def vectors(ngrams: int = 3, buckets: int = 1000) -> NgramVectors:
+def vectors(ngrams: int = 3, buckets: int = 1000, ends: bool = False, hashing: Hashing = "linear") -> NgramVectors:
     torch.manual_seed(0)
-    module = NgramVectors(torch.randn(WORDS, WIDTH), ngrams, buckets, 0.0)
+    module = NgramVectors(torch.randn(WORDS, WIDTH), Hashed(ngrams, buckets, ends, hashing), 0.0)
     assert module.table is not None
     with torch.no_grad():
         module.table.normal_()
@@ -44,11 +45,7 @@ def test_each_token_brings_the_ngrams_that_end_there() -> None:
     ids = torch.tensor([[5, 7, 5, 9], [8, 6, 0, 0]])
 
     def row(*gram: int) -> int:
-        """The hash by Python's own arithmetic."""
-        value = len(gram)
-        for word in gram:
-            value = (value * FACTOR + word) % PRIME
-        return WORDS + value % 1000
+        return WORDS + module.hashed.bucket(*gram)
 
     expected = torch.zeros(2, 4, WIDTH)
     for text, words in enumerate(([5, 7, 5, 9], [8, 6])):
@@ -56,6 +53,77 @@ def test_each_token_brings_the_ngrams_that_end_there() -> None:
             grams = [words[t + 1 - n : t + 1] for n in (2, 3) if t + 1 >= n]
             expected[text, t] = table[word] + sum(table[row(*gram)] for gram in grams)
     torch.testing.assert_close(module(ids), expected)
+
+
+@pytest.mark.parametrize("hashing", ["linear", "mixed"])
+def test_with_ends_the_ngrams_across_them_count(hashing: Hashing) -> None:
+    module = vectors(ends=True, hashing=hashing)
+    table = module.table
+    assert table is not None
+    found = module(torch.tensor([[5, 7, 9, 0], [8, 0, 0, 0]])).detach()
+
+    def of(*grams: tuple[int, ...]) -> Tensor:
+        return sum((table[WORDS + module.hashed.bucket(*gram)] for gram in grams), torch.zeros(WIDTH)).detach()
+
+    torch.testing.assert_close(found[0, 0], table[5] + of((0, 5)))
+    torch.testing.assert_close(found[0, 1], table[7] + of((5, 7), (0, 5, 7)))
+    torch.testing.assert_close(found[0, 2], table[9] + of((7, 9), (5, 7, 9), (END,), (9, END), (7, 9, END)))
+    torch.testing.assert_close(found[1, 0], table[8] + of((0, 8), (END,), (8, END), (0, 8, END)))
+    assert not found[0, 3].any(), "padding"
+    assert not found[1, 1:].any(), "padding"
+
+
+def test_the_mean_knows_the_length_with_ends_alone() -> None:
+    texts = torch.tensor([[5, 0, 0], [5, 5, 5]]), torch.tensor([1, 3])
+    for ends in (False, True):
+        settings = FastText(embedding=Embedding(width=WIDTH), buckets=50, ends=ends, hashing="mixed")
+        model = network(settings)
+        assert model.embedding is not None
+        assert model.embedding.table is not None
+        with torch.no_grad():  # of the n-grams, the end of a text alone says something
+            model.embedding.table[WORDS + Hashed(3, 50, True, "mixed").bucket(END)] = 1.0
+            if not ends:
+                model.embedding.table[WORDS:] = 0
+        one, three = model.encode(*texts).summary
+        assert torch.allclose(one, three) != ends
+
+
+def test_neighbouring_ngrams_share_vectors_by_chance_alone() -> None:
+    """Frequent words have the smallest ids, so pairs of small ids are what a text is full of."""
+    ids = torch.cartesian_prod(torch.arange(2, 150), torch.arange(2, 150))
+
+    def shared(hashing: Hashing) -> float:
+        module = vectors(ngrams=2, buckets=200_000, hashing=hashing)
+        return 1 - len(module.rows_of(ids, 2)[:, 1].unique()) / len(ids)
+
+    assert shared("linear") > 0.5
+    assert 0.04 < shared("mixed") < 0.07, "as many as chance has"
+
+
+@pytest.mark.parametrize("hashed", [Hashed(3, 40), Hashed(4, 40, True, "mixed")])
+def test_native_bags_are_what_torch_computes(hashed: Hashed) -> None:
+    if not kernels.active():
+        pytest.skip("there are no native kernels here")
+    torch.manual_seed(0)
+    module = NgramVectors(torch.randn(WORDS, WIDTH), hashed, 0.0)
+    assert module.table is not None
+    with torch.no_grad():
+        module.table[WORDS:].normal_()
+        module.table[0] = 0
+    module.lazy = False
+    ids = torch.tensor([[5, 7, 5, 9], [8, 6, 0, 0], [4, 0, 3, 0], [2, 0, 0, 0]])  # one has a hole
+    lengths = torch.tensor([4, 2, 3, 1])
+    means = FastText().build(WIDTH)(module(ids), lengths).summary
+    weights = torch.randn_like(means)
+    (means * weights).sum().backward()
+    bags = module.bags(ids, lengths)
+    torch.testing.assert_close(bags.means, means.detach())
+    gradient = torch.zeros_like(module.table)
+    gradient[bags.rows] = bags.gradient(weights)
+    torch.testing.assert_close(gradient, module.table.grad)
+    assert not module.places().any(), "left as it was"
+    with pytest.raises(IndexError, match="not among the 30 words"):
+        module.bags(torch.tensor([[WORDS]]), torch.tensor([1]))
 
 
 def test_the_summary_is_the_mean() -> None:
@@ -88,9 +156,10 @@ def test_hashes_spread_over_the_buckets() -> None:
     assert abs(float(counts.var() / counts.mean()) - 1) < 0.2, "as even as chance makes them"
 
 
-def test_a_step_of_lazy_adam_touches_only_the_rows_in_use() -> None:
-    model = network(FastText(embedding=Embedding(width=WIDTH), buckets=500))
-    optimizer = Optimizer(model, Training())
+@pytest.mark.parametrize("kind", ["lazy-adam", "lazy-sgd"])
+def test_a_lazy_step_touches_only_the_rows_in_use(kind: str) -> None:
+    model = network(FastText(embedding=Embedding(width=WIDTH), buckets=500, ngrams=2))
+    optimizer = Optimizer(model, Training.model_validate({"optimizer": kind}))
     assert model.embedding is not None
     assert model.embedding.table is not None
     before = model.embedding.table.detach().clone()
@@ -98,6 +167,8 @@ def test_a_step_of_lazy_adam_touches_only_the_rows_in_use() -> None:
     assert not before[WORDS:].any(), "an n-gram that was never seen says nothing"
     model(torch.tensor([[5, 6, 7]]), torch.tensor([3])).square().sum().backward()
     optimizer.step(0.1, None)
+    largest = max(value.numel() for value in optimizer.memory.values())
+    assert (largest < before.numel()) == (kind == "lazy-sgd"), "which needs no memory of the table's size"
     changed = (model.embedding.table.detach() != before).any(1).nonzero().flatten()
     assert len(changed) == 5, "three words and two pairs"
     assert changed[:3].tolist() == [5, 6, 7]

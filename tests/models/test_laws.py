@@ -35,6 +35,7 @@ OTHER_CHOICES = [
     ("gru", {"reset": "before", "layer_norm": True, "checkpoint_segments": 2}),
     ("lstm", {"forget_bias": -1.0}),
     ("fasttext", {"ngrams": 4, "buckets": 1000}),
+    ("fasttext", {"ngrams": 3, "buckets": 1000, "ends": True, "hashing": "mixed"}),
     ("rnn", {"activation": "relu", "bidirectional": True}),
     ("lstm", {"layers": 3, "dropout": 0.3}),
     ("textcnn", {"activation": "tanh", "widths": [1]}),

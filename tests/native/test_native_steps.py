@@ -85,7 +85,7 @@ def test_the_norm_takes_in_every_number(n: int) -> None:
     gradient = drawn(n, n)
     expected = float(gradient.norm())
     speed, weights = torch.zeros_like(gradient), torch.zeros_like(gradient)
-    norm = steps.descend(weights, gradient, speed, clip=None, decay=0.0, momentum=0.0, rate=1.0)
+    norm = steps.descend((weights, gradient, speed), None, clip=None, decay=0.0, momentum=0.0, rate=1.0)
     assert norm == pytest.approx(expected, rel=1e-12)
     torch.testing.assert_close(weights, -drawn(n, n))
 

@@ -94,10 +94,27 @@ def test_lazy_adam_is_not_dense_adam():
     assert difference.abs().max() > 0.01
 
 
-def test_rows_that_are_not_used_are_not_touched():
+@pytest.mark.parametrize("clip", [None, 0.05])
+def test_lazy_sgd_is_sgd_without_momentum(clip):
+    """A row that is not in use has no gradient, and stays where it is with or without laziness."""
+    lazy, dense = network(), network()
+    optimizers = [Optimizer(lazy, Training(optimizer="lazy-sgd")), Optimizer(dense, Training(optimizer="sgd"))]
+    assert sum(value.numel() for value in optimizers[0].memory.values()) == optimizers[0].weights.numel()
+    for ids, lengths, targets in batches():
+        norms = []
+        for model, optimizer in zip((lazy, dense), optimizers, strict=True):
+            F.cross_entropy(model(ids, lengths), targets).backward()
+            norms.append(optimizer.step(0.5, clip))
+        assert norms[0] == pytest.approx(norms[1], rel=1e-4)
+    for name, value in lazy.state_dict().items():
+        torch.testing.assert_close(value, dense.state_dict()[name], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["lazy-adam", "lazy-sgd"])
+def test_rows_that_are_not_used_are_not_touched(kind):
     ours = network()
     before = ours.embedding.table.detach().clone()
-    optimizer = Optimizer(ours, Training(optimizer="lazy-adam"))
+    optimizer = Optimizer(ours, Training.model_validate({"optimizer": kind}))
     for ids, lengths, targets in batches(words=10):
         F.cross_entropy(ours(ids, lengths), targets).backward()
         optimizer.step(0.01, 5.0)

@@ -12,6 +12,7 @@ from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
+from rnnlab.models.fasttext import NgramVectors
 from rnnlab.native import switched_off
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
@@ -34,6 +35,7 @@ def data(task: Classify) -> EncodedData:
 
 def spec_of(task: Classify, optimizer: str = "lazy-adam", **model: Any) -> RunSpec:
     settings = {"kind": "lstm", "hidden": 20, "embedding": {"width": 12}, **model}
+    settings = {name: value for name, value in settings.items() if value is not ...}
     training = Training.model_validate({"optimizer": optimizer, "batch_size": 16, "clip": 1.0})
     return RunSpec(task, ARCHITECTURES.parse(settings), training, 0)
 
@@ -54,7 +56,7 @@ def weights_of(updater: Updater) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in updater.network.state_dict().items()}
 
 
-@pytest.mark.parametrize("optimizer", ["lazy-adam", "adam", "adamw", "sgd"])
+@pytest.mark.parametrize("optimizer", ["lazy-adam", "adam", "adamw", "sgd", "lazy-sgd"])
 @pytest.mark.parametrize(
     "model",
     [
@@ -78,6 +80,26 @@ def test_native_updates_are_those_of_torch(task, data, optimizer, model):
     assert [update.norm for update in found] == pytest.approx([update.norm for update in expected], rel=1e-3)
     assert [update.right for update in found] == [update.right for update in expected]
     assert native.optimizer.steps == plain.optimizer.steps == COUNT
+
+
+@pytest.mark.parametrize("optimizer", ["lazy-sgd", "lazy-adam", "sgd"])
+@pytest.mark.parametrize("later", [{}, {"ends": True, "hashing": "mixed"}])
+def test_native_updates_of_a_bag_of_ngrams_are_those_of_torch(task, data, optimizer, later, monkeypatch):
+    spec = spec_of(task, optimizer, kind="fasttext", hidden=..., buckets=500, **later)
+    batches, rates = batches_of(spec, data), [0.01 if optimizer == "lazy-adam" else 1.0] * COUNT
+    native = updater_of(spec, data)
+    with monkeypatch.context() as without_torch:
+        without_torch.setattr(NgramVectors, "forward", None)
+        found = list(native.advance(batches, rates))
+    with switched_off():
+        plain = updater_of(spec, data)
+        expected = list(plain.advance(batches, rates))
+    assert [update.loss for update in found] == pytest.approx([update.loss for update in expected], rel=1e-4)
+    assert [update.norm for update in found] == pytest.approx([update.norm for update in expected], rel=1e-3)
+    assert [update.right for update in found] == [update.right for update in expected]
+    after = weights_of(plain)
+    for name, value in weights_of(native).items():
+        torch.testing.assert_close(value, after[name], rtol=1e-3, atol=1e-4)
 
 
 DROPPING = {

@@ -10,8 +10,8 @@ from torch import nn
 
 from rnnlab.export import ExportError
 from rnnlab.export.graph import DOUBLE, FLOAT, INT32, Graph
-from rnnlab.models.embedding import TokenVectors
-from rnnlab.models.fasttext import FACTOR, PRIME, NgramVectors
+from rnnlab.models.embedding import PADDING, TokenVectors
+from rnnlab.models.fasttext import END, PRIME, NgramVectors
 from rnnlab.models.pooling import Pool
 
 
@@ -121,28 +121,52 @@ def embed(g: Graph, ids: str, rows: Rows, embedding: TokenVectors, tokens: int) 
 
 
 def _embed_ngrams(g: Graph, ids: str, rows: Rows, embedding: NgramVectors) -> str:
+    """As `NgramVectors.forward`. What stands at padding is zeroed later."""
+    if not embedding.hashed.ends:
+        return _ngram_sums(g, ids, rows.step, rows.steps, embedding)
+    one, two, padding = g.constant([1]), g.constant([2]), g.constant(np.array(PADDING))
+    longer = g.op("Add", rows.steps, one)
+    step = g.op("Range", g.constant(np.array(0)), g.op("Squeeze", longer), g.constant(np.array(1)))
+    behind = g.op("Equal", step, rows.lengths_column)  # (B, T + 1)
+    ended = g.op("Where", behind, g.constant(np.array(END)), g.op("Pad", ids, g.constant([0, 0, 0, 1]), padding))
+    sums = _ngram_sums(g, ended, step, longer, embedding)  # (B, T + 1, D)
+    own = g.op("Slice", sums, g.constant([0]), rows.steps, one)
+    of_end = g.op("Unsqueeze", g.op("GatherND", sums, rows.lengths_column, batch_dims=1), one)  # (B, 1, D)
+    last = g.op("Slice", g.op("Cast", behind, to=FLOAT), one, longer, one)  # (B, T)
+    return g.op("Add", own, g.op("Mul", g.op("Unsqueeze", last, two), of_end))
+
+
+def _ngram_sums(g: Graph, ids: str, step: str, steps: str, embedding: NgramVectors) -> str:
+    """(B, T, D): of each token and the n-grams that end there."""
     assert embedding.table is not None
+    hashed = embedding.hashed
     table = g.constant(embedding.table, "embedding.table")
-    found = [g.op("Gather", table, _rows_of(g, ids, rows, embedding, n)) for n in range(2, embedding.ngrams + 1)]
+    sizes = range(2, hashed.ngrams + 1)
+    found = [g.op("Gather", table, _rows_of(g, ids, step, steps, embedding, n)) for n in sizes]
     words = ids
-    if len(embedding.table) > embedding.words + embedding.buckets:  # extra words stand behind the buckets
-        behind = g.op("Add", ids, g.constant(np.array(embedding.buckets)))
+    if len(embedding.table) > embedding.words + hashed.buckets:  # extra words stand behind the buckets
+        behind = g.op("Add", ids, g.constant(np.array(hashed.buckets)))
         words = g.op("Where", g.op("Less", ids, g.constant(np.array(embedding.words))), ids, behind)
+    if hashed.ends:
+        of_end = g.constant(np.array(embedding.words + hashed.bucket(END)))
+        words = g.op("Where", g.op("Equal", ids, g.constant(np.array(END))), of_end, words)
     return g.op("Sum", g.op("Gather", table, words), *found)
 
 
-def _rows_of(g: Graph, ids: str, rows: Rows, embedding: NgramVectors, n: int) -> str:
-    """(B, T): the row of the n-gram that ends at each token; 0, that of padding, where there is none. What stands at
-    padding is zeroed later."""
-    zero, prime, factor = (g.constant(np.array(number)) for number in (0, PRIME, FACTOR))
+def _rows_of(g: Graph, ids: str, step: str, steps: str, embedding: NgramVectors, n: int) -> str:
+    """(B, T): the row of the n-gram that ends at each token; 0, that of padding, where there is none."""
+    hashing = embedding.hashed
+    zero, prime, factor = (g.constant(np.array(number)) for number in (0, PRIME, hashing.factor))
     hashed = g.constant(np.array(n))
     for back in range(n - 1, -1, -1):
         padded = g.op("Pad", ids, g.constant([0, back, 0, 0]), zero)
-        earlier = g.op("Slice", padded, g.constant([0]), rows.steps, g.constant([1]))
+        earlier = g.op("Slice", padded, g.constant([0]), steps, g.constant([1]))
         hashed = g.op("Mod", g.op("Add", g.op("Mul", hashed, factor), earlier), prime)
-    bucket = g.op("Mod", hashed, g.constant(np.array(embedding.buckets)))
+        if hashing.squares:
+            hashed = g.op("Mod", g.op("Mul", hashed, hashed), prime)
+    bucket = g.op("Mod", hashed, g.constant(np.array(hashing.buckets)))
     row = g.op("Add", bucket, g.constant(np.array(embedding.words)))
-    begun = g.op("GreaterOrEqual", rows.step, g.constant(np.array(n - 1)))
+    begun = g.op("GreaterOrEqual", step, g.constant(np.array(n - 2 if hashing.ends else n - 1)))
     return g.op("Where", begun, row, zero)
 
 

@@ -47,6 +47,11 @@ class Architecture(Config):
     """Fields that ``compare --match parameters`` may change, the coarse one first; none: it keeps its size."""
     training_defaults: ClassVar[dict[str, Any]] = {}
     """How it is trained unless the user or the task says otherwise: docs/decisions/0022."""
+    model_defaults: ClassVar[dict[str, Any]] = {}
+    """Its settings unless the user says otherwise, where a field that came later has a better value than its default,
+    which must stay as it is: docs/decisions/0011."""
+    usual_width: ClassVar[int] = Embedding.model_fields["width"].default
+    """Of its vectors, unless the user or a file of vectors says otherwise."""
     reads_in_turn: ClassVar[bool] = False
     """Whether it is a recurrence, step by step."""
     speed_only: ClassVar[tuple[str, ...]] = ()

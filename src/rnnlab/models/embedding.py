@@ -117,7 +117,7 @@ class TokenVectors(nn.Module):
         self.register_buffer("extra", None, persistent=False)
         self.width = sum(channel.shape[1] for channel in (table, frozen) if channel is not None)
         self.lazy = False
-        self._places: Tensor | None = None  # scratch space of the native kernel, (V,)
+        self._places: Tensor | None = None
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self._look_up(ids)
@@ -169,7 +169,7 @@ class TokenVectors(nn.Module):
     def _pick(self, ids: Tensor, table: Tensor) -> Tensor:
         rows, numbers = ids.unique(return_inverse=True)
         picked = table.index_select(0, rows).requires_grad_()
-        self._leave(rows, picked)
+        self.leave(rows, picked)
         padded = int(rows[0]) == PADDING  # the rows ascend, so padding is the first one or not there
         return F.embedding(numbers, picked, padding_idx=0 if padded else None)
 
@@ -179,14 +179,20 @@ class TokenVectors(nn.Module):
     def _pick_natively(self, ids: Tensor, table: Tensor) -> Tensor:
         # Forward and backward of this module at B=64, T=9, V=16,000, D=50, one thread: about 150 µs; 185 µs in `_pick`;
         # 880 µs with torch's dense gradient, and then a step over the whole table.
-        if self._places is None or len(self._places) != len(table):
-            self._places = torch.zeros(len(table), dtype=torch.int32)
-        vectors, rows, numbers = kernels.pick(ids, table, self.frozen, self._places)
+        vectors, rows, numbers = kernels.pick(ids, table, self.frozen, self.places())
         picked = torch.empty((len(rows), table.shape[1]), dtype=table.dtype, requires_grad=True)
-        self._leave(rows, picked)
+        self.leave(rows, picked)
         return _Picked.apply(picked, (vectors, numbers))  # type: ignore[no-any-return]  # torch types it as Any
 
-    def _leave(self, rows: Tensor, picked: Tensor) -> None:
+    def places(self) -> Tensor:
+        """Scratch space of the native kernels, (V,): zero before and after."""
+        assert self.table is not None
+        if self._places is None or len(self._places) != len(self.table):
+            self._places = torch.zeros(len(self.table), dtype=torch.int32)
+        return self._places
+
+    def leave(self, rows: Tensor, picked: Tensor) -> None:
+        """For the optimiser."""
         # past nn.Module's own way to set a tensor, which takes as long as a native kernel
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "picked", picked)

@@ -1,6 +1,7 @@
 """A bag of words and n-grams, as in fastText: what counting short phrases achieves, without any network over time."""
 
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -12,26 +13,44 @@ from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.embedding import PADDING, TokenVectors
 from rnnlab.models.pooling import zero_padding
 from rnnlab.models.space import Among, Between, Space
+from rnnlab.native.bags import Bags, sum_up
 
-PRIME, FACTOR = 2_147_483_647, 1_000_003  # of the hash; their product stays within 64 bits
+PRIME = 2_147_483_647  # of the hash; what is multiplied stays within 64 bits
+FACTORS = {"linear": 1_000_003, "mixed": 950_706_376}  # the latter spreads neighbours: Fishman & Moore (1986)
+END = PRIME - 1  # the id of the end of a text, in the hash; the beginning has that of padding
+Hashing = Literal["linear", "mixed"]
 
 
 @architecture("fasttext")
 class FastText(Architecture):
     """The mean of word vectors and hashed n-gram vectors: fast, strong, and blind beyond its n-grams."""
 
+    added: ClassVar[tuple[str, ...]] = (*Architecture.added, "ends", "hashing")
     sizes: ClassVar[tuple[str, ...]] = ()  # all of its weights are vectors
+    usual_width: ClassVar[int] = 16
+    model_defaults: ClassVar[dict[str, Any]] = {"ends": True, "hashing": "mixed"}
+    training_defaults: ClassVar[dict[str, Any]] = {"optimizer": "lazy-sgd", "lr": 2.0}  # docs/decisions/0018
     space: ClassVar[Space] = {
         "model.ngrams": Among(2, 3, 4),
-        "model.buckets": Among(50_000, 200_000),
-        "model.embedding.width": Among(10, 50, 100),
+        "model.buckets": Among(100_000, 300_000),
+        "model.embedding.width": Among(10, 16, 32),
         "model.embedding.dropout": Between(0.0, 0.5),
-        "training.lr": Between(1e-3, 3e-2, log=True),
+        "training.lr": Between(0.5, 4.0, log=True),
     }
 
-    ngrams: int = Field(default=2, ge=2, le=10, description="Longest n-gram, in tokens; shorter ones count too.")
+    ngrams: int = Field(default=3, ge=2, le=10, description="Longest n-gram, in tokens; shorter ones count too.")
     buckets: int = Field(
-        default=50_000, ge=1, le=10_000_000, description="Vectors that the n-grams share; each hashes to one of them."
+        default=300_000, ge=1, le=10_000_000, description="Vectors that the n-grams share; each hashes to one of them."
+    )
+    ends: bool = Field(
+        default=False,
+        description="The beginning and the end of a text count as tokens: n-grams then know where they stand, and the "
+        "mean how long the text is.",
+    )
+    hashing: Hashing = Field(
+        default="linear",
+        description="How n-grams find their vectors. With linear, n-grams of frequent words share them more often than "
+        "chance has it; mixed spreads them evenly.",
     )
 
     @property
@@ -52,35 +71,108 @@ class FastText(Architecture):
         table = super().embed(words, pretrained).table
         if table is None or self.embedding is None:
             raise ConfigError("\n".join(self.check("tokens")))
-        return NgramVectors(table.detach(), self.ngrams, self.buckets, self.embedding.dropout)
+        hashed = Hashed(self.ngrams, self.buckets, self.ends, self.hashing)
+        return NgramVectors(table.detach(), hashed, self.embedding.dropout)
 
     def build(self, input_width: int) -> Encoder:
         return MeanEncoder(input_width)
 
 
-class NgramVectors(TokenVectors):
-    """Ids (B, T) → (B, T, D): at each token, its vector plus those of the n-grams that end there. They are rows of one
-    table (words + buckets, D), so that an update touches only the rows in use. An n-gram's vector begins at zero: one
-    that training never saw says nothing."""
+@dataclass(frozen=True)
+class Hashed:
+    """Which n-grams count, and how they are hashed; as in `FastText`."""
 
-    def __init__(self, table: Tensor, ngrams: int, buckets: int, dropout: float):
-        super().__init__(F.pad(table, (0, 0, 0, buckets)), None, dropout)
-        self.words, self.ngrams, self.buckets = len(table), ngrams, buckets
+    ngrams: int
+    buckets: int
+    ends: bool = False
+    hashing: Hashing = "linear"
+
+    @property
+    def factor(self) -> int:
+        return FACTORS[self.hashing]
+
+    @property
+    def squares(self) -> bool:
+        """Whether a hash is squared after every token. Else it is linear in the ids, and what one pair of n-grams
+        shares, all pairs with the same differences share."""
+        return self.hashing == "mixed"
+
+    def bucket(self, *gram: int) -> int:
+        """Of one n-gram, by Python's own arithmetic."""
+        value = len(gram)
+        for token in gram:
+            value = (value * self.factor + token) % PRIME
+            value = value * value % PRIME if self.squares else value
+        return value % self.buckets
+
+
+class NgramVectors(TokenVectors):
+    """Ids (B, T) → (B, T, D): at each token, its vector plus those of the n-grams that end there; with ``ends``, at the
+    last token those that end behind it, too. They are rows of one table (words + buckets, D), so that an update touches
+    only the rows in use. An n-gram's vector begins at zero: one that training never saw says nothing."""
+
+    def __init__(self, table: Tensor, hashed: Hashed, dropout: float):
+        super().__init__(F.pad(table, (0, 0, 0, hashed.buckets)), None, dropout)
+        self.words, self.hashed = len(table), hashed
 
     def forward(self, ids: Tensor) -> Tensor:
+        if not self.hashed.ends:
+            return self._sums(ids)
+        ended = with_end(ids)
+        sums = self._sums(ended)  # (B, T + 1, D)
+        behind = sums.gather(1, (ended == END).long().argmax(1)[:, None, None].expand(-1, 1, self.width))
+        last = (ended[:, 1:] == END).unsqueeze(2)
+        return sums[:, :-1].masked_fill((ids == PADDING).unsqueeze(2), 0) + last * behind
+
+    def bags(self, ids: Tensor, lengths: Tensor) -> Bags:
+        """What `MeanEncoder` makes of ``forward(ids)``, at once and natively, and the rows in use."""
+        assert self.table is not None
+        hashed = self.hashed
+        return sum_up(
+            ids,
+            lengths,
+            self.table.detach(),
+            words=self.words,
+            ngrams=hashed.ngrams,
+            buckets=hashed.buckets,
+            factor=hashed.factor,
+            squares=hashed.squares,
+            ends=hashed.ends,
+            places=self.places(),
+        )
+
+    def _sums(self, ids: Tensor) -> Tensor:
+        """(B, T, D): of the token and the n-grams that end there."""
         batch, steps = ids.shape
-        words = torch.where(ids < self.words, ids, ids + self.buckets)  # extra words stand behind the buckets
-        features = torch.stack([words, *(self.rows_of(ids, n) for n in range(2, self.ngrams + 1))], dim=2)
-        return super().forward(features.view(batch, -1)).view(batch, steps, self.ngrams, self.width).sum(2)
+        sizes = range(2, self.hashed.ngrams + 1)
+        features = torch.stack([self.rows_of_tokens(ids), *(self.rows_of(ids, n) for n in sizes)], dim=2)
+        return super().forward(features.view(batch, -1)).view(batch, steps, self.hashed.ngrams, self.width).sum(2)
+
+    def rows_of_tokens(self, ids: Tensor) -> Tensor:
+        """(B, T): extra words stand behind the buckets; the end of a text has one of the buckets."""
+        rows = torch.where(ids < self.words, ids, ids + self.hashed.buckets)
+        if not self.hashed.ends:
+            return rows
+        return torch.where(ids == END, self.words + self.hashed.bucket(END), rows)
 
     def rows_of(self, ids: Tensor, n: int) -> Tensor:
         """(B, T): the row of the n-gram that ends at each token; `PADDING` where there is none."""
         steps = ids.shape[1]
         hashed = torch.full_like(ids, n)
         for back in range(n - 1, -1, -1):
-            hashed = (hashed * FACTOR + F.pad(ids, (back, 0))[:, :steps]) % PRIME
-        whole = (ids != PADDING) & (torch.arange(steps, device=ids.device) >= n - 1)
-        return torch.where(whole, self.words + hashed % self.buckets, PADDING)
+            hashed = (hashed * self.hashed.factor + F.pad(ids, (back, 0))[:, :steps]) % PRIME
+            if self.hashed.squares:
+                hashed = hashed * hashed % PRIME
+        first = n - 2 if self.hashed.ends else n - 1  # what stands before the first token is the beginning
+        whole = (ids != PADDING) & (torch.arange(steps, device=ids.device) >= first)
+        return torch.where(whole, self.words + hashed % self.hashed.buckets, PADDING)
+
+
+def with_end(ids: Tensor) -> Tensor:
+    """Ids (B, T) → (B, T + 1): `END` behind the last token of each text."""
+    steps = torch.arange(1, ids.shape[1] + 1, device=ids.device)
+    ends = ((ids != PADDING) * steps).amax(1, keepdim=True)
+    return F.pad(ids, (0, 1)).scatter(1, ends, END)
 
 
 class MeanEncoder(Encoder):

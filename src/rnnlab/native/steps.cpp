@@ -112,10 +112,11 @@ double adam(T* weights, T* gradient, T* moment1, T* moment2, int64_t n, T* table
     return norm;
 }
 
+// The same by gradient descent; the rows of a table without decay and momentum.
 template <class T>
-double descend(T* weights, T* gradient, T* speed, int64_t n, double clip, double decay, double momentum, double rate,
-               int64_t threads) {
-    double norm = std::sqrt(T(squares(gradient, n, threads)));
+double descend(T* weights, T* gradient, T* speed, int64_t n, T* table, const int64_t* rows, const T* row_gradient, int64_t count,
+               int64_t width, double clip, double decay, double momentum, double rate, int64_t threads) {
+    double norm = std::sqrt(T(squares(gradient, n, threads) + squares(row_gradient, count * width, threads)));
     if (!std::isfinite(norm)) return norm;
     T scale = T(norm > clip ? clip / norm : 1), d = T(decay), m = T(momentum), lr = T(rate);
     in_slices(n, threads, [&](int64_t first, int64_t last) {
@@ -127,6 +128,13 @@ double descend(T* weights, T* gradient, T* speed, int64_t n, double clip, double
             s[i] = now;
             w[i] -= lr * now;
             g[i] = 0;
+        }
+    });
+    in_parallel(parts_of(count * width, threads), [&](int i, int parts) {
+        int64_t last = count * (i + 1) / parts;
+        for (int64_t r = count * i / parts; r < last; r++) {
+            if (r + AHEAD < last) fetch(table + rows[r + AHEAD] * width, width);
+            add(width, -lr * scale, row_gradient + r * width, table + rows[r] * width);
         }
     });
     return norm;

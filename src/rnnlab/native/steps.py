@@ -18,13 +18,15 @@ SUFFIX = {torch.float32: "float", torch.float64: "double"}
 P, N, R = c_void_p, c_int64, c_double  # where something lies; how many; a real number
 SIGNATURES: dict[
     str, tuple[Any, ...]
-] = {  # as in steps.cpp and windows.cpp: what a function returns, then what it takes
+] = {  # as in steps.cpp, windows.cpp and bags.cpp: what a function returns, then what it takes
     "adam": (R, *[P] * 4, N, *[P] * 5, N, N, *[R] * 7, N),
-    "descend": (R, *[P] * 3, N, *[R] * 4, N),
+    "descend": (R, *[P] * 3, N, *[P] * 3, N, N, *[R] * 4, N),
     "pick": (N, P, N, P, N, N, P, N, *[P] * 4),
     "gather_gradients": (None, P, N, N, N, P, P),
     "windows_forward": (None, *[N] * 5, *[P] * 7, N),
     "windows_backward": (None, *[N] * 5, *[P] * 11, N),
+    "sum_up": (N, P, P, N, N, P, *[N] * 7, *[P] * 5),
+    "spread_out": (None, P, P, N, N, *[P] * 3),
     "classify": (N, *[P] * 4, N, N, N, *[P] * 4),
 }
 
@@ -89,14 +91,24 @@ def adam(
 
 
 def descend(
-    weights: Tensor, gradient: Tensor, speed: Tensor, *, clip: float | None, decay: float, momentum: float, rate: float
+    dense: tuple[Tensor, Tensor, Tensor],
+    rows: tuple[Tensor, Tensor, Tensor] | None,
+    *,
+    clip: float | None,
+    decay: float,
+    momentum: float,
+    rate: float,
 ) -> float:
-    """One update by gradient descent with momentum; as `adam` otherwise."""
+    """One update of weights (N,), given gradient and speed, by gradient descent with momentum; and of the rows of a
+    table (V, D), given which rows (R,) and their gradient (R, D), without. As `adam` otherwise."""
+    weights = dense[0]
+    of_rows: tuple[Any, ...] = (None, None, None, 0, 0)
+    if rows is not None:
+        of_rows = (*(t.data_ptr() for t in rows), *rows[2].shape)
     return function("descend", weights.dtype)(
-        weights.data_ptr(),
-        gradient.data_ptr(),
-        speed.data_ptr(),
+        *(t.data_ptr() for t in dense),
         weights.numel(),
+        *of_rows,
         math.inf if clip is None else clip,
         decay,
         momentum,

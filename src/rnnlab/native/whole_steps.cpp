@@ -63,7 +63,9 @@ template <class T>
 double update(const Member<T>& m, const Step<T>& step, const int64_t* used, const T* for_rows, int64_t count) {
     if (m.table_gradient)
         for (int64_t r = 0; r < count; r++) add(m.width, T(1), for_rows + r * m.width, m.table_gradient + used[r] * m.width);
-    if (m.descends) return Kernels<T>::descend(m.dense, m.gradient, m.moment1, m.numbers, m.clip, m.decay, m.momentum, step.rate, m.threads);
+    if (m.descends)
+        return Kernels<T>::descend(m.dense, m.gradient, m.moment1, m.numbers, const_cast<T*>(m.table), used, for_rows,
+                                   m.table_gradient ? 0 : count, m.width, m.clip, m.decay, m.momentum, step.rate, m.threads);
     return Kernels<T>::adam(m.dense, m.gradient, m.moment1, m.moment2, m.numbers, const_cast<T*>(m.table), m.row_moment1, m.row_moment2,
                             used, for_rows, m.table_gradient ? 0 : count, m.width, m.clip, step.keep, m.beta1, m.beta2, step.root,
                             m.epsilon, step.rate, m.threads);

@@ -19,7 +19,8 @@ extern "C" {  // of other files
     int64_t normalised_saved_##T(int64_t, int64_t, int64_t);                                                                 \
     extern double (*adam_##T)(T*, T*, T*, T*, int64_t, T*, T*, T*, const int64_t*, const T*, int64_t, int64_t, double, double, \
                               double, double, double, double, double, int64_t);                                              \
-    extern double (*descend_##T)(T*, T*, T*, int64_t, double, double, double, double, int64_t);                              \
+    extern double (*descend_##T)(T*, T*, T*, int64_t, T*, const int64_t*, const T*, int64_t, int64_t, double, double, double,  \
+                                 double, int64_t);                                                                           \
     extern int64_t (*pick_##T)(const int64_t*, int64_t, const T*, int64_t, int64_t, const T*, int64_t, int32_t*, T*, int64_t*, \
                                int32_t*);                                                                                    \
     extern void (*gather_gradients_##T)(const T*, int64_t, int64_t, int64_t, const int32_t*, T*);

@@ -127,10 +127,18 @@ def _task_settings(task: Task) -> Values:
 
 
 def _model_settings(model: Architecture, task: Task) -> Values:
-    values = {key: value for key, value in model.to_dict().items() if key not in ("kind", "embedding")}
-    kept = _needed(values, lambda said: ARCHITECTURES.parse(suited({"kind": model.kind, **said}, type(task))).to_dict())
+    def meant(said: Values) -> Values:
+        return _with_later_fields(ARCHITECTURES.parse(suited({"kind": model.kind, **said}, type(task))))
+
+    values = {key: value for key, value in _with_later_fields(model).items() if key not in ("kind", "embedding")}
+    kept = _needed(values, meant)
     embedding = _embedding_settings(model)
     return {"kind": model.kind, **kept, **({"embedding": embedding} if embedding else {})}
+
+
+def _with_later_fields(model: Architecture) -> Values:
+    """All settings; also those that aren't recorded where they have their default, if another value is filled in."""
+    return {**model.to_dict(), **{name: getattr(model, name) for name in model.model_defaults}}
 
 
 def _embedding_settings(model: Architecture) -> Values:
@@ -141,7 +149,7 @@ def _embedding_settings(model: Architecture) -> Values:
     if model.embedding.vectors is not None:
         values = {key: value for key, value in values.items() if value != Embedding.model_fields[key].default}
         return {"width": model.embedding.width, **values}
-    kept = _needed(values, lambda said: parse(Embedding, said).to_dict())
+    kept = _needed(values, lambda said: parse(Embedding, {"width": model.usual_width, **said}).to_dict())
     return {**kept, "channels": "random"} if model.needs_vectors else kept
 
 

@@ -340,4 +340,6 @@ def complete(model: Architecture, data: EncodedData) -> Architecture:
         if "width" not in embedding.model_fields_set:
             changes["width"] = width
         embedding = embedding.replace(**changes)
+    elif "width" not in embedding.model_fields_set:
+        embedding = embedding.replace(width=model.usual_width)
     return model.replace(embedding=embedding)

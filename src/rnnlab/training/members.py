@@ -84,7 +84,7 @@ def member_of(
         for_head=_at(head.linear.weight.grad),
         for_head_bias=_at(head.linear.bias.grad),
         close=getattr(task, "close", 0.0),
-        descends=optimizer.kind == "sgd",
+        descends=optimizer.descends,
         dense=_at(optimizer.weights),
         gradient=_at(optimizer.gradient),
         moment1=_at(memory["moment1"]),
@@ -173,8 +173,7 @@ def training_steps(
         step.targets = batch.targets.data_ptr()
         step.seed = seeds[number] if seeds else 0
         updates = optimizer.steps + number + 1
-        descends = optimizer.kind == "sgd"
-        step.rate = lr if descends else lr / (1 - BETA1**updates)
+        step.rate = lr if optimizer.descends else lr / (1 - BETA1**updates)
         step.keep, step.root = 1 - lr * optimizer.decay, (1 - BETA2**updates) ** -0.5
     return steps
 

@@ -1,4 +1,4 @@
-"""The update step: Adam, AdamW and SGD on all dense weights at once, and row-wise lazy Adam for the embedding.
+"""The update step: Adam, AdamW and SGD on all dense weights at once, and on rows in use alone for the embedding.
 
 The dense weights of a network lie end to end in one vector, of which the parameters are views, and so do their
 gradients. An update is then one native pass over one vector, or a handful of torch's operations on it, whatever the
@@ -20,9 +20,9 @@ ADAMW_DECAY = 0.01
 
 
 class Optimizer:
-    """Updates a network. The embedding gathers a gradient for the rows that a batch used alone. With ``lazy-adam`` only
-    those rows are touched, and the moments of the others stand still; the other kinds move all rows, as dense
-    gradients would."""
+    """Updates a network. The embedding gathers a gradient for the rows that a batch used alone. With ``lazy-adam`` and
+    ``lazy-sgd`` only those rows are touched, and the moments of the others stand still; the other kinds move all rows,
+    as dense gradients would."""
 
     def __init__(self, network: Network, training: Training):
         self.kind = training.optimizer
@@ -35,17 +35,19 @@ class Optimizer:
 
         table = network.embedding.table if network.embedding is not None else None
         self.embedding = network.embedding if table is not None else None
-        self.lazy = self.kind == "lazy-adam" and table is not None
+        self.lazy = self.kind in ("lazy-adam", "lazy-sgd") and table is not None
+        self.descends = self.kind in ("sgd", "lazy-sgd")
         if self.embedding is not None:
             self.embedding.lazy = True
         if self.lazy and table is not None:
             self.table = table.data  # (V, D)
+        if self.lazy and not self.descends:
             self.memory |= {"row_moment1": torch.zeros_like(self.table), "row_moment2": torch.zeros_like(self.table)}
         dense = [p for p in network.parameters() if p.requires_grad and not (self.lazy and p is table)]
         self.weights, self.gradient = _lay_end_to_end(dense)  # (N,) each
         self.table_gradient = None if self.lazy or table is None else table.grad  # (V, D), a view of the gradient
         self.memory |= {"moment1": torch.zeros_like(self.weights)}
-        if self.kind != "sgd":
+        if not self.descends:
             self.memory |= {"moment2": torch.zeros_like(self.weights)}
 
     @torch.no_grad()
@@ -74,11 +76,10 @@ class Optimizer:
 
     def _step_native(self, rows: Tensor, gradient: Tensor | None, lr: float, clip: float | None) -> float:
         memory, steps = self.memory, self.steps + 1
-        if self.kind == "sgd":
+        if self.descends:
             return kernels.descend(
-                self.weights,
-                self.gradient,
-                memory["moment1"],
+                (self.weights, self.gradient, memory["moment1"]),
+                None if gradient is None else (self.table, rows, gradient),
                 clip=clip,
                 decay=self.decay,
                 momentum=self.momentum,
@@ -112,7 +113,7 @@ class Optimizer:
 
     def _step_dense(self, lr: float, steps: int) -> None:
         weights, gradient, moment1 = self.weights, self.gradient, self.memory["moment1"]
-        if self.kind == "sgd":
+        if self.descends:
             gradient.add_(weights, alpha=self.decay)
             weights.sub_(moment1.mul_(self.momentum).add_(gradient), alpha=lr)
             return
@@ -123,7 +124,10 @@ class Optimizer:
         weights.addcdiv_(moment1, _root(moment2.sqrt(), steps), value=-lr / (1 - BETA1**steps))
 
     def _step_rows(self, rows: Tensor, gradient: Tensor, lr: float, steps: int) -> None:
-        """Adam on ``table[rows]`` alone; rows (R,) are distinct, gradient is (R, D)."""
+        """An update of ``table[rows]`` alone; rows (R,) are distinct, gradient is (R, D)."""
+        if self.descends:
+            self.table.index_add_(0, rows, gradient, alpha=-lr)
+            return
         moment1 = self.memory["row_moment1"].index_select(0, rows).lerp_(gradient, 1 - BETA1)
         moment2 = self.memory["row_moment2"].index_select(0, rows).mul_(BETA2)
         moment2.addcmul_(gradient, gradient, value=1 - BETA2)
