@@ -100,7 +100,7 @@ class Training(Config):
     )
     optimizer: Literal["lazy-adam", "adam", "adamw", "sgd", "lazy-sgd"] = Field(
         default="lazy-adam",
-        description="lazy-adam and lazy-sgd update only the embedding rows that a batch used; lazy-sgd has no momentum.",
+        description="lazy-adam and lazy-sgd update only the embedding rows in use; lazy-sgd has no momentum.",
     )
     lr: float = Field(default=0.003, gt=0, description="Learning rate; the highest one of a schedule.")
     weight_decay: float | None = Field(default=None, ge=0, description="adamw and sgd only.")

@@ -77,6 +77,16 @@ def test_settings_of_many_kinds(repeated, reviews_csv):
     assert said["task"] == {"kind": "classify", **task}
 
 
+def test_better_values_of_later_settings_are_filled_in_and_others_said(repeated, reviews_csv):
+    arms = {
+        "usual": {"model": {"kind": "fasttext", "buckets": 50}},
+        "before": {"model": {"kind": "fasttext", "buckets": 50, "ends": False, "hashing": "linear"}},
+        "wide": {"model": {"kind": "fasttext", "buckets": 50, "embedding": {"width": 50}}},
+    }
+    _, said = repeated({"task": {"data": str(reviews_csv)}, "arms": arms, "seeds": 1})
+    assert said["arms"] == arms
+
+
 def test_how_each_arm_is_trained(repeated, reviews_csv):
     plain = {"model": {"kind": "linear", "hidden": 4}}
     training = {

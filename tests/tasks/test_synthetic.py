@@ -176,6 +176,7 @@ def test_right_agrees_with_the_scores(kind: str, tmp_path: Any) -> None:
         ({"kind": "transformer"}, "arms.a.model.look_ahead: the task 'copy' answers each step"),
         ({"kind": "textcnn"}, "arms.a.model.kind: the task 'copy' answers each step"),
         ({"kind": "lstm", "pooling": "max"}, "arms.a.model.pooling: the task 'copy' answers at every step"),
+        ({"kind": "fasttext", "ends": True}, "arms.a.model.ends: the task 'copy' answers at every step"),
     ],
 )
 def test_models_that_do_not_suit_copy_are_refused(model: dict[str, Any], message: str) -> None:

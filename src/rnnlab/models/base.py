@@ -72,6 +72,13 @@ class Architecture(Config):
         """Whether ``states[:, t]`` depends on inputs up to t only; ``check_architecture`` holds it to that."""
         return False
 
+    def embedding_or_usual(self) -> Embedding:
+        """For text: as it is set, with the usual width where neither the user nor vectors have one."""
+        embedding = self.embedding or Embedding()
+        if embedding.vectors is None and "width" not in embedding.model_fields_set:
+            return embedding.replace(width=self.usual_width)
+        return embedding
+
     def embed(self, words: int, pretrained: Tensor | None) -> TokenVectors:
         """A fresh token embedding, drawn as `build` draws; ``pretrained`` is (words, D) where there are vectors."""
         assert self.embedding is not None  # spelled out before, for text

@@ -224,6 +224,5 @@ def _completed(arm: Arm, recorded: Arm) -> Arm:
     """With what planning fills in: an embedding for text, and the identity of its vectors."""
     if recorded.model.embedding is None:
         return arm
-    embedding = arm.model.embedding or Embedding()
-    embedding = embedding.replace(vectors_digest=recorded.model.embedding.vectors_digest)
+    embedding = arm.model.embedding_or_usual().replace(vectors_digest=recorded.model.embedding.vectors_digest)
     return Arm(arm.model.replace(embedding=embedding), arm.training)

@@ -16,7 +16,6 @@ from rnnlab.data.vocabulary import SPECIAL
 from rnnlab.errors import ConfigError, did_you_mean
 from rnnlab.experiment import SPLIT_SEEDS, Arm, Experiment, parse_experiment, unsuited
 from rnnlab.models.base import ARCHITECTURES, Architecture
-from rnnlab.models.embedding import Embedding
 from rnnlab.models.fasttext import FastText
 from rnnlab.sweep.match import counter, gave_way, input_width, match_parameters
 from rnnlab.tasks.answers import OneLabel
@@ -330,7 +329,7 @@ def complete(model: Architecture, data: EncodedData) -> Architecture:
     """The model with its embedding spelled out: vectors identified by their content, width set by them."""
     if data.vocabulary is None:
         return model
-    embedding = model.embedding or Embedding()
+    embedding = model.embedding_or_usual()
     if embedding.vectors is not None:
         width = vectors.width_of(embedding.vectors)
         channels = embedding.channels
@@ -340,6 +339,4 @@ def complete(model: Architecture, data: EncodedData) -> Architecture:
         if "width" not in embedding.model_fields_set:
             changes["width"] = width
         embedding = embedding.replace(**changes)
-    elif "width" not in embedding.model_fields_set:
-        embedding = embedding.replace(width=model.usual_width)
     return model.replace(embedding=embedding)
