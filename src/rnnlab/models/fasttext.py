@@ -29,13 +29,13 @@ class FastText(Architecture):
     sizes: ClassVar[tuple[str, ...]] = ()  # all of its weights are vectors
     usual_width: ClassVar[int] = 16
     model_defaults: ClassVar[dict[str, Any]] = {"ends": True, "hashing": "mixed"}
-    training_defaults: ClassVar[dict[str, Any]] = {"optimizer": "lazy-sgd", "lr": 2.0}  # docs/decisions/0018
+    training_defaults: ClassVar[dict[str, Any]] = {"optimizer": "lazy-sgd", "lr": 1.0}  # docs/decisions/0018
     space: ClassVar[Space] = {
         "model.ngrams": Among(2, 3, 4),
         "model.buckets": Among(100_000, 300_000),
         "model.embedding.width": Among(10, 16, 32),
         "model.embedding.dropout": Between(0.0, 0.5),
-        "training.lr": Between(0.5, 4.0, log=True),
+        "training.lr": Between(0.25, 4.0, log=True),
     }
 
     ngrams: int = Field(default=3, ge=2, le=10, description="Longest n-gram, in tokens; shorter ones count too.")

@@ -22,31 +22,42 @@ INLINE uint64_t reduce(uint64_t x) {
     return x >= PRIME ? x - PRIME : x;
 }
 
-// The rows of a text's tokens and n-grams, behind those that are there; false for an id that isn't in the vocabulary.
-// Padding within a text is a token that brings nothing.
-bool lay_features(const int64_t* ids, int64_t steps, int64_t words, const Hashed& h, std::vector<int64_t>& features) {
+// to += from
+template <class T>
+INLINE void add(int64_t n, const T* from, T* to) {
+    for (int64_t i = 0; i < n; i += WIDTH<T>) {
+        int some = int(std::min<int64_t>(n - i, WIDTH<T>));
+        store_some(to + i, load_some(to + i, some) + load_some(from + i, some), some);
+    }
+}
+
+// The rows of a text's tokens and n-grams, from `to` on; returns where they end, null for an id that isn't in the
+// vocabulary. Padding within a text is a token that brings nothing.
+int64_t* lay_features(const int64_t* ids, int64_t steps, int64_t words, const Hashed& h, int64_t* to) {
+    static thread_local std::vector<uint64_t> tokens;  // behind so many beginnings that every n-gram has its tokens
     int64_t length = steps;
     while (length && ids[length - 1] == 0) length--;
-    auto token = [&](int64_t t) { return t < 0 ? 0 : t < length ? uint64_t(ids[t]) : END; };
+    tokens.assign(h.ngrams + length + 1, 0);
+    uint64_t* token = tokens.data() + h.ngrams;
+    for (int64_t t = 0; t < length; t++) {
+        if (ids[t] < 0 || ids[t] >= words) return nullptr;
+        token[t] = uint64_t(ids[t]);
+    }
+    token[length] = END;
     auto bucket_of = [&](int64_t t, int64_t n) {
         uint64_t hash = uint64_t(n);
         for (int64_t at = t + 1 - n; at <= t; at++) {
-            hash = reduce(hash * uint64_t(h.factor) + token(at));
+            hash = reduce(hash * uint64_t(h.factor) + token[at]);
             if (h.squares) hash = reduce(hash * hash);
         }
-        return words + int64_t(hash % uint64_t(h.buckets));
+        return words + int64_t(uint32_t(hash) % uint32_t(h.buckets));
     };
     for (int64_t t = 0; t < length + h.ends; t++) {
-        if (t < length) {
-            if (ids[t] < 0 || ids[t] >= words) return false;
-            if (ids[t] == 0) continue;
-            features.push_back(ids[t]);
-        } else {
-            features.push_back(bucket_of(t, 1));
-        }
-        for (int64_t n = 2; n <= h.ngrams && t >= n - 1 - h.ends; n++) features.push_back(bucket_of(t, n));
+        if (token[t] == 0) continue;
+        *to++ = t < length ? ids[t] : bucket_of(t, 1);
+        for (int64_t n = 2; n <= h.ngrams && t >= n - 1 - h.ends; n++) *to++ = bucket_of(t, n);
     }
-    return true;
+    return to;
 }
 
 // The means `out` (B, width) of the vectors of ids (B, steps): sums over lengths. With them, which rows of the table
@@ -58,14 +69,17 @@ int64_t sum_up(const int64_t* ids, const int64_t* lengths, int64_t batch, int64_
                int64_t width, int64_t ngrams, int64_t buckets, int64_t factor, int64_t squares, int64_t ends, int32_t* places,
                T* out, int64_t* rows, int32_t* numbers, int64_t* begins) {
     static thread_local std::vector<int64_t> features;
-    features.clear();
+    int64_t most = batch * (steps + 1) * ngrams;
+    if (int64_t(features.size()) < most) features.resize(most);
     Hashed hashed{ngrams, buckets, factor, squares, ends};
+    int64_t* end = features.data();
     begins[0] = 0;
     for (int64_t b = 0; b < batch; b++) {
-        if (!lay_features(ids + b * steps, steps, words, hashed, features)) return -1;
-        begins[b + 1] = int64_t(features.size());
+        end = lay_features(ids + b * steps, steps, words, hashed, end);
+        if (!end) return -1;
+        begins[b + 1] = end - features.data();
     }
-    int64_t count = 0, all = int64_t(features.size());
+    int64_t count = 0, all = begins[batch];
     for (int64_t b = 0; b < batch; b++, out += width) {
         memset(out, 0, width * sizeof(T));
         for (int64_t k = begins[b]; k < begins[b + 1]; k++) {
@@ -75,8 +89,7 @@ int64_t sum_up(const int64_t* ids, const int64_t* lengths, int64_t batch, int64_
                 __builtin_prefetch(places + features[k + AHEAD]);
             }
             int64_t row = features[k];
-            const T* vector = table + row * width;
-            for (int64_t i = 0; i < width; i++) out[i] += vector[i];
+            add(width, table + row * width, out);
             if (!places[row]) {
                 rows[count] = row;
                 places[row] = int32_t(++count);
@@ -103,7 +116,7 @@ void spread_out(const T* gradient, const int64_t* lengths, int64_t batch, int64_
                 memcpy(to, own.data(), width * sizeof(T));
                 seen++;
             } else {
-                for (int64_t i = 0; i < width; i++) to[i] += own[i];
+                add(width, own.data(), to);
             }
         }
     }
