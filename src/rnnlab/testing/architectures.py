@@ -334,8 +334,9 @@ def _values(architecture: Architecture, name: str) -> list[Any]:
 
 def _behaviour(architecture: Architecture) -> list[Any]:
     """Everything that an option could change, from fixed seeds: the operations of a forward pass, shapes, weights,
-    answers and states in evaluation, answers of two batches in training (the second may depend on the first), and how
-    many bytes the backward pass needs."""
+    answers and states in evaluation, answers of two batches in training (the second may depend on the first), how many
+    bytes the backward pass needs, and the gradients of the first (weights that are zero show there what they are for).
+    """
     torch.manual_seed(0)
     ids, lengths = _tokens()
     readable = _with_embedding(architecture)
@@ -357,6 +358,8 @@ def _behaviour(architecture: Architecture) -> list[Any]:
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         kept = network.train()(inputs, lengths)
     seen += [kept.detach(), network(inputs, lengths).detach(), sum(needed.values())]
+    learnt = [p for p in network.parameters() if p.requires_grad]
+    seen += [g for g in torch.autograd.grad(kept.sum(), learnt, allow_unused=True) if g is not None]
     shapes = [tuple(value.shape) for value in seen if isinstance(value, Tensor)]
     return [operations.names, shapes, *seen]
 
