@@ -131,6 +131,9 @@ class Classify(OneLabel):
     def resolve_splits(self, seeds: Iterable[int]) -> Iterator[Self]:
         """The source is read at most once, unless it changes meanwhile, and not at all where the cache has every
         split."""
+        seeds = list(seeds)
+        if not seeds:
+            return
         first, *others = seeds
 
         def begin() -> tuple[Self, Callable[[int], Self]]:
