@@ -40,6 +40,8 @@ def run_with(
         (SETTLED, "epochs", None),  # the last epoch is the best, by less than anybody would care about
         (RISING[:1], "epochs", "epochs"),  # nothing says that one epoch was enough
         (RISING, "minutes", "minutes"),
+        ([0.5, 1.0], "epochs", None),  # nothing is left to improve
+        ([1.0], "epochs", None),
     ],
 )
 def test_a_limit_and_a_rise_together(tmp_path, scores, ended_by, found):

@@ -44,6 +44,8 @@ def limit_that_cut(spec: RunSpec, result: dict[str, Any], run: RunDirectory, mar
 def _rise(scores: Sequence[float], task: Task) -> float:
     """Of the best score, over the last fifth of the evaluations; of a loss, the share by which it fell."""
     before = scores[: len(scores) - max(1, round(LAST * len(scores)))]
+    if not task.lower_is_better and max(scores) >= 1:
+        return 0.0  # all is right: there is nothing left to improve
     if not before:
         return float("inf")  # a single evaluation: nothing says that it was enough
     if task.lower_is_better:
