@@ -28,7 +28,7 @@ def said(screen: Screen) -> str:
 
 
 def forecast(low: float, high: float, runs: int = 24, found: int = 0) -> Forecast:
-    return Forecast(runs, found, 2, low, high, {})
+    return Forecast(runs, found, 2, low, high, {}, {})
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from rnnlab.experiment import RunSpec
+from rnnlab.runs import Failed
 from rnnlab.sweep.compare import compare, prepare
+from rnnlab.sweep.executors import Serial
 from rnnlab.sweep.forecast import USUAL_ROUNDS, forecast, forecast_training, likely_rounds
 from rnnlab.sweep.pace import Pace, makespan, pace_of
-from rnnlab.sweep.run import baseline_specs
+from rnnlab.sweep.run import Silent, baseline_specs, run_all
 
 SMALL: dict[str, Any] = {"task": {"rows": 1000}, "models": ["linear", "gru"], "seeds": 2}
 
@@ -64,3 +66,29 @@ def test_every_kind_of_task_has_a_pace(task: dict[str, Any]):
     assert pace.round > 0
     assert pace.most >= 1
     assert pace.seconds(10**9) == pace.fixed + pace.round * pace.most
+
+
+class Noting(Serial):
+    """Computes nothing, and keeps the order in which runs would begin."""
+
+    def __init__(self):
+        self.begun: list[tuple[str, int]] = []
+
+    def map(self, specs, folder, sink):
+        for number, spec in enumerate(specs):
+            self.begun.append((spec.model.kind, spec.seed))
+            yield number, Failed("not computed")
+
+
+def test_of_each_seed_the_longest_run_begins_first(tmp_path: Path):
+    experiment, data = prepare(None, **SMALL)
+    runs = baseline_specs(experiment, data) + experiment.specs()
+    assert [label for label, _ in runs[-4:]] == ["linear", "gru", "linear", "gru"]
+    found = forecast(experiment, data, tmp_path, 2)
+    assert found.seconds["gru"] > found.seconds["linear"]
+    noting = Noting()
+    records = run_all(runs, tmp_path, noting, Silent(), seconds=found.seconds)
+    assert noting.begun[-4:] == [("gru", 0), ("linear", 0), ("gru", 1), ("linear", 1)]
+    # baselines begin first, as they stand
+    assert [kind for kind, _ in noting.begun[:-4]] == [label for label, _ in runs[:-4]]
+    assert [(record.label, record.spec) for record in records] == runs

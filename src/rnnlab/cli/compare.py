@@ -156,13 +156,16 @@ def compare(
     options.say_if_slow(screen, [arm.training for arm in experiment.arms.values()])
     executor_for(on, jobs, plugins)  # a mistake in these shows before anything is timed
     at_a_time = 1 if on == "serial" else cores() if jobs is None else max(1, jobs)
+    longest_first = None
     if seconds is None:
         more = "--until-sure may add seeds; " if until_sure else ""
         remedies = "--budget {budget} would make it fit, so would fewer --models or --seeds"
         if experiment.tune:
             remedies = "fewer --models or trials (--tune) make it shorter"
         remedies = more + remedies
-        say_how_long(screen, forecast(experiment, encoded, Path(out), at_a_time), yes, remedies)
+        found = forecast(experiment, encoded, Path(out), at_a_time)
+        say_how_long(screen, found, yes, remedies)
+        longest_first = found.seconds
     result = compare_prepared(
         experiment,
         encoded,
@@ -175,6 +178,7 @@ def compare(
         display=screen.live(at_a_time),
         trial_display=screen.sweep(at_a_time) if experiment.tune else None,
         command=options.typed(),
+        seconds=longest_first,
         watch=screen.note,
     )
     if as_json:

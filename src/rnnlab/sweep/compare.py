@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -133,11 +133,13 @@ def compare_prepared(
     display: Display | None = None,
     trial_display: Display | None = None,
     command: str | None = None,
+    seconds: Mapping[str, float] | None = None,
     watch: Callable[[str], None] = lambda _: None,
 ) -> Result:
     """``budget`` is in seconds, as that of ``until_sure`` is. ``command`` is what a person typed to get here; it is
-    kept with the comparison. ``trial_display`` shows the trials of ``tune``. ``watch`` hears of settings that were
-    chosen and of seeds that are added."""
+    kept with the comparison. ``trial_display`` shows the trials of ``tune``. ``seconds`` are what a run of each arm is
+    likely to take, where that was measured: the longest begin first. ``watch`` hears of settings that were chosen and
+    of seeds that are added."""
     executor = executor_for(on, jobs, plugins)
     looks = [len(experiment.seeds)]
     if until_sure is not None:
@@ -155,7 +157,9 @@ def compare_prepared(
         experiment = replace(experiment, notes=(*experiment.notes, *tuning_notes(tuning, experiment.vary_split)))
         watch(f"settings are chosen, from {sum(len(arm.trials) for arm in tuning.arms)} trials; now over the seeds")
     if budget is None:
-        found = _look_until_sure(experiment, data, looks, until_sure, Path(out), executor, display or Silent(), watch)
+        found = _look_until_sure(
+            experiment, data, looks, until_sure, Path(out), executor, display or Silent(), seconds, watch
+        )
     else:
         at_a_time = 1 if on == "serial" else max(1, cores() if jobs is None else jobs)
         refuse_budget(experiment)
@@ -193,6 +197,7 @@ def _look_until_sure(
     out: Path,
     executor: Executor,
     display: Display,
+    seconds: Mapping[str, float] | None,
     watch: Callable[[str], None],
 ) -> Spent:
     """Run, judge, and add seeds to the models that can still change the decision, as long as there are looks left."""
@@ -200,7 +205,7 @@ def _look_until_sure(
     records: list[RunRecord] = []
     notes = list(experiment.notes)
     for number, seeds in enumerate(looks):
-        records += run_all(runs, out, executor, display)
+        records += run_all(runs, out, executor, display, seconds=seconds)
         spent = part_of_alpha(looks, number)
         comparison = summarise(
             experiment.task, HeldOut.of(data), records, data.profile, notes, spent=spent, look=number

@@ -27,7 +27,7 @@ Rounds = tuple[float, float]
 @dataclass(frozen=True)
 class Forecast:
     """``low`` and ``high``: seconds of wall clock, ``jobs`` runs at a time. ``rounds``: evaluations of each arm's runs,
-    from few to many."""
+    from few to many. ``seconds``: of one run of each arm, on the average."""
 
     runs: int
     found: int  # of them finished already
@@ -35,6 +35,7 @@ class Forecast:
     low: float
     high: float
     rounds: dict[str, Rounds]
+    seconds: dict[str, float]
 
     @property
     def expected(self) -> float:
@@ -78,7 +79,8 @@ def _forecast(
         slower * makespan([*fitting, *(paces[label].seconds(rounds[label][end]) for label, _ in todo)], jobs)
         for end in (0, 1)
     )
-    return Forecast(len(models) + len(baselines), len(done), jobs, low, high, rounds)
+    seconds = {label: pace.seconds(sum(rounds[label]) / 2) for label, pace in paces.items()}
+    return Forecast(len(models) + len(baselines), len(done), jobs, low, high, rounds, seconds)
 
 
 def likely_rounds(

@@ -1,6 +1,6 @@
 """Arms × seeds and the baselines, through an executor: finished runs are found again, the others computed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -80,10 +80,12 @@ def run_all(
     display: Display,
     may_begin: Callable[[str, RunSpec], bool] | None = None,
     too_late: Callable[[], bool] = lambda: False,
+    seconds: Mapping[str, float] | None = None,
 ) -> list[RunRecord]:
     """Do what isn't done yet. Interrupted: what is finished stays, and the same call goes on from there. Runs that
     ``may_begin`` refuses, asked when there is a place for one, have no record. Once it is ``too_late``, those under way
-    are stopped."""
+    are stopped. ``seconds`` are what a run of each arm is likely to take: of a seed, the longest run begins first, so
+    that it isn't left alone at the end. The records keep the order of ``runs``."""
     outcomes: dict[int, Outcome] = {}
     display.begin(runs)
     for number, (_, spec) in enumerate(runs):
@@ -92,6 +94,9 @@ def run_all(
             outcomes[number] = known
             display.outcome(number, known, again=True)
     todo = [number for number in range(len(runs)) if number not in outcomes]
+    if seconds:
+        seeds = list(dict.fromkeys(spec.seed for _, spec in runs))
+        todo.sort(key=lambda number: _turn(*runs[number], seeds, seconds))
     interrupted = False
     specs = [runs[n][1] for n in todo]
     begun: list[int] = []
@@ -126,3 +131,8 @@ def run_all(
         for n, (label, spec) in enumerate(runs)
         if n in outcomes
     ]
+
+
+def _turn(label: str, spec: RunSpec, seeds: Sequence[int], seconds: Mapping[str, float]) -> tuple[bool, int, float]:
+    """Baselines first, then seed by seed, the longest run of each first."""
+    return spec.training is not None, seeds.index(spec.seed), -seconds.get(label, 0.0)
