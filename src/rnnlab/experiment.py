@@ -11,6 +11,7 @@ from rnnlab.config import Config, digest_of, parse, problems
 from rnnlab.errors import ConfigError, did_you_mean
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES, Baseline
+from rnnlab.models.embedding import Embedding
 from rnnlab.tasks.base import TASKS, Task
 
 SPEC_FORMAT = 1
@@ -403,6 +404,17 @@ def suited(model: dict[str, Any], task: type[Task]) -> dict[str, Any]:
     if cls.reads_in_turn:
         usual["pooling"] = task.recurrent_pooling
     return {**usual, **model}
+
+
+def regularised(model: Architecture, task: type[Task]) -> Architecture:
+    """A model that reads text, with the usual dropout where neither the user nor the task says otherwise."""
+    if not task.regularised:
+        return model
+    embedding = model.embedding or Embedding()
+    if "dropout" not in embedding.model_fields_set:
+        embedding = embedding.model_copy(update={"dropout": model.usual_dropout})
+    summary = {} if "output_dropout" in model.model_fields_set else {"output_dropout": model.usual_dropout}
+    return model.model_copy(update={"embedding": embedding, **summary})
 
 
 def merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,36 @@ def test_everything_automatic_is_filled_in(reviews_csv):
     assert data.labels == ("bad", "good")
 
 
+def dropout_of(data: str | None, settings: tuple[str, ...] = (), **options) -> dict[str, tuple[float | None, float]]:
+    """Of each arm: on tokens and on the summary."""
+    experiment, _ = plan(experiment_tree(data, settings=settings, **options))
+    models = {label: arm.model for label, arm in experiment.arms.items()}
+    return {
+        label: (model.embedding.dropout if model.embedding else None, model.output_dropout)
+        for label, model in models.items()
+    }
+
+
+def test_texts_are_read_with_dropout_where_it_helps(reviews_csv, vectors):
+    file, models = str(reviews_csv), ["gru", "textcnn", "transformer", "linear", "fasttext"]
+    usual = {"gru": (0.3, 0.3), "textcnn": (0.3, 0.3), "transformer": (0, 0), "linear": (0, 0), "fasttext": (0, 0)}
+    assert dropout_of(file, models=models) == usual
+    assert dropout_of(file, models=["cnn2"], vectors=vectors) == {"cnn2": (0.3, 0.3)}
+
+
+def test_what_a_person_says_of_dropout_holds(reviews_csv):
+    file = str(reviews_csv)
+    assert dropout_of(file, ("model.output_dropout=0",), models=["gru"]) == {"gru": (0.3, 0)}
+    assert dropout_of(file, ("model.embedding.dropout=0",), models=["gru"]) == {"gru": (0, 0.3)}
+    assert dropout_of(file, ("model.embedding.width=8",), models=["gru"]) == {"gru": (0.3, 0.3)}
+
+
+def test_numbers_and_memory_tasks_have_no_dropout():
+    assert dropout_of(None, models=["gru"], task={"kind": "adding", "rows": 200}) == {"gru": (None, 0)}
+    assert dropout_of(None, models=["gru"], task={"kind": "parity", "rows": 200}) == {"gru": (0, 0)}
+    assert dropout_of(None, models=["gru"], task={"kind": "addition", "length": 3}) == {"gru": (0, 0)}
+
+
 def test_vectors_are_identified_measured_and_used(reviews_csv, vectors):
     experiment, data = plan(experiment_tree(str(reviews_csv), models=["cnn2", "gru"], vectors=vectors))
     cnn2, gru = (experiment.arms[label].model.embedding for label in ("cnn2", "gru"))

@@ -52,6 +52,8 @@ class Architecture(Config):
     which must stay as it is: docs/decisions/0011."""
     usual_width: ClassVar[int] = Embedding.model_fields["width"].default
     """Of its vectors, unless the user or a file of vectors says otherwise."""
+    usual_dropout: ClassVar[float] = 0.3
+    """On tokens and on the summary, where a task is `regularised`, unless the user says otherwise."""
     reads_in_turn: ClassVar[bool] = False
     """Whether it is a recurrence, step by step."""
     speed_only: ClassVar[tuple[str, ...]] = ()

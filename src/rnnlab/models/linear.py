@@ -25,6 +25,7 @@ class Linear(Architecture):
 
     With activation none it is a linear model of the bag of words, with tanh ``rnn`` without its recurrence."""
 
+    usual_dropout: ClassVar[float] = 0.0  # it gains nothing: docs/decisions/0022
     space: ClassVar[Space] = {
         "model.hidden": Between(32, 256, log=True),
         "model.activation": Among("none", "tanh", "relu"),

@@ -23,6 +23,7 @@ class Transformer(Architecture):
 
     sizes: ClassVar[tuple[str, ...]] = ("width", "feedforward")
     training_defaults: ClassVar[dict[str, Any]] = {"lr": 0.001, "schedule": {"shape": "plateau", "rise": 200}}
+    usual_dropout: ClassVar[float] = 0.0  # it has its own, within
     space: ClassVar[Space] = {
         "model.width": Among(32, 64, 128),
         "model.layers": Between(1, 4),

@@ -6,7 +6,7 @@ from typing import Any
 
 from rnnlab.config import parse
 from rnnlab.errors import ConfigError
-from rnnlab.experiment import Arm, Experiment, RunSpec, Schedule, parse_experiment, suited
+from rnnlab.experiment import Arm, Experiment, RunSpec, Schedule, parse_experiment, regularised, suited
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES
 from rnnlab.models.embedding import Embedding
@@ -128,11 +128,12 @@ def _task_settings(task: Task) -> Values:
 
 def _model_settings(model: Architecture, task: Task) -> Values:
     def meant(said: Values) -> Values:
-        return _with_later_fields(ARCHITECTURES.parse(suited({"kind": model.kind, **said}, type(task))))
+        as_said = ARCHITECTURES.parse(suited({"kind": model.kind, **said}, type(task)))
+        return _with_later_fields(as_said if model.embedding is None else regularised(as_said, type(task)))
 
     values = {key: value for key, value in _with_later_fields(model).items() if key not in ("kind", "embedding")}
     kept = _needed(values, meant)
-    embedding = _embedding_settings(model)
+    embedding = _embedding_settings(model, task)
     return {"kind": model.kind, **kept, **({"embedding": embedding} if embedding else {})}
 
 
@@ -141,15 +142,16 @@ def _with_later_fields(model: Architecture) -> Values:
     return {**model.to_dict(), **{name: getattr(model, name) for name in model.model_defaults}}
 
 
-def _embedding_settings(model: Architecture) -> Values:
+def _embedding_settings(model: Architecture, task: Task) -> Values:
     """Empty for the usual one, which is filled in for text. What planning would choose is said, as it was chosen."""
     if model.embedding is None:
         return {}
     values = {key: value for key, value in model.embedding.to_dict().items() if key != "vectors_digest"}
+    usual = Embedding(dropout=model.usual_dropout if task.regularised else 0.0, width=model.usual_width)
     if model.embedding.vectors is not None:
-        values = {key: value for key, value in values.items() if value != Embedding.model_fields[key].default}
+        values = {key: value for key, value in values.items() if value != getattr(usual, key)}
         return {"width": model.embedding.width, **values}
-    kept = _needed(values, lambda said: parse(Embedding, {"width": model.usual_width, **said}).to_dict())
+    kept = _needed(values, lambda said: parse(Embedding, {**usual.to_dict(), **said}).to_dict())
     return {**kept, "channels": "random"} if model.needs_vectors else kept
 
 
@@ -216,13 +218,14 @@ def _asks_for(text: str, arms: Mapping[str, Arm]) -> bool:
     """Whether the file says what was recorded, as far as it can be told without the data."""
     planned: Experiment = parse_experiment(tomllib.loads(text))
     return planned.arms.keys() == arms.keys() and all(
-        _same(_completed(planned.arms[label], arm), arm) for label, arm in arms.items()
+        _same(_completed(planned.arms[label], arm, type(planned.task)), arm) for label, arm in arms.items()
     )
 
 
-def _completed(arm: Arm, recorded: Arm) -> Arm:
-    """With what planning fills in: an embedding for text, and the identity of its vectors."""
+def _completed(arm: Arm, recorded: Arm, task: type[Task]) -> Arm:
+    """With what planning fills in: an embedding and dropout for text, and the identity of its vectors."""
     if recorded.model.embedding is None:
         return arm
-    embedding = arm.model.embedding_or_usual().replace(vectors_digest=recorded.model.embedding.vectors_digest)
-    return Arm(arm.model.replace(embedding=embedding), arm.training)
+    model = regularised(arm.model, task)
+    embedding = model.embedding_or_usual().replace(vectors_digest=recorded.model.embedding.vectors_digest)
+    return Arm(model.replace(embedding=embedding), arm.training)

@@ -14,7 +14,7 @@ from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.vocabulary import SPECIAL
 from rnnlab.errors import ConfigError, did_you_mean
-from rnnlab.experiment import SPLIT_SEEDS, Arm, Experiment, parse_experiment, unsuited
+from rnnlab.experiment import SPLIT_SEEDS, Arm, Experiment, parse_experiment, regularised, unsuited
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.fasttext import FastText
 from rnnlab.sweep.match import counter, gave_way, input_width, match_parameters
@@ -207,7 +207,8 @@ def _completed(experiment: Experiment, tree: dict[str, Any], task: Task, data: E
             notes.append(f"{label} is left out: {reason}")
         else:
             device = resolve_device(arm.training.device)
-            arms[label] = Arm(complete(arm.model, data), arm.training.replace(device=device))
+            model = arm.model if data.vocabulary is None else regularised(arm.model, type(task))
+            arms[label] = Arm(complete(model, data), arm.training.replace(device=device))
     _refuse_unsuited(arms, data)
     _refuse_idle_words(arms, task)
     _refuse_frozen_ngrams(arms, data)

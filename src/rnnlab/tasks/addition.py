@@ -96,6 +96,7 @@ class Addition(LabelPerStep):
     accuracy_name: ClassVar[str] = "exact match"
     streamed: ClassVar[bool] = True
     causal: ClassVar[bool] = True
+    regularised: ClassVar[bool] = False
     question: ClassVar[str | None] = "123+989"
     training_defaults: ClassVar[dict[str, Any]] = {
         "epochs": None,

@@ -38,6 +38,9 @@ class Task(Config):
     recurrent_pooling: ClassVar[str] = "max"
     """How recurrences pool unless the user says otherwise: ``last`` where the question is what they still know at the
     end, and where nothing is pooled, since there is an answer at every step."""
+    regularised: ClassVar[bool] = True
+    """Whether texts are read with dropout unless the user says otherwise; not where rows are made by a rule, as many as
+    one likes."""
     causal: ClassVar[bool] = False
     """Whether answers at step t may depend on inputs up to t only; architectures that look ahead are then refused."""
     question: ClassVar[str | None] = None

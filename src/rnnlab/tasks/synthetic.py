@@ -26,6 +26,7 @@ class Generated(Task):
 
     split_by: ClassVar[str | None] = "data_seed"
     recurrent_pooling: ClassVar[str] = "last"
+    regularised: ClassVar[bool] = False
 
     rows: int = Field(
         default=10_000,
