@@ -23,7 +23,10 @@ extern "C" {  // of other files
                                  double, int64_t);                                                                           \
     extern int64_t (*pick_##T)(const int64_t*, int64_t, const T*, int64_t, int64_t, const T*, int64_t, int32_t*, T*, int64_t*, \
                                int32_t*);                                                                                    \
-    extern void (*gather_gradients_##T)(const T*, int64_t, int64_t, int64_t, const int32_t*, T*);
+    extern void (*gather_gradients_##T)(const T*, int64_t, int64_t, int64_t, const int32_t*, T*);                            \
+    extern int64_t (*sum_up_##T)(const int64_t*, const int64_t*, int64_t, int64_t, const T*, int64_t, int64_t, int64_t, int64_t, \
+                                 int64_t, int64_t, int64_t, int32_t*, T*, int64_t*, int32_t*, int64_t*);                     \
+    extern void (*spread_out_##T)(const T*, const int64_t*, int64_t, int64_t, const int32_t*, const int64_t*, T*);
 KERNELS(float)
 KERNELS(double)
 #undef KERNELS
@@ -47,6 +50,8 @@ struct Kernels;
         static constexpr auto& descend = descend_##T;                      \
         static constexpr auto& pick = pick_##T;                            \
         static constexpr auto& gather_gradients = gather_gradients_##T;    \
+        static constexpr auto& sum_up = sum_up_##T;                        \
+        static constexpr auto& spread_out = spread_out_##T;                \
     };
 KERNELS(float)
 KERNELS(double)
@@ -75,7 +80,8 @@ struct Step {
 // A network and the batches that await it. The fields, in this order, are those of Member in whole_steps.py.
 template <class T>
 struct Member {
-    int64_t kind, layers, directions, inputs, hidden, threads;
+    int64_t kind, layers, directions, inputs, hidden, threads;  // a bag: one layer of nothing, as wide as its vectors
+    int64_t ngrams, buckets, factor, squares, ends;  // of a bag, as in bags.cpp; ngrams = 0: a recurrent network
     const T* const* weights;  // of each layer and direction: w_ih, w_hh, b_ih, b_hh
     T* const* gradients;      // of the same
     int64_t normed;           // layer norm within the steps

@@ -1,4 +1,5 @@
-"""Whole training steps of recurrent networks, of one or of several side by side, in native code (whole_steps.cpp).
+"""Whole training steps of recurrent networks and of bags of n-grams, in native code (whole_steps.cpp): of one network
+or of several side by side.
 
 A `Member` is a network, its optimiser and the batches that await it; `do_steps` works on all of them with as many
 threads as it is given. Nothing is copied: the structures hold addresses, and whoever fills them in keeps the tensors.
@@ -37,6 +38,7 @@ class Member(ctypes.Structure):
 
     _fields_ = [
         *((name, c_int64) for name in ("kind", "layers", "directions", "inputs", "hidden", "threads")),
+        *((name, c_int64) for name in ("ngrams", "buckets", "factor", "squares", "ends")),
         *((name, POINTER(c_void_p)) for name in ("weights", "gradients")),
         ("normed", c_int64),
         *((name, POINTER(c_void_p)) for name in ("gains", "for_gains")),

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rnnlab.data.batches import Batch
 from rnnlab.models.cells import Cell
+from rnnlab.models.fasttext import FastText, NgramVectors
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent, RecurrentEncoder
 from rnnlab.native import whole_steps as native
@@ -46,6 +47,15 @@ def unsuited_model(model: Recurrent) -> str | None:
     return None
 
 
+def unsuited_bag(model: FastText, task: Task) -> str | None:
+    """The same of a bag of n-grams; and which tasks they only know of recurrent networks."""
+    if model.output_dropout or (model.embedding is not None and model.embedding.dropout):
+        return "dropout is drawn by torch there"
+    if type(task).loss is not OneLabel.loss:
+        return f"the task '{task.kind}' asks for something else than one class per text"
+    return None
+
+
 def unsuited_task(task: Task) -> str | None:
     """Why the native steps don't know the task's head or loss."""
     kind = type(task)
@@ -60,23 +70,10 @@ def member_of(
 ) -> native.Member:
     """Where everything lies that a training step needs. It holds addresses alone: whoever has it keeps the others.
     ``threads`` share a step, where no other thread has another member's."""
-    encoder, head = network.encoder, network.head
-    assert isinstance(encoder, RecurrentEncoder)
+    head, memory = network.head, optimizer.memory
     assert isinstance(head, StateHead | SummaryHead)
-    settings = encoder.settings
-    directions = [encoder.ahead, encoder.back] if settings.bidirectional else [encoder.ahead]
-    weights = [weight for layer in zip(*directions, strict=True) for cell in layer for weight in _weights_of(cell)]
-    memory = optimizer.memory
     member = native.Member(
-        kind=native.KINDS[getattr(settings, "activation", settings.kind)],
-        layers=settings.layers,
-        directions=len(directions),
-        inputs=weights[0].shape[1],
-        hidden=settings.hidden,
         threads=threads,
-        weights=native.addresses(weights),
-        gradients=native.addresses([_gradient_of(weight) for weight in weights]),
-        pooling=native.POOLINGS[settings.pooling],
         answer=native.ANSWERS[ANSWERS[type(task).loss]],
         outputs=head.linear.out_features,
         head=_at(head.linear.weight),
@@ -100,16 +97,41 @@ def member_of(
         epsilon=EPSILON,
         exploded=EXPLODED,
     )
+    member.output_dropout = network.dropout.p
+    if isinstance(network.embedding, NgramVectors):
+        _add_bag(member, network.embedding)
+    else:
+        _add_layers(member, network)
+    _add_embedding(member, network, optimizer)
+    return member
+
+
+def _add_layers(member: native.Member, network: Network) -> None:
+    encoder = network.encoder
+    assert isinstance(encoder, RecurrentEncoder)
+    settings = encoder.settings
+    directions = [encoder.ahead, encoder.back] if settings.bidirectional else [encoder.ahead]
+    weights = [weight for layer in zip(*directions, strict=True) for cell in layer for weight in _weights_of(cell)]
+    member.kind = native.KINDS[getattr(settings, "activation", settings.kind)]
+    member.layers, member.directions = settings.layers, len(directions)
+    member.inputs, member.hidden = weights[0].shape[1], settings.hidden
+    member.weights = native.addresses(weights)
+    member.gradients = native.addresses([_gradient_of(weight) for weight in weights])
+    member.pooling = native.POOLINGS[settings.pooling]
     if settings.layer_norm:
         gains = [gain for layer in zip(*directions, strict=True) for cell in layer for gain in _gains_of(cell)]
         of_gains = [None if gain is None else _gradient_of(gain) for gain in gains]
         member.normed, member.gains, member.for_gains = 1, native.addresses(gains), native.addresses(of_gains)
     member.layer_dropout, member.state_dropout = settings.dropout, settings.recurrent_dropout
-    member.output_dropout = network.dropout.p
     if settings.pooling == "attention":
         member.query, member.for_query = _at(encoder.pool.query), _at(encoder.pool.query.grad)
-    _add_embedding(member, network, optimizer)
-    return member
+
+
+def _add_bag(member: native.Member, vectors: NgramVectors) -> None:
+    hashed = vectors.hashed
+    member.directions, member.inputs, member.hidden = 1, vectors.width, vectors.width  # the head reads one mean
+    member.ngrams, member.buckets, member.factor = hashed.ngrams, hashed.buckets, hashed.factor
+    member.squares, member.ends = hashed.squares, hashed.ends
 
 
 def _weights_of(cell: Any) -> list[Tensor]:

@@ -8,12 +8,22 @@ import torch
 
 from rnnlab.data.batches import Batch
 from rnnlab.experiment import RunSpec
+from rnnlab.models.fasttext import FastText
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import Recurrent
 from rnnlab.native import whole_steps as native
 from rnnlab.training.backward import backward
 from rnnlab.training.divergence import EXPLODED
-from rnnlab.training.members import COUNTS, drops, member_of, scratch, training_steps, unsuited_model, unsuited_task
+from rnnlab.training.members import (
+    COUNTS,
+    drops,
+    member_of,
+    scratch,
+    training_steps,
+    unsuited_bag,
+    unsuited_model,
+    unsuited_task,
+)
 from rnnlab.training.optimizer import Optimizer
 
 
@@ -86,7 +96,11 @@ class Updater:
 
 def knows_whole_steps(spec: RunSpec) -> bool:
     """Whether native code, if there is any, can do all of a training step."""
-    return isinstance(spec.model, Recurrent) and not (unsuited_model(spec.model) or unsuited_task(spec.task))
+    if unsuited_task(spec.task):
+        return False
+    if isinstance(spec.model, Recurrent):
+        return not unsuited_model(spec.model)
+    return type(spec.model) is FastText and not unsuited_bag(spec.model, spec.task)
 
 
 def advance_side_by_side(
