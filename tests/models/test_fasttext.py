@@ -8,7 +8,6 @@ from rnnlab.models.base import Encoded
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.fasttext import END, FastText, Hashed, Hashing, NgramVectors
 from rnnlab.models.network import Network, build_network
-from rnnlab.native import steps as kernels
 from rnnlab.training.optimizer import Optimizer
 
 WORDS, WIDTH = 30, 4
@@ -98,32 +97,6 @@ def test_neighbouring_ngrams_share_vectors_by_chance_alone() -> None:
 
     assert shared("linear") > 0.5
     assert 0.04 < shared("mixed") < 0.07, "as many as chance has"
-
-
-@pytest.mark.parametrize("hashed", [Hashed(3, 40), Hashed(4, 40, True, "mixed")])
-def test_native_bags_are_what_torch_computes(hashed: Hashed) -> None:
-    if not kernels.active():
-        pytest.skip("there are no native kernels here")
-    torch.manual_seed(0)
-    module = NgramVectors(torch.randn(WORDS, WIDTH), hashed, 0.0)
-    assert module.table is not None
-    with torch.no_grad():
-        module.table[WORDS:].normal_()
-        module.table[0] = 0
-    module.lazy = False
-    ids = torch.tensor([[5, 7, 5, 9], [8, 6, 0, 0], [4, 0, 3, 0], [2, 0, 0, 0]])  # one has a hole
-    lengths = torch.tensor([4, 2, 3, 1])
-    means = FastText().build(WIDTH)(module(ids), lengths).summary
-    weights = torch.randn_like(means)
-    (means * weights).sum().backward()
-    bags = module.bags(ids, lengths)
-    torch.testing.assert_close(bags.means, means.detach())
-    gradient = torch.zeros_like(module.table)
-    gradient[bags.rows] = bags.gradient(weights)
-    torch.testing.assert_close(gradient, module.table.grad)
-    assert not module.places().any(), "left as it was"
-    with pytest.raises(IndexError, match="not among the 30 words"):
-        module.bags(torch.tensor([[WORDS]]), torch.tensor([1]))
 
 
 def test_the_summary_is_the_mean() -> None:

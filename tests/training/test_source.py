@@ -1,5 +1,6 @@
 """Batches by the number of the update, of rows or of tokens."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,12 +50,16 @@ def test_fresh_batches_are_drawn_by_their_number() -> None:
         assert torch.equal(source.batch(step).inputs, collate(drawn, np.arange(5)).inputs)
 
 
+@pytest.mark.parametrize("kind", ["gru", "fasttext"])
 @pytest.mark.parametrize("looks", [1, 2, 3])
 def test_a_run_of_token_batches_is_interrupted_and_goes_on_to_the_bit(
-    looks: int, reviews_csv: Path, tmp_path: Path
+    looks: int, kind: str, reviews_csv: Path, tmp_path: Path
 ) -> None:
     """Between two groups of updates, which are ever larger, and start small again: what is dropped doesn't tell."""
     spec = spec_of(reviews_csv, batch_tokens=60)
+    if kind == "fasttext":
+        bag = ARCHITECTURES.parse({"kind": kind, "buckets": 100, "embedding": {"width": 8}})
+        spec = replace(spec, model=bag, training=Training(batch_tokens=60, epochs=3, optimizer="lazy-sgd", lr=1.0))
     again = RunSpec.from_dict(spec.to_dict())
     assert (again.digest, again.training) == (spec.digest, spec.training)
     whole = execute(spec, tmp_path / "whole", lambda event: None, lambda: False)
@@ -68,7 +73,11 @@ def test_a_run_of_token_batches_is_interrupted_and_goes_on_to_the_bit(
         for name in ("whole", "parts")
     )
     assert all(np.array_equal(one[name], other[name]) for name in one)
-    assert spec.digest != spec_of(reviews_csv).digest == spec_of(reviews_csv, batch_size=64).digest
+
+
+def test_runs_of_token_batches_are_other_runs(reviews_csv: Path) -> None:
+    by_tokens = spec_of(reviews_csv, batch_tokens=60)
+    assert by_tokens.digest != spec_of(reviews_csv).digest == spec_of(reviews_csv, batch_size=64).digest
 
 
 def test_an_epoch_of_token_batches_counts_its_updates(reviews_csv: Path) -> None:

@@ -82,12 +82,16 @@ def test_native_updates_are_those_of_torch(task, data, optimizer, model):
     assert native.optimizer.steps == plain.optimizer.steps == COUNT
 
 
+BAG = {"kind": "fasttext", "hidden": ..., "buckets": 500}
+
+
 @pytest.mark.parametrize("optimizer", ["lazy-sgd", "lazy-adam", "sgd"])
 @pytest.mark.parametrize("later", [{}, {"ends": True, "hashing": "mixed"}])
 def test_native_updates_of_a_bag_of_ngrams_are_those_of_torch(task, data, optimizer, later, monkeypatch):
-    spec = spec_of(task, optimizer, kind="fasttext", hidden=..., buckets=500, **later)
+    spec = spec_of(task, optimizer, **BAG, **later)
     batches, rates = batches_of(spec, data), [0.01 if optimizer == "lazy-adam" else 1.0] * COUNT
     native = updater_of(spec, data)
+    assert native.member is not None
     with monkeypatch.context() as without_torch:
         without_torch.setattr(NgramVectors, "forward", None)
         found = list(native.advance(batches, rates))
@@ -110,7 +114,7 @@ DROPPING = {
 }
 
 
-@pytest.mark.parametrize("model", [{}, DROPPING], ids=["plain", "with dropout"])
+@pytest.mark.parametrize("model", [{}, DROPPING, BAG], ids=["plain", "with dropout", "a bag of n-grams"])
 def test_bits_depend_neither_on_threads_nor_on_how_many_updates_are_done_at_a_time(task, data, model):
     spec = spec_of(task, **model)
     batches, rates = batches_of(spec, data), [0.01] * COUNT
@@ -140,9 +144,10 @@ def test_networks_side_by_side_have_rates_of_their_own(task, data):
     assert not torch.equal(alone[0].optimizer.weights, alone[1].optimizer.weights)
 
 
-def test_a_broken_update_changes_nothing_and_leaves_its_gradients(task, data):
+@pytest.mark.parametrize("model", [{}, BAG], ids=["lstm", "a bag of n-grams"])
+def test_a_broken_update_changes_nothing_and_leaves_its_gradients(task, data, model):
     """The weights break before the third batch: two went well, the third didn't, and no more are tried."""
-    spec = spec_of(task)
+    spec = spec_of(task, **model)
     batches, rates = batches_of(spec, data), [0.01] * COUNT
     updater = updater_of(spec, data)
     assert all(update.well for update in updater.advance(batches[:2], rates[:2]))
@@ -194,6 +199,7 @@ def test_what_torch_finds_of_a_broken_update_is_not_added_to_what_native_code_le
 
 def test_networks_that_native_code_does_not_know_are_left_to_torch(task, data):
     models: list[dict[str, Any]] = [{"initial_state": "normal"}, {"state": "carried"}, {"checkpoint_segments": 2}]
+    models += [{**BAG, "output_dropout": 0.1}, {**BAG, "embedding": {"width": 12, "dropout": 0.1}}]
     for model in models:
         assert updater_of(spec_of(task, **model), data).member is None
     spec = replace(spec_of(task), model=ARCHITECTURES.parse({"kind": "textcnn", "embedding": {"width": 12}}))

@@ -13,7 +13,6 @@ from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.embedding import PADDING, TokenVectors
 from rnnlab.models.pooling import zero_padding
 from rnnlab.models.space import Among, Between, Space
-from rnnlab.native.bags import Bags, sum_up
 
 PRIME = 2_147_483_647  # of the hash; what is multiplied stays within 64 bits
 FACTORS = {"linear": 1_000_003, "mixed": 950_706_376}  # the latter spreads neighbours: Fishman & Moore (1986)
@@ -124,23 +123,6 @@ class NgramVectors(TokenVectors):
         behind = sums.gather(1, (ended == END).long().argmax(1)[:, None, None].expand(-1, 1, self.width))
         last = (ended[:, 1:] == END).unsqueeze(2)
         return sums[:, :-1].masked_fill((ids == PADDING).unsqueeze(2), 0) + last * behind
-
-    def bags(self, ids: Tensor, lengths: Tensor) -> Bags:
-        """What `MeanEncoder` makes of ``forward(ids)``, at once and natively, and the rows in use."""
-        assert self.table is not None
-        hashed = self.hashed
-        return sum_up(
-            ids,
-            lengths,
-            self.table.detach(),
-            words=self.words,
-            ngrams=hashed.ngrams,
-            buckets=hashed.buckets,
-            factor=hashed.factor,
-            squares=hashed.squares,
-            ends=hashed.ends,
-            places=self.places(),
-        )
 
     def _sums(self, ids: Tensor) -> Tensor:
         """(B, T, D): of the token and the n-grams that end there."""

@@ -16,17 +16,13 @@ from rnnlab import native
 
 SUFFIX = {torch.float32: "float", torch.float64: "double"}
 P, N, R = c_void_p, c_int64, c_double  # where something lies; how many; a real number
-SIGNATURES: dict[
-    str, tuple[Any, ...]
-] = {  # as in steps.cpp, windows.cpp and bags.cpp: what a function returns, then what it takes
+SIGNATURES: dict[str, tuple[Any, ...]] = {  # as in steps.cpp and windows.cpp: what is returned, then what is taken
     "adam": (R, *[P] * 4, N, *[P] * 5, N, N, *[R] * 7, N),
     "descend": (R, *[P] * 3, N, *[P] * 3, N, N, *[R] * 4, N),
     "pick": (N, P, N, P, N, N, P, N, *[P] * 4),
     "gather_gradients": (None, P, N, N, N, P, P),
     "windows_forward": (None, *[N] * 5, *[P] * 7, N),
     "windows_backward": (None, *[N] * 5, *[P] * 11, N),
-    "sum_up": (N, P, P, N, N, P, *[N] * 7, *[P] * 5),
-    "spread_out": (None, P, P, N, N, *[P] * 3),
     "classify": (N, *[P] * 4, N, N, N, *[P] * 4),
 }
 

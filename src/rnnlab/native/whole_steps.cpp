@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 
+#include "bags.h"
 #include "head.h"
 #include "normed_layer.h"
 #include "pooling.h"
@@ -74,15 +75,9 @@ double update(const Member<T>& m, const Step<T>& step, const int64_t* used, cons
 // A batch of texts to train on, each the mean of its words' and n-grams' vectors. False: it broke, and nothing was changed.
 template <class T>
 bool learn_bags(const Member<T>& m, Step<T>& step) {
-    static thread_local std::vector<int64_t> used, begins;  // rows of the table; where each text's words and n-grams begin
-    static thread_local std::vector<int32_t> numbers;       // of each of those, which of the rows it is
-    int64_t most = step.batch * (step.steps + 1) * m.ngrams;
-    if (int64_t(used.size()) < most) used.resize(most), numbers.resize(most);
-    begins.resize(step.batch + 1);
+    static thread_local Bags bags;
     T *means = buffer<T>(SUMMARY, step.batch * m.width), *for_means = buffer<T>(FOR_TOP, step.batch * m.width);
-    int64_t count = Kernels<T>::sum_up(static_cast<const int64_t*>(step.inputs), step.lengths, step.batch, step.steps, m.table,
-                                       m.words - m.buckets, m.width, m.ngrams, m.buckets, m.factor, m.squares, m.ends, m.places,
-                                       means, used.data(), numbers.data(), begins.data());
+    int64_t count = sum_up(m, step, bags, means);
     if (count < 0) return false;  // an id that isn't there
     std::vector<const T*> rows(step.batch);
     std::vector<T*> others(step.batch);
@@ -95,8 +90,8 @@ bool learn_bags(const Member<T>& m, Step<T>& step) {
     learn_head<T>(m, step, rows, places, others);
     if (!(std::abs(step.loss) < m.exploded)) return false;
     T* for_rows = buffer<T>(FOR_ROWS, count * m.width);
-    Kernels<T>::spread_out(for_means, step.lengths, step.batch, m.width, numbers.data(), begins.data(), for_rows);
-    step.norm = update(m, step, used.data(), for_rows, count);
+    spread_out(m, step, bags, for_means, for_rows);
+    step.norm = update(m, step, bags.rows.data(), for_rows, count);
     return std::isfinite(step.norm);
 }
 

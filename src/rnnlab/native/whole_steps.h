@@ -23,10 +23,7 @@ extern "C" {  // of other files
                                  double, int64_t);                                                                           \
     extern int64_t (*pick_##T)(const int64_t*, int64_t, const T*, int64_t, int64_t, const T*, int64_t, int32_t*, T*, int64_t*, \
                                int32_t*);                                                                                    \
-    extern void (*gather_gradients_##T)(const T*, int64_t, int64_t, int64_t, const int32_t*, T*);                            \
-    extern int64_t (*sum_up_##T)(const int64_t*, const int64_t*, int64_t, int64_t, const T*, int64_t, int64_t, int64_t, int64_t, \
-                                 int64_t, int64_t, int64_t, int32_t*, T*, int64_t*, int32_t*, int64_t*);                     \
-    extern void (*spread_out_##T)(const T*, const int64_t*, int64_t, int64_t, const int32_t*, const int64_t*, T*);
+    extern void (*gather_gradients_##T)(const T*, int64_t, int64_t, int64_t, const int32_t*, T*);
 KERNELS(float)
 KERNELS(double)
 #undef KERNELS
@@ -50,8 +47,6 @@ struct Kernels;
         static constexpr auto& descend = descend_##T;                      \
         static constexpr auto& pick = pick_##T;                            \
         static constexpr auto& gather_gradients = gather_gradients_##T;    \
-        static constexpr auto& sum_up = sum_up_##T;                        \
-        static constexpr auto& spread_out = spread_out_##T;                \
     };
 KERNELS(float)
 KERNELS(double)
@@ -80,14 +75,14 @@ struct Step {
 // A network and the batches that await it. The fields, in this order, are those of Member in whole_steps.py.
 template <class T>
 struct Member {
-    int64_t kind, layers, directions, inputs, hidden, threads;  // a bag: one layer of nothing, as wide as its vectors
-    int64_t ngrams, buckets, factor, squares, ends;  // of a bag, as in bags.cpp; ngrams = 0: a recurrent network
+    int64_t kind, layers, directions, inputs, hidden, threads;
+    int64_t ngrams, buckets, factor, squares, ends;  // of a bag: see bags.h; ngrams = 0: a recurrent network
     const T* const* weights;  // of each layer and direction: w_ih, w_hh, b_ih, b_hh
     T* const* gradients;      // of the same
     int64_t normed;           // layer norm within the steps
     const T* const* gains;    // of it, of each layer and direction: of the input, of the state, of the LSTM's cell, and its bias
     T* const* for_gains;
-    int64_t words, width, frozen_width, tokens;  // words = 0: no embedding; K ids a step
+    int64_t words, width, frozen_width, tokens;  // words = 0: no embedding; a bag's buckets count; K ids a step
     const T *table, *frozen;
     int32_t* places;        // (words), zero
     int64_t table_learns;

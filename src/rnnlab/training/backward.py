@@ -1,10 +1,8 @@
 """The gradients of one batch."""
 
-import torch
 from torch import Tensor, nn
 
 from rnnlab.data.batches import Batch
-from rnnlab.models.fasttext import MeanEncoder, NgramVectors
 from rnnlab.models.network import Network
 from rnnlab.native import steps as kernels
 from rnnlab.tasks.answers import OneLabel, SummaryHead
@@ -16,14 +14,6 @@ LARGEST = 8192  # weights of a head up to which the native kernel is faster than
 def backward(network: Network, task: Task, batch: Batch) -> tuple[float, float]:
     """Adds the gradients of the mean loss to those of the parameters. Returns the loss, and how many rows are right."""
     linear = _plain_head(network, task, batch.targets)
-    vectors = network.embedding
-    if linear is not None and type(vectors) is NgramVectors and _is_plain_bag(network, vectors, batch):
-        bags = vectors.bags(batch.inputs, batch.lengths)
-        value, gradient, right = kernels.classify(bags.means, linear.weight, linear.bias, batch.targets)
-        picked = torch.empty((len(bags.rows), vectors.width), dtype=gradient.dtype)
-        picked.grad = bags.gradient(gradient)
-        vectors.leave(bags.rows, picked)
-        return value, right
     encoded = network.before_head(batch.inputs, batch.lengths)
     if linear is not None and encoded.summary.requires_grad and kernels.usable(encoded.summary, linear.weight):
         # The usual head and loss are so small that torch spends its time on everything but their arithmetic.
@@ -47,13 +37,3 @@ def _plain_head(network: Network, task: Task, targets: Tensor) -> nn.Linear | No
     if not usual or weight.numel() > LARGEST or weight.grad is None or bias.grad is None:
         return None
     return linear if kernels.usable(weight, bias, weight.grad, bias.grad) else None
-
-
-def _is_plain_bag(network: Network, vectors: NgramVectors, batch: Batch) -> bool:
-    """Whether a text is the mean of its vectors and nothing else, as the native kernel has it."""
-    table = vectors.table
-    dropped = network.training and (vectors.dropout.p or network.dropout.p)
-    if type(network.encoder) is not MeanEncoder or table is None or dropped or not (vectors.lazy and network.training):
-        return False
-    given = batch.inputs.is_contiguous() and batch.lengths.is_contiguous()
-    return given and kernels.usable(table)
