@@ -21,7 +21,8 @@ from rnnlab.training.optimizer import Optimizer
 
 pytestmark = pytest.mark.skipif(not whole_steps.suits(torch.zeros(1)), reason="there is no native library")
 WORDS, BUCKETS = 30, 40
-SHORT = Training.model_validate({"optimizer": "lazy-sgd", "lr": 1.0, "clip": 0.05})  # the clipping bites
+CLIP = 0.05  # it bites
+SHORT = Training.model_validate({"optimizer": "lazy-sgd", "lr": 1.0, "clip": CLIP})
 FORMS = [
     {"ngrams": 2, "embedding": {"width": 5}},
     {"ngrams": 3, "ends": True, "embedding": {"width": 8}},
@@ -97,7 +98,7 @@ def assert_equal(one: Side, other: Side) -> None:
 def test_steps_are_those_of_autograd(form: dict[str, Any], classes: int) -> None:
     side, reference, batches = Side(form, classes=classes), Side(form, classes=classes), batches_of(classes)
     found, expected = side.natively(batches), reference.in_torch(batches)
-    assert all(norm > SHORT.clip for _, norm, _ in expected)
+    assert all(norm > CLIP for _, norm, _ in expected)
     for one, other in zip(found, expected, strict=True):
         assert one == pytest.approx(other, rel=1e-9)
     assert_equal(side, reference)
