@@ -22,7 +22,8 @@ class Transformer(Architecture):
     Each part reads its input normalised and adds to it (pre-norm); one more norm stands at the end."""
 
     sizes: ClassVar[tuple[str, ...]] = ("width", "feedforward")
-    training_defaults: ClassVar[dict[str, Any]] = {"lr": 0.001, "schedule": {"shape": "plateau", "rise": 200}}
+    training_defaults: ClassVar[dict[str, Any]] = {"lr": 0.002, "schedule": {"shape": "plateau", "rise": 400}}
+    model_defaults: ClassVar[dict[str, Any]] = {"pooling": "max"}
     usual_dropout: ClassVar[float] = 0.0  # it has its own, within
     space: ClassVar[Space] = {
         "model.width": Among(32, 64, 128),
