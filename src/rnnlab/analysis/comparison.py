@@ -182,8 +182,18 @@ def summarise(
         verdict=verdict,
         question=task.question,
         recommended_run=best_run(summaries.get(verdict.recommended or "")),
-        notes=tuple(notes),
+        notes=(*notes, *_chosen_notes(by_label)),
     )
+
+
+def _chosen_notes(by_label: dict[str, list[Record]]) -> list[str]:
+    """``chosen on validation: nbsvm: C 3.0, ngrams 1, loss softmax``, of the baselines that leave something open; each
+    choice once, where every seed has a split of its own."""
+    return [
+        f"chosen on validation: {label}: {' / '.join(choices)}"
+        for label, runs in by_label.items()
+        if (choices := dict.fromkeys(map(_chosen, filter(lambda run: "chosen" in run.outcome.result, _finished(runs)))))
+    ]
 
 
 def _ranked(arms: Sequence[ArmSummary], verdict: Verdict) -> tuple[ArmSummary, ...]:

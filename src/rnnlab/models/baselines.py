@@ -48,7 +48,7 @@ class Baseline(Config):
         """As `fit`; what the settings leave open is chosen on the validation rows. Most leave nothing open."""
         return self.fit(*train, classes)
 
-    def chosen(self, learnt: Learnt) -> dict[str, float]:
+    def chosen(self, learnt: Learnt) -> dict[str, float | str]:
         """What was chosen on the validation rows, by the name of the setting."""
         return {}
 

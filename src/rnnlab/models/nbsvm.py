@@ -1,7 +1,7 @@
 """NB-SVM (Wang & Manning 2012): a linear model of n-grams, each weighed by how much more often it stands in a class.
 
-What isn't set is chosen on the validation rows: how strong the penalty is, and how long the n-grams are. The choices
-that are fixed (docs/decisions/0018) were made on validation rows, too.
+What isn't set is chosen on the validation rows: how strong the penalty is, how long the n-grams are, and, if it may be,
+which loss is minimised. The choices that are fixed (docs/decisions/0018) were made on validation rows, too.
 """
 
 from typing import ClassVar, Literal
@@ -10,13 +10,13 @@ import numpy as np
 from pydantic import Field
 
 from rnnlab.models.baselines import Baseline, Labelled, Learnt, baseline
-from rnnlab.models.hinge import Hinge
+from rnnlab.models.descent import Loss, Problem
 from rnnlab.models.ngrams import GramRows, Levels, learn_grams, read_grams
 from rnnlab.models.space import Among, Between, Space
-from rnnlab.native.grams import WIDEST
 
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)  # the strongest penalty first
-USUAL = 0.3  # without validation rows
+WEAKER = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # the same for softmax, whose loss is less steep
+USUAL = {"hinge": 0.3, "softmax": 3.0}  # without validation rows
 PATIENCE = 2  # weaker penalties in a row that are no better, then no weaker one is tried
 SMOOTHING = 0.3  # rows that every gram is taken to stand in besides, in each class
 FEWEST = 2  # rows that a 2-gram or longer must stand in
@@ -28,6 +28,7 @@ SHARPNESS = 2.0 ** (np.arange(-8, 25) / 4)  # what margins are multiplied by to 
 class NbSvm(Baseline):
     """NB-weighted n-grams with a linear model: the bag of words to beat."""
 
+    added: ClassVar[tuple[str, ...]] = ("loss",)
     title: ClassVar[str] = "NB-weighted n-grams + linear SVM"
     inputs: ClassVar[Literal["any", "tokens", "features"]] = "tokens"
 
@@ -43,6 +44,11 @@ class NbSvm(Baseline):
         default=None, gt=0, description="Inverse strength of the L2 penalty; chosen on validation unless set."
     )
 
+    loss: Literal["hinge", "softmax", "chosen"] = Field(
+        default="hinge",
+        description="Squared hinge, one class against the rest; softmax, all classes at once; or chosen on validation.",
+    )
+
     def fit(self, values: np.ndarray, offsets: np.ndarray, targets: np.ndarray, classes: int) -> Learnt:
         nothing = Labelled(values[:0], np.zeros(1, np.int64), targets[:0])
         return self.fit_chosen(Labelled(values, offsets, targets), nothing, classes)
@@ -50,24 +56,35 @@ class NbSvm(Baseline):
     def fit_chosen(self, train: Labelled, valid: Labelled, classes: int) -> Learnt:
         known = [level for level in learn_grams(train.values, train.offsets, self.ngrams, FEWEST) if len(level)]
         x = read_grams(known, train.values, train.offsets)
+        losses: list[Loss] = ["hinge", "softmax"] if self.loss == "chosen" else [self.loss]
+        if len(np.unique(train.targets)) < 3:
+            losses = ["hinge"]  # of two classes, softmax hardly differs
         if not len(valid.targets):
-            return _Path(x, known, train.targets, classes).learn(self.C or USUAL)
+            return _Path(x, known, train.targets, classes, losses[0]).learn(self.C or USUAL[losses[0]])
         held_out = read_grams(known, valid.values, valid.offsets)
         best, most_right = {}, -1
-        strengths = STRENGTHS if self.C is None else (self.C,)
+        strengths = (WEAKER if losses[0] == "softmax" else STRENGTHS) if self.C is None else (self.C,)
         for longest in range(1, len(known) + 1):
-            path = _Path(x.up_to(longest), known[:longest], train.targets, classes)
+            path = _Path(x.up_to(longest), known[:longest], train.targets, classes, losses[0])
             learnt, right = _best_of(path, strengths, held_out.up_to(longest), valid.targets)
             strengths = strengths[max(0, strengths.index(learnt["C"][0]) - 1) :]  # more grams bear a weaker penalty
             if right > most_right:  # of equals, the shorter n-grams
+                best, most_right = learnt, right
+        for loss in losses[1:]:  # with n-grams as long as the first one had best
+            longest = len(best["levels"])
+            path = _Path(x.up_to(longest), known[:longest], train.targets, classes, loss)
+            strengths = tuple(c for c in WEAKER if c >= best["C"][0]) if self.C is None else (self.C,)
+            learnt, right = _best_of(path, strengths, held_out.up_to(longest), valid.targets)
+            if right > most_right:
                 best, most_right = learnt, right
         return _sharpened(best, self.logits(best, valid.values, valid.offsets), valid.targets)
 
     def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         return _scores(learnt, read_grams(levels_of(learnt), values, offsets))
 
-    def chosen(self, learnt: Learnt) -> dict[str, float]:
-        return {"C": float(learnt["C"][0]), "ngrams": len(learnt["levels"])}
+    def chosen(self, learnt: Learnt) -> dict[str, float | str]:
+        found = {"C": float(learnt["C"][0]), "ngrams": len(learnt["levels"])}
+        return {**found, "loss": "softmax" if learnt["softmax"][0] else "hinge"}
 
 
 def _best_of(
@@ -93,39 +110,43 @@ def levels_of(learnt: Learnt) -> Levels:
 class _Path:
     """The models of weaker and weaker penalties, each found from the one before."""
 
-    def __init__(self, x: GramRows, known: Levels, targets: np.ndarray, classes: int):
+    def __init__(self, x: GramRows, known: Levels, targets: np.ndarray, classes: int, loss: Loss):
         present = np.unique(targets)
         self.fitted = present[1:] if len(present) == 2 else present  # the first of two classes is what the other isn't
         self.grams, self.levels = np.concatenate(known), np.array([len(level) for level in known], np.int64)
         self.intercept = np.full(classes, NEVER, np.float32)
         self.intercept[present] = 0
-        sides = np.where(targets[:, None] == self.fitted, np.float32(1), np.float32(-1))
-        self.blocks = [sides[:, at : at + WIDEST].copy() for at in range(0, len(self.fitted), WIDEST)]
-        self.problems = [Hinge(x, block, log_count_ratios(x, block)) for block in self.blocks]
-        self.weights = [problem.empty() for problem in self.problems]
+        column = np.full(classes, -1)
+        column[self.fitted] = np.arange(len(self.fitted))
+        columns = column[targets]
+        ratios = log_count_ratios(x, columns, len(self.fitted))
+        if loss == "softmax":  # better with less of a difference between grams
+            ratios = np.sign(ratios) * np.sqrt(np.abs(ratios))
+        self.problem = Problem(x, columns, ratios, loss)
 
     def learn(self, strength: float) -> Learnt:
-        pairs = zip(self.problems, self.weights, strict=True)
-        self.weights = [problem.solve(weights, strength) for problem, weights in pairs]
-        tables = [problem.ratios * own.table for problem, own in zip(self.problems, self.weights, strict=True)]
+        coef, bias = self.problem.solve(strength)
         intercept = self.intercept.copy()
-        intercept[self.fitted] = np.concatenate([own.bias for own in self.weights])
+        intercept[self.fitted] = bias
         return {
             "grams": self.grams,
             "levels": self.levels,  # grams of each length
-            "coef": np.ascontiguousarray(np.hstack(tables)),  # (grams, fitted classes)
+            "coef": coef,  # (grams, fitted classes)
             "intercept": intercept,  # (classes,)
             "fitted": self.fitted.astype(np.int64),
             "C": np.array([strength], np.float64),
+            "softmax": np.array([self.problem.loss == "softmax"], np.int64),
         }
 
 
-def log_count_ratios(x: GramRows, sides: np.ndarray) -> np.ndarray:
-    """(features, width): the log of how much more often a gram stands in rows of the class (``sides`` (rows, width) are
-    1) than in the others, by the grams of either."""
-    real = np.repeat(1 / x.scale[:, None], sides.shape[1], axis=1)  # undoes the scale: rows are counted
-    inside = x.transposed(np.where(sides > 0, real, np.float32(0))).astype(np.float64) + SMOOTHING
-    outside = x.transposed(np.where(sides > 0, np.float32(0), real)).astype(np.float64) + SMOOTHING
+def log_count_ratios(x: GramRows, columns: np.ndarray, width: int) -> np.ndarray:
+    """(features, width): the log of how much more often a gram stands in rows of a class than in the others, by the
+    grams of either. ``columns`` (rows,) are the classes of the rows, -1 for one without a column."""
+    ours = columns[:, None] == np.arange(width)
+    real = 1 / x.scale[:, None]  # undoes the scale: rows are counted
+    inside, outside = (
+        x.transposed(np.where(side, real, np.float32(0))).astype(np.float64) + SMOOTHING for side in (ours, ~ours)
+    )
     return (np.log(inside / inside.sum(0)) - np.log(outside / outside.sum(0))).astype(np.float32)
 
 

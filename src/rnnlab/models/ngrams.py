@@ -53,28 +53,21 @@ class GramRows:
     def product(self, table: np.ndarray) -> np.ndarray:
         """X · table (features, width) → (rows, width)."""
         if kernels.active():
-            return kernels.product(self._native, table)
-        return self._matrix @ table
+            return kernels.product(self.native, table)
+        return self.matrix @ table
 
     def transposed(self, delta: np.ndarray) -> np.ndarray:
         """Xᵀ · delta (rows, width) → (features, width)."""
         if kernels.active():
-            return kernels.transposed(self._native, delta, self.features)
-        return self._matrix.T @ delta
-
-    def curvature(self, table: np.ndarray, bias: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """With B = weight (rows, width) ∘ (X · table + bias): Xᵀ B, and the column sums of B."""
-        if kernels.active():
-            return kernels.curvature(self._native, table, bias, weight)
-        bracket = weight * (self._matrix @ table + bias)
-        return self._matrix.T @ bracket, bracket.sum(0)
+            return kernels.transposed(self.native, delta, self.features)
+        return self.matrix.T @ delta
 
     @cached_property
-    def _native(self) -> kernels.Rows:
+    def native(self) -> kernels.Rows:
         return self.indices, self.starts, self._last, self.scale
 
     @cached_property
-    def _matrix(self) -> "sparse.csr_array":
+    def matrix(self) -> "sparse.csr_array":
         from scipy import sparse
 
         counts = self._last - self.starts

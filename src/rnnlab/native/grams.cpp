@@ -3,6 +3,7 @@
 // A gram is a 64-bit key. A row of features is a list of grams, each with the value `scale` of its row (every gram that
 // stands in a text counts alike), so that indices are all there is to read.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -12,7 +13,6 @@
 
 namespace {
 
-constexpr int64_t WIDEST = 8;  // columns that are worked on side by side
 constexpr int64_t AHEAD = 16;   // indices whose rows are fetched from memory while others are worked on
 
 // Keys to numbers 0, 1, …: open addressing, at most half full.
@@ -120,8 +120,16 @@ extern "C" int64_t list_grams(const int32_t* places, const int64_t* offsets, int
 
 namespace {
 
+struct Rows {
+    const int32_t* indices;
+    const int64_t *starts, *ends;
+    const float* scale;
+    int64_t rows;
+};
+
+// K columns, or `width` if K is 0. Sums of a single column are made in parts, which need not wait for each other.
 template <int K>
-INLINE void gather(const int32_t* index, int64_t n, const float* __restrict table, float* __restrict sums) {
+INLINE void gather(const int32_t* index, int64_t n, int64_t width, const float* __restrict table, float* __restrict sums) {
     if constexpr (K == 1) {
         float parts[8] = {};
         int64_t i = 0;
@@ -130,82 +138,151 @@ INLINE void gather(const int32_t* index, int64_t n, const float* __restrict tabl
         for (; i < n; i++) parts[0] += table[index[i]];
         sums[0] = ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
     } else {
-        float total[K] = {};
+        std::fill(sums, sums + (K ? K : width), 0.0f);
         for (int64_t i = 0; i < n; i++) {
-            if (i + AHEAD < n) __builtin_prefetch(table + int64_t(index[i + AHEAD]) * K);
-            const float* row = table + int64_t(index[i]) * K;
-            for (int k = 0; k < K; k++) total[k] += row[k];
+            if (i + AHEAD < n) __builtin_prefetch(table + int64_t(index[i + AHEAD]) * (K ? K : width));
+            const float* own = table + int64_t(index[i]) * (K ? K : width);
+            for (int64_t k = 0; k < (K ? K : width); k++) sums[k] += own[k];
         }
-        for (int k = 0; k < K; k++) sums[k] = total[k];
     }
 }
 
 template <int K>
-INLINE void scatter(const int32_t* index, int64_t n, const float* __restrict add, float* __restrict table) {
-    float own[K];
-    for (int k = 0; k < K; k++) own[k] = add[k];
-    for (int64_t i = 0; i < n; i++) {
-        if (i + AHEAD < n) __builtin_prefetch(table + int64_t(index[i + AHEAD]) * K, 1);
-        float* row = table + int64_t(index[i]) * K;
-        for (int k = 0; k < K; k++) row[k] += own[k];
-    }
-}
-
-struct Rows {
-    const int32_t* indices;
-    const int64_t *starts, *ends;
-    const float* scale;
-    int64_t rows;
-};
-
-template <int K>
-void product(const Rows& x, const float* table, float* out) {
+void product(const Rows& x, int64_t given, const float* table, float* out) {
+    const int64_t width = K ? K : given;
+    std::vector<float> sums(width);
     for (int64_t row = 0; row < x.rows; row++) {
-        gather<K>(x.indices + x.starts[row], x.ends[row] - x.starts[row], table, out + row * K);
-        for (int k = 0; k < K; k++) out[row * K + k] *= x.scale[row];
-    }
-}
-
-void wide_product(const Rows& x, int64_t width, const float* table, float* out) {
-    for (int64_t row = 0; row < x.rows; row++) {
-        float* sums = out + row * width;
-        std::fill(sums, sums + width, 0.0f);
-        for (int64_t i = x.starts[row]; i < x.ends[row]; i++) {
-            const float* own = table + int64_t(x.indices[i]) * width;
-            for (int64_t k = 0; k < width; k++) sums[k] += own[k];
-        }
-        for (int64_t k = 0; k < width; k++) sums[k] *= x.scale[row];
+        gather<K>(x.indices + x.starts[row], x.ends[row] - x.starts[row], width, table, sums.data());
+        for (int64_t k = 0; k < width; k++) out[row * width + k] = sums[k] * x.scale[row];
     }
 }
 
 template <int K>
-void transposed(const Rows& x, const float* delta, float* table) {
+void transposed(const Rows& x, int64_t given, const float* delta, float* table) {
+    const int64_t width = K ? K : given;
+    std::vector<float> own(width);
     for (int64_t row = 0; row < x.rows; row++) {
-        float own[K], largest = 0;
-        for (int k = 0; k < K; k++) {
-            own[k] = delta[row * K + k] * x.scale[row];
+        float largest = 0;
+        for (int64_t k = 0; k < width; k++) {
+            own[k] = delta[row * width + k] * x.scale[row];
             largest = std::max(largest, std::fabs(own[k]));
         }
-        if (largest > 0) scatter<K>(x.indices + x.starts[row], x.ends[row] - x.starts[row], own, table);
+        if (largest == 0) continue;
+        for (int64_t i = x.starts[row]; i < x.ends[row]; i++) {
+            if (i + AHEAD < x.ends[row]) __builtin_prefetch(table + int64_t(x.indices[i + AHEAD]) * width, 1);
+            float* to = table + int64_t(x.indices[i]) * width;
+            for (int64_t k = 0; k < width; k++) to[k] += own[k];
+        }
     }
 }
 
+// Dual coordinate descent. A linear model is a sum of rows: table (features, width) = squares ∘ Xᵀ · duals (rows, width),
+// where squares (features, width) say how much a feature may matter for a class. Row by row, its duals become the best
+// ones while all others stay, and the table follows; a pass costs little more than a product. K = 0: `given` is the width.
+struct Duals {
+    const float *squares, *norms;  // norms (rows, width): how far the logits of a row move with its own duals
+    const int32_t* columns;        // (rows): the column that should be high; -1: none
+    float strength;
+    float *duals, *table, *bias;
+};
+
+// max(0, 1 - y · logit)², y = 1 in the row's column and -1 in the others; each column has a problem of its own.
 template <int K>
-void curvature(const Rows& x, const float* table, const float* bias, const float* weight, float* out, float* out_bias) {
-    for (int64_t row = 0; row < x.rows; row++) {
-        const float* own = weight + row * K;
-        float largest = 0, sums[K];
-        for (int k = 0; k < K; k++) largest = std::max(largest, own[k]);
-        if (largest == 0) continue;  // nothing to learn from this row
-        const int32_t* index = x.indices + x.starts[row];
-        int64_t n = x.ends[row] - x.starts[row];
-        gather<K>(index, n, table, sums);
-        for (int k = 0; k < K; k++) {
-            sums[k] = (sums[k] * x.scale[row] + bias[k]) * own[k];
-            out_bias[k] += sums[k];
-            sums[k] *= x.scale[row];
+struct Hinge {
+    explicit Hinge(int64_t) {}
+    void operator()(const Duals& of, int64_t width, int64_t row, const float* logits, float* changes) {
+        const float *norms = of.norms + row * width, *duals = of.duals + row * width;
+        float ease = 1 / (2 * of.strength);
+        for (int64_t k = 0; k < (K ? K : width); k++) {
+            float side = k == of.columns[row] ? 1.0f : -1.0f;
+            float slope = side * (logits[k] + ease * duals[k]) - 1;
+            changes[k] = side * std::max(side * duals[k] - slope / (norms[k] + ease), 0.0f) - duals[k];
         }
-        scatter<K>(index, n, sums, out);
+    }
+};
+
+// Cross-entropy of all columns. The best duals are where duals = strength (target - softmax(logits)), and the logits move
+// with the duals: found by Newton's method, whose matrix is a diagonal and a product of two vectors.
+template <int K>
+struct Softmax {
+    static constexpr int STEPS = 3, HALVINGS = 6;
+    static constexpr float NEAR = 1e-9f;  // of strength², the square of what may be missing
+    std::vector<float> memory;
+    explicit Softmax(int64_t width) : memory(width * 6) {}
+    void operator()(const Duals& of, int64_t given, int64_t row, const float* logits, float* changes) {
+        const int64_t width = K ? K : given;
+        const float *norms = of.norms + row * width, *duals = of.duals + row * width, strength = of.strength;
+        float *shares = memory.data(), *missing = shares + width, *next = missing + width, *step = next + width;
+        float *next_shares = step + width, *next_missing = next_shares + width;
+        auto miss = [&](const float* moved, float* share, float* miss) {
+            float top = -INFINITY, total = 0, size = 0;
+            for (int64_t k = 0; k < width; k++) top = std::max(top, share[k] = logits[k] + norms[k] * moved[k]);
+            for (int64_t k = 0; k < width; k++) total += share[k] = std::exp(share[k] - top);
+            for (int64_t k = 0; k < width; k++) {
+                share[k] /= total;
+                miss[k] = duals[k] + moved[k] - strength * (float(k == of.columns[row]) - share[k]);
+                size += miss[k] * miss[k];
+            }
+            return size;
+        };
+        std::fill(changes, changes + width, 0.0f);
+        float size = miss(changes, shares, missing);
+        for (int i = 0; i < STEPS && size > NEAR * strength * strength; i++) {
+            float above = 0, below = 1;
+            for (int64_t k = 0; k < width; k++) {
+                float bend = shares[k] * norms[k], inverse = 1 / (1 + strength * bend);
+                step[k] = -missing[k] * inverse;
+                above += bend * step[k];
+                below -= bend * strength * shares[k] * inverse;
+            }
+            for (int64_t k = 0; k < width; k++)
+                step[k] += above / below * strength * shares[k] / (1 + strength * shares[k] * norms[k]);
+            float length = 1, reached = INFINITY;
+            for (int halving = 0; halving < HALVINGS && !(reached < size); halving++, length /= 2) {
+                for (int64_t k = 0; k < width; k++) next[k] = changes[k] + length * step[k];
+                reached = miss(next, next_shares, next_missing);
+            }
+            if (!(reached < size)) break;
+            std::copy(next, next + width, changes);
+            std::swap(shares, next_shares);
+            std::swap(missing, next_missing);
+            size = reached;
+        }
+    }
+};
+
+template <int K, template <int> class Loss>
+void descend(const Rows& x, int64_t given, const int32_t* order, const Duals& of, double* moved) {
+    const int64_t width = K ? K : given;
+    std::vector<float> logits(width), changes(width);
+    Loss<K> best(width);
+    for (int64_t at = 0; at < x.rows; at++) {
+        if (at + 4 < x.rows) {  // rows come in any order, so no processor would guess the next one
+            int64_t next = order[at + 4];
+            for (int64_t line = 0; line < 3; line++) __builtin_prefetch(x.indices + x.starts[next] + line * 16);
+            __builtin_prefetch(of.duals + next * width);
+            __builtin_prefetch(of.norms + next * width);
+        }
+        int64_t row = order[at], n = x.ends[row] - x.starts[row];
+        const int32_t* index = x.indices + x.starts[row];
+        gather<K>(index, n, width, of.table, logits.data());
+        for (int64_t k = 0; k < width; k++) logits[k] = logits[k] * x.scale[row] + of.bias[k];
+        best(of, width, row, logits.data(), changes.data());
+        float largest = 0;
+        for (int64_t k = 0; k < width; k++) {
+            of.duals[row * width + k] += changes[k];
+            of.bias[k] += changes[k];
+            moved[k] += double(changes[k]) * changes[k];
+            largest = std::max(largest, std::fabs(changes[k]));
+            changes[k] *= x.scale[row];
+        }
+        if (largest == 0) continue;
+        for (int64_t i = 0; i < n; i++) {
+            if (i + AHEAD < n) __builtin_prefetch(of.squares + int64_t(index[i + AHEAD]) * width);
+            const float* square = of.squares + int64_t(index[i]) * width;
+            float* own = of.table + int64_t(index[i]) * width;
+            for (int64_t k = 0; k < width; k++) own[k] += changes[k] * square[k];
+        }
     }
 }
 
@@ -220,30 +297,35 @@ void of_width(int64_t width, const Function& function) {
         case 6: return function(std::integral_constant<int, 6>());
         case 7: return function(std::integral_constant<int, 7>());
         case 8: return function(std::integral_constant<int, 8>());
+        default: return function(std::integral_constant<int, 0>());
     }
 }
 
 }  // namespace
 
-// X (rows, features) · table (features, width) → out (rows, width), of any width; the products below are up to WIDEST wide.
+// X (rows, features) · table (features, width) → out (rows, width).
 extern "C" void gram_product(const int32_t* indices, const int64_t* starts, const int64_t* ends, const float* scale,
                              int64_t rows, int64_t width, const float* table, float* out) {
     Rows x{indices, starts, ends, scale, rows};
-    if (width > WIDEST) return wide_product(x, width, table, out);
-    of_width(width, [&](auto k) { product<decltype(k)::value>(x, table, out); });
+    of_width(width, [&](auto k) { product<decltype(k)::value>(x, width, table, out); });
 }
 
 // out (features, width) += Xᵀ · delta (rows, width).
 extern "C" void gram_transposed(const int32_t* indices, const int64_t* starts, const int64_t* ends, const float* scale,
                                 int64_t rows, int64_t width, const float* delta, float* out) {
     Rows x{indices, starts, ends, scale, rows};
-    of_width(width, [&](auto k) { transposed<decltype(k)::value>(x, delta, out); });
+    of_width(width, [&](auto k) { transposed<decltype(k)::value>(x, width, delta, out); });
 }
 
-// out (features, width) += Xᵀ (weight ∘ (X · table + bias)), and out_bias (width) += the column sums of the bracket.
-extern "C" void gram_curvature(const int32_t* indices, const int64_t* starts, const int64_t* ends, const float* scale,
-                               int64_t rows, int64_t width, const float* table, const float* bias, const float* weight,
-                               float* out, float* out_bias) {
+// One pass over all rows in `order`: duals, table and bias move; moved (width) += the squares of how far the duals did.
+extern "C" void gram_descend(const int32_t* indices, const int64_t* starts, const int64_t* ends, const float* scale,
+                             int64_t rows, int64_t width, const int32_t* order, const float* squares, const float* norms,
+                             const int32_t* columns, float strength, int64_t softmax, float* duals, float* table,
+                             float* bias, double* moved) {
     Rows x{indices, starts, ends, scale, rows};
-    of_width(width, [&](auto k) { curvature<decltype(k)::value>(x, table, bias, weight, out, out_bias); });
+    Duals of{squares, norms, columns, strength, duals, table, bias};
+    of_width(width, [&](auto k) {
+        constexpr int K = decltype(k)::value;
+        softmax ? descend<K, Softmax>(x, width, order, of, moved) : descend<K, Hinge>(x, width, order, of, moved);
+    });
 }

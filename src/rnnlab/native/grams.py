@@ -1,6 +1,6 @@
 """N-grams of many rows in native code (grams.cpp): numpy arrays in and out."""
 
-from ctypes import c_int64, c_void_p
+from ctypes import c_float, c_int64, c_void_p
 from functools import cache
 from typing import Any
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from rnnlab import native
 
-WIDEST = 8  # columns of `transposed` and `curvature`, at most
 WORTH = 20_000  # keys, from which on a table of all grams is made sooner than they are looked up one by one
 P, N = c_void_p, c_int64
 SIGNATURES: dict[str, tuple[Any, ...]] = {  # as in grams.cpp: what a function returns, then what it takes
@@ -17,7 +16,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {  # as in grams.cpp: what a function r
     "list_grams": (N, P, P, N, N, N, P, P),
     "gram_product": (None, P, P, P, P, N, N, P, P),
     "gram_transposed": (None, P, P, P, P, N, N, P, P),
-    "gram_curvature": (None, P, P, P, P, N, N, P, P, P, P, P),
+    "gram_descend": (None, P, P, P, P, N, N, P, P, P, P, c_float, N, P, P, P, P),
 }
 
 
@@ -96,11 +95,16 @@ def transposed(x: Rows, delta: np.ndarray, features: int) -> np.ndarray:
     return out
 
 
-def curvature(x: Rows, table: np.ndarray, bias: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """With the bracket B = weight ∘ (X · table + bias): Xᵀ B (features, width), and the column sums of B (width,)."""
-    out, out_bias = np.zeros_like(table), np.zeros_like(bias)
-    _function("gram_curvature")(
-        *_rows(x), table.shape[1], _at(table, np.float32), _at(bias, np.float32), _at(weight, np.float32),
-        _at(out, np.float32), _at(out_bias, np.float32),
+def descend(
+    x: Rows, order: np.ndarray, squares: np.ndarray, norms: np.ndarray, columns: np.ndarray,
+    strength: float, softmax: bool, duals: np.ndarray, table: np.ndarray, bias: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """One pass over the rows in ``order`` (rows,) int32, that changes duals (rows, width), table (features, width) and
+    bias (width,). Returns (width,): the squares of how far the duals moved."""
+    moved = np.zeros(len(bias))
+    _function("gram_descend")(
+        *_rows(x), len(bias), _at(order, np.int32), _at(squares, np.float32), _at(norms, np.float32),
+        _at(columns, np.int32), strength, softmax, _at(duals, np.float32), _at(table, np.float32),
+        _at(bias, np.float32), _at(moved, np.float64),
     )  # fmt: skip
-    return out, out_bias
+    return moved

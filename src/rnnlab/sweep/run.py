@@ -61,8 +61,10 @@ def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str,
     baselines = []
     for cls in fitting:
         settings: dict[str, Any] = {}
-        if cls is NbSvm and by_characters:
-            settings["ngrams"] = 4  # characters say less than words, one by one
+        if cls is NbSvm:
+            settings["loss"] = "chosen"
+            if by_characters:
+                settings["ngrams"] = 4  # characters say less than words, one by one
         if everywhere and cls is not Majority:
             settings["lookup"] = True
         asked = experiment.baselines.get(cls.kind)
