@@ -107,6 +107,7 @@ def card_of(run: RunDirectory, spec: RunSpec, interface: Interface, profile: Map
             "measure": spec.task.accuracy_name,
             "epochs": result.get("epochs"),
             "best_epoch": result.get("best_epoch"),
+            **({"chosen": result["chosen"]} if "chosen" in result else {}),
         },
         data=data,
         metrics=metrics,

@@ -187,13 +187,15 @@ def summarise(
 
 
 def _chosen_notes(by_label: dict[str, list[Record]]) -> list[str]:
-    """``chosen on validation: nbsvm: C 3.0, ngrams 1, loss softmax``, of the baselines that leave something open; each
-    choice once, where every seed has a split of its own."""
-    return [
-        f"chosen on validation: {label}: {' / '.join(choices)}"
-        for label, runs in by_label.items()
-        if (choices := dict.fromkeys(map(_chosen, filter(lambda run: "chosen" in run.outcome.result, _finished(runs)))))
-    ]
+    """``chosen on validation: nbsvm: C 3, ngrams 1, loss softmax``, of the baselines that leave something open; where
+    every seed has a split of its own, each choice once."""
+    notes = []
+    for label, runs in by_label.items():
+        found = [run.outcome.result.get("chosen") for run in runs if isinstance(run.outcome, Finished)]
+        texts = [", ".join(f"{k} {v:g}" if k == "C" else f"{k} {v}" for k, v in one.items()) for one in found if one]
+        if texts:
+            notes.append(f"chosen on validation: {label}: {' / '.join(dict.fromkeys(texts))}")
+    return notes
 
 
 def _ranked(arms: Sequence[ArmSummary], verdict: Verdict) -> tuple[ArmSummary, ...]:

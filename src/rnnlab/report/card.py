@@ -89,6 +89,8 @@ def _lines(card: Card, name: str) -> Iterator[str]:
 def _facts(card: Card, name: str) -> Iterator[Sequence[str]]:
     yield "run", f"{name} (seed {card.model['seed']})"
     yield "parameters", count(card.model["parameters"])
+    if "chosen" in card.model:
+        yield "chosen on validation", ", ".join(f"{name} {value}" for name, value in card.model["chosen"].items())
     rows = ", ".join(f"{part} {number:,}" for part, number in card.data["rows"].items())
     yield "data", f"{card.data['name']}: {rows}"
     if card.data["fingerprint"]:

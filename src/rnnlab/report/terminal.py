@@ -94,7 +94,7 @@ class Screen:
             self.tuning(result.tuning)
         self.out.print(result.verdict.sentence, soft_wrap=True)
         for note in result.notes:
-            if note.startswith(("until sure:", "budget:")):
+            if note.startswith(("chosen on validation:", "until sure:", "budget:")):
                 self.out.print(f"\n{note[0].upper()}{note[1:]}.", soft_wrap=True)
         if result.recommended_run and result.question:
             self.out.print(f'\nUse it:  rnnlab predict {result.recommended_run} "{result.question}"', soft_wrap=True)

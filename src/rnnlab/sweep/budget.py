@@ -173,7 +173,7 @@ class _Budgeting:
             )
             labels = not_behind(found.verdict)
             if seeds == looks[-1] or found.verdict.firm or not complete or not labels:
-                notes = (*self.experiment.notes, self._what_was_cut(found))
+                notes = (*found.notes, self._what_was_cut(found))
                 return Spent(replace(found, notes=notes), self.records, alpha)
             self.watch(f"budget: {seeds} seeds done; up to {looks[number + 1]} for {', '.join(labels)}")
         raise AssertionError("the last look ends it")

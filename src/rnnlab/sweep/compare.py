@@ -216,7 +216,7 @@ def _look_until_sure(
         why = _why_stop(comparison, labels, number + 1 == len(looks))
         if why is not None:
             note = f"until sure: {why}, with {seeds} seeds of the models that mattered"
-            return Spent(replace(comparison, notes=(*notes, note)), records, spent)
+            return Spent(replace(comparison, notes=(*comparison.notes, note)), records, spent)
         more = _more_seeds(experiment, labels, seeds, looks[number + 1])
         runs = (baseline_specs(more, data) if experiment.vary_split else []) + more.specs()
         watch(f"not settled with {seeds} seeds: up to {looks[number + 1]} for {', '.join(labels)}")
