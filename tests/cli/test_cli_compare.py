@@ -57,6 +57,14 @@ def test_json_holds_all_that_the_answer_rests_on(compared):
     assert model == verdict["recommended"]
 
 
+def test_what_a_baseline_chose_is_said(compared):
+    [run] = next(arm for arm in compared.result["baselines"] if arm["label"] == "nbsvm")["runs"]
+    chosen = (RunDirectory(run["path"]).result() or {})["chosen"]
+    assert RunDirectory(run["path"]).spec()["model"]["loss"] == "chosen"
+    text = f"{chosen['C']:g}, ngrams {chosen['ngrams']}, loss {chosen['loss']}"
+    assert compared.result["notes"][-1] == f"chosen on validation: nbsvm: C {text}"
+
+
 def test_the_models_learn_where_the_majority_cannot(compared):
     scores = {arm["label"]: arm["accuracy"]["mean"] for arm in compared.result["arms"] + compared.result["baselines"]}
     assert scores["majority"] == 0.5
@@ -171,7 +179,7 @@ def test_models_of_equal_size(rnnlab, small):
     for sizes in (beyond, {label: arm["parameters"] for label, arm in arms.items()}):
         middle = sorted(sizes.values())[1]
         assert all(abs(size / middle - 1) < 0.02 for size in sizes.values())
-    [note] = result["notes"]
+    note, _ = result["notes"]
     assert f"bilstm hidden {arms['bilstm']['model']['hidden']} ({beyond['bilstm']:,})" in note
     assert f"note: {note}\n" in rnnlab(*command, "--match", "parameters").out
 

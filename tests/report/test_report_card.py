@@ -47,6 +47,12 @@ def test_markdown():
     assert text.endswith("## Limits\n\n- The first.\n- The second.\n")
 
 
+def test_what_validation_chose():
+    card = replace(CARD, model=CARD.model | {"chosen": {"C": 0.3, "ngrams": 2, "loss": "hinge"}})
+    assert "| chosen on validation | C 0.3, ngrams 2, loss hinge |" in card_markdown(card, "x")
+    assert "chosen on validation" not in card_markdown(CARD, "x")
+
+
 def test_a_label_without_test_rows_has_no_recall():
     metrics = {"valid": SCORES, "test": SCORES | {"confusion": [[270, 30], [0, 0]]}}
     card = replace(CARD, metrics=metrics, data=DATA | {"test_labels": [300, 0]})
