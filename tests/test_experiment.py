@@ -103,7 +103,7 @@ def test_defaults_are_filled_in():
         "warmup": None,
     }
     task = Classify().to_dict()
-    assert (task["language"], task["rows"], task["data_seed"]) == ("en", 8000, 0)
+    assert (task["language"], task["rows"], task["data_seed"]) == ("en", 6000, 0)
 
 
 def test_a_spec_survives_its_dictionary():
@@ -176,11 +176,11 @@ def trained(**tree):
 
 
 def test_an_architecture_is_trained_as_suits_it_unless_somebody_says_otherwise():
-    assert trained().lr == 0.001
-    assert trained().schedule.rise == 200
+    assert trained().lr == 0.002
+    assert trained().schedule.rise == 400
     assert trained(training={"lr": 0.01}).lr == 0.01
-    assert trained(training={"lr": 0.01}).schedule.rise == 200
-    assert trained(training={"schedule": {"decay": 1.0}}).schedule.rise == 200
+    assert trained(training={"lr": 0.01}).schedule.rise == 400
+    assert trained(training={"schedule": {"decay": 1.0}}).schedule.rise == 400
     own = {"model": {"kind": "transformer"}, "training": {"lr": 0.02}}
     assert parse_experiment({"training": {"lr": 0.01}, "arms": {"a": own}}).arms["a"].training.lr == 0.02
 
@@ -200,3 +200,14 @@ def test_recurrences_pool_as_suits_the_task():
     assert pooling("adding") == "last"  # what is still known at the end is the question
     assert pooling("addition") == "last"  # nothing is pooled; runs from before keep their digest
     assert pooling("classify", pooling="last") == "last"
+
+
+def test_a_transformer_has_the_settings_that_suit_texts_and_made_up_rows_leave_it_alone():
+    def settings(task, **model):
+        tree = {"task": {"kind": task}, "arms": {"a": {"model": {"kind": "transformer", **model}}}}
+        values = parse_experiment(tree).arms["a"].model.to_dict()
+        return values["pooling"], values["dropout"]
+
+    assert settings("classify") == ("max", 0.0)
+    assert settings("classify", pooling="mean", dropout=0.1) == ("mean", 0.1)
+    assert settings("parity") == ("mean", 0.1)

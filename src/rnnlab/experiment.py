@@ -397,14 +397,15 @@ def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) ->
 
 
 def suited(model: dict[str, Any], task: type[Task]) -> dict[str, Any]:
-    """Settings of a model as a file says them, filled in as suits the task: how a recurrence pools, and others where
-    rows aren't made by a rule. Where there is an answer at every step, none is told where the text ends."""
+    """Settings of a model as a file says them, filled in as suits the task: how a recurrence pools, and what an
+    architecture says of itself. Of that, tasks whose rows are made by a rule take later fields alone; and where there
+    is an answer at every step, none is told where the text ends."""
     cls = ARCHITECTURES[model["kind"]]
-    usual = {name: value for name, value in cls.model_defaults.items() if name != "ends" or not task.per_step}
+    usual = {name: value for name, value in cls.model_defaults.items() if task.regularised or name in cls.added}
+    if task.per_step:
+        usual.pop("ends", None)
     if cls.reads_in_turn:
         usual["pooling"] = task.recurrent_pooling
-    elif not task.regularised:
-        usual.pop("pooling", None)
     return {**usual, **model}
 
 

@@ -215,4 +215,4 @@ def test_data_profile_of_a_file_without_a_header(rnnlab, reviews_csv, tmp_path):
 def test_data_profile_of_the_embedded_reviews(rnnlab):
     done = rnnlab("data", "profile", "--json")
     assert done.code == 0, done.err
-    assert sum(done.json()["rows"].values()) == 8000
+    assert sum(done.json()["rows"].values()) == 6000

@@ -41,7 +41,7 @@ Tokenizer = Annotated[
     str | None, typer.Option("--tokenizer", metavar="NAME", help="auto, words, chars, whitespace or jieba.")
 ]
 Language = Annotated[str | None, typer.Option("--language", metavar="en|zh", help="Of the embedded reviews.")]
-Rows = Annotated[int | None, typer.Option("--rows", metavar="N", help="How many embedded reviews (8,000).")]
+Rows = Annotated[int | None, typer.Option("--rows", metavar="N", help="How many embedded reviews (6,000).")]
 Vectors = Annotated[
     str | None, typer.Option("--vectors", metavar="FILE", help="Pre-trained vectors: a file, or glove-6b-50d.")
 ]

@@ -79,7 +79,7 @@ GIVEN = (  # symbols that the builders below hand to the grammar
 Rows = tuple[np.ndarray, np.ndarray]  # texts (n,) of str, grades (n,) from -2 to 2
 
 
-def generate(rows: int = 8000, language: str = "en", seed: int = 0) -> Examples:
+def generate(rows: int = 6000, language: str = "en", seed: int = 0) -> Examples:
     """Labelled reviews, shuffled: a function of its arguments alone."""
     if language not in GRAMMARS:
         hint = did_you_mean(language, GRAMMARS) or f"; known: {', '.join(GRAMMARS)}"

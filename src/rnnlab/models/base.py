@@ -48,8 +48,8 @@ class Architecture(Config):
     training_defaults: ClassVar[dict[str, Any]] = {}
     """How it is trained unless the user or the task says otherwise: docs/decisions/0022."""
     model_defaults: ClassVar[dict[str, Any]] = {}
-    """Its settings unless the user says otherwise, where a field that came later has a better value than its default,
-    which must stay as it is: docs/decisions/0011."""
+    """Its settings unless the user says otherwise, where a field has a better value than its default: one that came
+    later, whose default must stay as it is (docs/decisions/0011), or one that suits texts better (0022)."""
     usual_width: ClassVar[int] = Embedding.model_fields["width"].default
     """Of its vectors, unless the user or a file of vectors says otherwise."""
     usual_dropout: ClassVar[float] = 0.3

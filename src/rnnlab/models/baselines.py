@@ -4,7 +4,7 @@ A baseline is fitted on the same flat arrays as every model. What it learnt is a
 directory can hold it and `predict` can use it.
 """
 
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -32,6 +32,8 @@ class Baseline(Config):
     """Fitted in one go: no epochs, no seed."""
 
     added: ClassVar[tuple[str, ...]] = ("lookup",)
+    model_defaults: ClassVar[dict[str, Any]] = {}
+    """Its settings in a comparison unless the user says otherwise; as in `Architecture`."""
     title: ClassVar[str] = ""
     inputs: ClassVar[Literal["any", "tokens", "features"]] = "any"
     space: ClassVar[Space] = {}

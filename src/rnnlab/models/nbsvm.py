@@ -4,7 +4,7 @@ What isn't set is chosen on the validation rows: how strong the penalty is, how 
 which loss is minimised. The choices that are fixed (docs/decisions/0018) were made on validation rows, too.
 """
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -28,7 +28,8 @@ SHARPNESS = 2.0 ** (np.arange(-8, 25) / 4)  # what margins are multiplied by to 
 class NbSvm(Baseline):
     """NB-weighted n-grams with a linear model: the bag of words to beat."""
 
-    added: ClassVar[tuple[str, ...]] = ("loss",)
+    added: ClassVar[tuple[str, ...]] = (*Baseline.added, "loss")
+    model_defaults: ClassVar[dict[str, Any]] = {"loss": "chosen"}
     title: ClassVar[str] = "NB-weighted n-grams + linear SVM"
     inputs: ClassVar[Literal["any", "tokens", "features"]] = "tokens"
 

@@ -23,8 +23,8 @@ class Transformer(Architecture):
 
     sizes: ClassVar[tuple[str, ...]] = ("width", "feedforward")
     training_defaults: ClassVar[dict[str, Any]] = {"lr": 0.002, "schedule": {"shape": "plateau", "rise": 400}}
-    model_defaults: ClassVar[dict[str, Any]] = {"pooling": "max"}
-    usual_dropout: ClassVar[float] = 0.0  # it has its own, within
+    model_defaults: ClassVar[dict[str, Any]] = {"pooling": "max", "dropout": 0.0}
+    usual_dropout: ClassVar[float] = 0.0
     space: ClassVar[Space] = {
         "model.width": Among(32, 64, 128),
         "model.layers": Between(1, 4),

@@ -107,8 +107,10 @@ def _baselines(specs: Sequence[Values]) -> str:
     """Tables of the baselines that have other settings than by default: those that were tuned."""
     lines: list[str] = []
     for kind, values in {spec["model"]["kind"]: spec["model"] for spec in specs}.items():
-        usual = BASELINES.parse({"kind": kind}).to_dict()
-        said = {key: value for key, value in values.items() if value is not None and value != usual.get(key)}
+        usual = BASELINES.parse({"kind": kind, **BASELINES[kind].model_defaults})
+        recorded = BASELINES.parse(values)
+        fields = {name: getattr(recorded, name) for name in type(recorded).model_fields}
+        said = {name: value for name, value in fields.items() if value is not None and value != getattr(usual, name)}
         lines += ["", *_table("baselines", kind, settings=said)] if said else []
     return "\n".join(lines) + "\n" if lines else ""
 

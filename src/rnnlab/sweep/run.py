@@ -60,11 +60,9 @@ def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str,
     everywhere = bool(experiment.arms) and all(arm.model.lookup for arm in experiment.arms.values())
     baselines = []
     for cls in fitting:
-        settings: dict[str, Any] = {}
-        if cls is NbSvm:
-            settings["loss"] = "chosen"
-            if by_characters:
-                settings["ngrams"] = 4  # characters say less than words, one by one
+        settings = dict(cls.model_defaults)
+        if cls is NbSvm and by_characters:
+            settings["ngrams"] = 4  # characters say less than words, one by one
         if everywhere and cls is not Majority:
             settings["lookup"] = True
         asked = experiment.baselines.get(cls.kind)

@@ -22,7 +22,7 @@ from rnnlab.errors import DataError, did_you_mean
 from rnnlab.tasks.answers import OneLabel
 from rnnlab.tasks.base import task
 
-_GENERATED = {"language": "en", "rows": 8000, "data_seed": 0}  # settings of the embedded generator
+_GENERATED = {"language": "en", "rows": 6000, "data_seed": 0}  # settings of the embedded generator
 _COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_bad")  # settings of files
 
 
@@ -45,7 +45,7 @@ class Classify(OneLabel):
     columns: tuple[str, ...] | None = Field(default=None, description="Names of the columns, if there is no header.")
     skip_bad: bool | None = Field(default=None, description="Leave bad rows out and count them, instead of stopping.")
     language: Literal["en", "zh"] | None = Field(default=None, description="Of the embedded reviews (en).")
-    rows: int | None = Field(default=None, ge=50, le=1_000_000, description="Of the embedded reviews (8,000).")
+    rows: int | None = Field(default=None, ge=50, le=1_000_000, description="Of the embedded reviews (6,000).")
     data_seed: int | None = Field(default=None, ge=0, description="Of the embedded reviews (0).")
     tokenizer: Literal["auto", "words", "chars", "whitespace", "jieba"] = Field(
         default="auto", description="How text becomes tokens; auto goes by the language of the text."
