@@ -253,9 +253,9 @@ def test_native_and_numpy_agree(exact, loss):
     if native.library() is None:
         pytest.skip("no compiler")
     rows, _ = made_up(60, 4, 3)
-    model, learnt = fitted(4, loss=loss)
+    model, learnt = fitted(4, loss=loss, C=1.0, ngrams=2)
     with native.switched_off():
-        _, other = fitted(4, loss=loss)
+        _, other = fitted(4, loss=loss, C=1.0, ngrams=2)
         theirs = model.logits(other, *flat(rows))
     assert model.chosen(learnt) == model.chosen(other)
     np.testing.assert_allclose(model.logits(learnt, *flat(rows)), theirs, atol=2e-2)

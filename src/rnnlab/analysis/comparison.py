@@ -182,7 +182,7 @@ def summarise(
         verdict=verdict,
         question=task.question,
         recommended_run=best_run(summaries.get(verdict.recommended or "")),
-        notes=(*notes, *_chosen_notes(by_label)),
+        notes=tuple(dict.fromkeys((*notes, *_chosen_notes(by_label)))),  # a report has them already
     )
 
 
