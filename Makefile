@@ -31,6 +31,7 @@ lint: .venv/.dev
 .venv/.runtime: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -c "from rnnlab import native; native.prepare()"
 	touch $@
 
 .venv/.dev: pyproject.toml constraints.txt
