@@ -1,6 +1,6 @@
 # make demo   sets up .venv and runs the main job on embedded data
 # make test   sets up what the tests need; lint, layers, types, tests
-# make test-long   what takes longer: more made-up files, and the simulations of decisions with a known truth
+# make test-long   what takes longer: clusters under kills, more made-up files, simulations of decisions with a known truth
 PYTHON ?= python3
 BIN := .venv/bin
 # So many made-up table files are thrown at the readers; test-long throws more.
@@ -19,6 +19,7 @@ test: lint .venv/.browser
 	RNNLAB_BROWSER=required $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-long: .venv/.dev
+	RNNLAB_LONG=1 $(BIN)/python -m pytest tests/sweep/test_engines.py -k storm
 	RNNLAB_FUZZ=10000 $(BIN)/python -m pytest tests/data/test_reading.py
 	$(BIN)/python tests/judging/test_decision.py 2000
 

@@ -27,6 +27,7 @@ from rnnlab.testing import EXECUTOR_LAWS
 from rnnlab.testing.executors import ISOLATION_LAWS, PLUGIN, alive, bits, diverging, misbehaving, misbehaviour, spec_of
 
 BIN = Path(sys.executable).parent
+CLUSTERS_UNDER_KILLS = pytest.mark.skipif("RNNLAB_LONG" not in os.environ, reason="takes a minute: make test-long")
 
 
 # The engines, as the laws make them: also in a process of their own
@@ -151,7 +152,11 @@ def test_engine_obeys(make, law):
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("make", ENGINES[1:], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make",
+    [processes, pytest.param(dask, marks=CLUSTERS_UNDER_KILLS), pytest.param(ray, marks=CLUSTERS_UNDER_KILLS)],
+    ids=lambda make: make.__name__,
+)
 def test_in_a_storm_every_run_ends_in_one_state(make, tmp_path):
     """40 runs: 10 whose process or worker is killed once, 2 that diverge, 2 that hang, 2 that grow."""
     with misbehaviour():
