@@ -5,6 +5,7 @@ import torch
 
 from rnnlab.experiment import Training
 from rnnlab.tasks.classify import Classify
+from rnnlab.training import schedule
 from rnnlab.training.checkpoint import Progress
 from rnnlab.training.loop import count_evaluation
 from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
@@ -88,6 +89,21 @@ class Run:
         return learning_rate(self.training, step, step // PER_EPOCH, PER_EPOCH, self.progress)
 
 
+@pytest.fixture
+def impatient_at_once(monkeypatch):
+    monkeypatch.setattr(schedule, "FIRST_UPDATES", 0)
+
+
+def test_patience_does_not_count_in_the_first_updates(monkeypatch):
+    scores = [0.6, 0.7, *[0.7] * 20]
+    monkeypatch.setattr(schedule, "FIRST_UPDATES", 10 * PER_EPOCH)
+    late = Run(scores)
+    assert late.progress.fall_begins == 10 * PER_EPOCH
+    monkeypatch.setattr(schedule, "FIRST_UPDATES", 0)
+    assert Run(scores).progress.fall_begins == 4 * PER_EPOCH
+
+
+@pytest.mark.usefixtures("impatient_at_once")
 def test_a_plateau_holds_until_patience_fires_then_falls_to_zero_from_the_best_weights():
     run = Run([0.6, 0.7, 0.8, 0.9, 0.9, 0.9, 0.91, 0.92, 0.99])
     assert run.ended_by == "patience"
@@ -98,6 +114,7 @@ def test_a_plateau_holds_until_patience_fires_then_falls_to_zero_from_the_best_w
     assert run.progress.best_epoch == 8
 
 
+@pytest.mark.usefixtures("impatient_at_once")
 def test_patience_does_not_count_below_the_majority_class():
     flat = [0.5, 0.4, 0.5, 0.5, 0.5, 0.5]
     assert Run([*flat, 0.6, 0.7, 0.7, 0.7]).went_back == 1

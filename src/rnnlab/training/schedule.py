@@ -12,6 +12,8 @@ from rnnlab.experiment import Training
 from rnnlab.tasks.base import Task
 from rnnlab.training.checkpoint import Progress
 
+FIRST_UPDATES = 300  # of a run, in which it doesn't lose patience
+
 
 def learning_rate(training: Training, step: int, epoch: int, steps_per_epoch: int, progress: Progress) -> float:
     """``step`` and ``epoch`` count from 0."""
@@ -59,14 +61,16 @@ def begin_fall_if_due(progress: Progress, training: Training, task: Task, steps_
 
 def out_of_patience(progress: Progress, training: Training, task: Task, chance: float) -> bool:
     """Whether the score has not improved for long enough. Before a plateau, patience doesn't count as long as a run
-    does no better than one answer to everything, ``chance``: a network may need a while before it learns at all."""
+    does no better than one answer to everything, ``chance``: a network may need a while before it learns at all. Nor
+    does it count in the first updates: of few rows, so many epochs are a handful of them."""
     if training.patience is None:
         return False
     if training.schedule.shape != "plateau":
         return progress.epoch - progress.best_epoch >= training.patience
     score = progress.best.get(task.metric, chance)
     learnt = score < chance if task.lower_is_better else score > chance
-    return learnt and progress.epoch - progress.rose_epoch >= training.patience
+    begun = progress.step >= FIRST_UPDATES
+    return learnt and begun and progress.epoch - progress.rose_epoch >= training.patience
 
 
 def reason_to_end(progress: Progress, training: Training, task: Task, chance: float) -> str | None:
