@@ -112,8 +112,8 @@ class Training(Config):
         default=5,
         ge=1,
         description="Evaluations without a better validation score; then the rate of a plateau falls, and with any "
-        "other schedule the run ends. Before a plateau, it doesn't count until the run beats the majority class, nor in "
-        "its first 300 updates.",
+        "other schedule the run ends. Before a plateau, it doesn't count until the run beats the majority class, nor "
+        "in its first 300 updates.",
     )
     monitor: Monitor = Field(default=Monitor(), description="What else is recorded after every epoch.")
     device: str = Field(default="auto", description="auto, cpu, cuda, mps …; resolved before the run.")
