@@ -19,7 +19,7 @@ test: lint .venv/.browser
 	RNNLAB_BROWSER=required $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-long: .venv/.dev
-	RNNLAB_LONG=1 $(BIN)/python -m pytest tests/sweep/test_engines.py -k storm
+	RNNLAB_LONG=1 $(BIN)/python -m pytest tests/execute/test_engines.py -k storm
 	RNNLAB_FUZZ=10000 $(BIN)/python -m pytest tests/data/test_reading.py
 	$(BIN)/python tests/judging/test_decision.py 2000
 
@@ -32,7 +32,7 @@ lint: .venv/.dev
 .venv/.runtime: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
-	$(BIN)/python -c "from rnnlab import native; native.prepare()"
+	$(BIN)/python -c "from rnnlab import kernels; kernels.prepare()"
 	touch $@
 
 .venv/.dev: pyproject.toml constraints.txt

@@ -26,12 +26,12 @@ from turns import Effort, ratios, say
 from rnnlab.data import catalogue
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.sequences import Sequences
-from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.runs import RunDirectory
+from rnnlab.runs.directory import RunDirectory
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.loop import train
 from rnnlab.training.run import own_process_state
+from rnnlab.training.spec import RunSpec, Training
 
 PLAIN = "as the plain loop has it"
 

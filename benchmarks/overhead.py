@@ -14,11 +14,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from rnnlab.experiment import RunSpec, Training
+from rnnlab.execute.executors import cores, executor_for
 from rnnlab.models.recurrent import GRU
-from rnnlab.runs import Finished
-from rnnlab.sweep.executors import cores, executor_for
+from rnnlab.runs.directory import Finished
 from rnnlab.tasks.synthetic import FirstLast
+from rnnlab.training.spec import RunSpec, Training
 
 
 def main() -> None:

@@ -28,7 +28,6 @@ from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.sequences import Sequences
-from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.baselines import TfIdf
 from rnnlab.models.embedding import Embedding
@@ -37,6 +36,7 @@ from rnnlab.training.assemble import assemble
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
 from rnnlab.training.source import Source
+from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.update import Updater
 
 KINDS = ("rnn", "gru", "lstm")
@@ -161,7 +161,7 @@ def as_texts(part: Sequences, data: EncodedData) -> list[str]:
 
 def trained(task: Classify, kind: str, epochs: int) -> tuple[float, float]:
     """Training seconds of a run and its accuracy on the test rows."""
-    from rnnlab.runs import Finished
+    from rnnlab.runs.directory import Finished
     from rnnlab.training.run import execute
 
     epoch_seconds: list[float] = []

@@ -35,17 +35,17 @@ from trained import trained
 from turns import Effort
 
 import rnnlab
-from rnnlab import native
+from rnnlab import kernels as native
 from rnnlab.data.batches import evaluation_batches
 from rnnlab.data.sequences import Sequences, gather_rows
 from rnnlab.models.cells import LSTMCell
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import RecurrentEncoder
-from rnnlab.predict import Predictor
-from rnnlab.predict.folded import fold
-from rnnlab.predict.predictor import network_outputs
 from rnnlab.tasks.answers import SummaryHead
 from rnnlab.tasks.classify import Classify
+from rnnlab.use import Predictor
+from rnnlab.use.folded import fold
+from rnnlab.use.predictor import network_outputs
 
 BATCHES = (1024, 128, 32)
 COMPARED = ("onnxruntime", "torch alone", "network")

@@ -12,14 +12,14 @@ from pathlib import Path
 import torch
 
 from rnnlab.data.interface import Interface
-from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding
-from rnnlab.runs import Finished
+from rnnlab.runs.directory import Finished
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.run import execute, own_process_state
+from rnnlab.training.spec import RunSpec, Training
 
 
 def main() -> None:

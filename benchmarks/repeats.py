@@ -10,13 +10,13 @@ from safetensors.numpy import load_file
 from table import Row
 from turns import Effort, ratios, seconds_of
 
-from rnnlab.experiment import RunSpec, Training
+from rnnlab.execute.executors import cores
+from rnnlab.kernels import switched_off
 from rnnlab.models.recurrent import RNN
-from rnnlab.native import switched_off
-from rnnlab.runs import Finished, RunDirectory
-from rnnlab.sweep.executors import cores
+from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.tasks.addition import Addition
 from rnnlab.training.run import execute
+from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.stacked import execute_stacked
 
 SEEDS = 5

@@ -14,7 +14,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 import rnnlab
-from rnnlab.runs import RunDirectory, find_runs
+from rnnlab.runs.directory import RunDirectory, find_runs
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "reporting"), str(ROOT / "tests" / "browser")]

@@ -23,13 +23,13 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rnnlab.core.errors import RnnlabError
 from rnnlab.data import catalogue
 from rnnlab.data.encoded import encode
 from rnnlab.data.reading import read_examples
 from rnnlab.data.text import count_values, tokenize_all, translate
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import Vocabulary
-from rnnlab.errors import RnnlabError
 
 WORDS = {"short": 3, "ordinary": 19}  # a row of about 20 and about 100 bytes
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from rnnlab.analysis.cost import cost
+from rnnlab.inspecting.cost import cost
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.network import Network, build_network
 from rnnlab.tasks.answers import SummaryHead

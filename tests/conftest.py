@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from rnnlab import native
-from rnnlab.cache import cache_dir
+from rnnlab import kernels as native
+from rnnlab.core.cache import cache_dir
 
 if not os.environ.get("RNNLAB_DATA", "unset"):
     del os.environ["RNNLAB_DATA"]  # make exports an empty one where there are no data sets

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from rnnlab.doctor import EXTRAS, NEEDED, Check, Examination, examine
-from rnnlab.native import status
+from rnnlab.kernels import status
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

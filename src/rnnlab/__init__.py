@@ -11,45 +11,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rnnlab.analysis.comparison import Comparison
+    from rnnlab.api.compare import UntilSure, compare, train
+    from rnnlab.api.report import write_report
+    from rnnlab.api.sweep import run_sweep
     from rnnlab.auditing.audit import audit
     from rnnlab.auditing.report import Audit
-    from rnnlab.errors import RnnlabError
-    from rnnlab.experiment import Experiment, RunSpec, Training
-    from rnnlab.export.writing import export_model
+    from rnnlab.comparing.comparison import Comparison
+    from rnnlab.core.errors import RnnlabError
     from rnnlab.judging.results import judge
     from rnnlab.models.base import Architecture, architecture
-    from rnnlab.predict import Prediction, Predictor, load
-    from rnnlab.reporting.writing import write_report
-    from rnnlab.runs import RunDirectory, find_runs
-    from rnnlab.stored import pack
-    from rnnlab.sweep.compare import UntilSure, compare, train
-    from rnnlab.sweep.sweep import run_sweep
+    from rnnlab.runs.directory import RunDirectory, find_runs
+    from rnnlab.sweeps.experiment import Experiment
     from rnnlab.tasks.base import Task, task
+    from rnnlab.training.spec import RunSpec, Training
+    from rnnlab.use import Prediction, Predictor, load
+    from rnnlab.use.onnx.writing import export_model
+    from rnnlab.use.stored import pack
 
 _HOMES = {
-    "compare": "rnnlab.sweep.compare",
-    "train": "rnnlab.sweep.compare",
-    "UntilSure": "rnnlab.sweep.compare",
-    "run_sweep": "rnnlab.sweep.sweep",
-    "write_report": "rnnlab.reporting.writing",
-    "load": "rnnlab.predict",
-    "pack": "rnnlab.stored",
-    "export_model": "rnnlab.export.writing",
-    "Predictor": "rnnlab.predict",
-    "Prediction": "rnnlab.predict",
-    "Comparison": "rnnlab.analysis.comparison",
-    "Experiment": "rnnlab.experiment",
-    "RunSpec": "rnnlab.experiment",
-    "Training": "rnnlab.experiment",
+    "compare": "rnnlab.api.compare",
+    "train": "rnnlab.api.compare",
+    "UntilSure": "rnnlab.api.compare",
+    "run_sweep": "rnnlab.api.sweep",
+    "write_report": "rnnlab.api.report",
+    "load": "rnnlab.use",
+    "pack": "rnnlab.use.stored",
+    "export_model": "rnnlab.use.onnx.writing",
+    "Predictor": "rnnlab.use",
+    "Prediction": "rnnlab.use",
+    "Comparison": "rnnlab.comparing.comparison",
+    "Experiment": "rnnlab.sweeps.experiment",
+    "RunSpec": "rnnlab.sweeps.experiment",
+    "Training": "rnnlab.sweeps.experiment",
     "Architecture": "rnnlab.models.base",
     "architecture": "rnnlab.models.base",
     "Task": "rnnlab.tasks.base",
     "task": "rnnlab.tasks.base",
-    "RunDirectory": "rnnlab.runs",
-    "find_runs": "rnnlab.runs",
+    "RunDirectory": "rnnlab.runs.directory",
+    "find_runs": "rnnlab.runs.directory",
     "judge": "rnnlab.judging.results",
-    "RnnlabError": "rnnlab.errors",
+    "RnnlabError": "rnnlab.core.errors",
     "audit": "rnnlab.auditing.audit",
     "Audit": "rnnlab.auditing.report",
 }

@@ -15,8 +15,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from rnnlab.cache import cache_dir
-from rnnlab.errors import RnnlabError
+from rnnlab.core.cache import cache_dir
+from rnnlab.core.errors import RnnlabError
 
 Word = Literal["ok", "missing", "off", "broken"]
 """Only what is ``broken`` is needed: without what is ``off`` or ``missing``, less is possible, or slower."""
@@ -124,7 +124,7 @@ def _version(package: str) -> str | None:
 
 
 def _processor() -> Check:
-    from rnnlab.sweep.executors import cores
+    from rnnlab.execute.executors import cores
     from rnnlab.training.processor import processor_name
 
     values: dict[str, Any] = {"name": processor_name(), "cores": os.cpu_count(), "usable": cores()}
@@ -161,8 +161,8 @@ def _free_memory() -> int | None:
 
 
 def _threads() -> Check:
-    from rnnlab.experiment import Training
-    from rnnlab.sweep.executors import cores
+    from rnnlab.execute.executors import cores
+    from rnnlab.training.spec import Training
 
     threads, runs = Training().threads, cores()
     told = f"{threads} a run (training.threads), {runs} run{'s' if runs > 1 else ''} at a time (--jobs)"
@@ -183,7 +183,7 @@ def _device() -> Check:
 
 def _recurrences() -> Check:
     """Compiles the native kernels where that hasn't been done yet."""
-    from rnnlab.native import status
+    from rnnlab.kernels import status
 
     found = status()
     values = {
@@ -198,8 +198,8 @@ def _recurrences() -> Check:
 
 
 def _compiler() -> Check:
-    from rnnlab.native import BuildError, status
-    from rnnlab.native.build import compiler_command
+    from rnnlab.kernels import BuildError, status
+    from rnnlab.kernels.build import compiler_command
 
     told = status().compiler
     try:

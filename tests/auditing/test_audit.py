@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import rnnlab
 from rnnlab.auditing.report import Audit
-from rnnlab.errors import ConfigError
+from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import build_network

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from rnnlab.auditing.factory import build
-from rnnlab.errors import ConfigError
+from rnnlab.core.errors import ConfigError
 
 SOURCE = """
 import torch

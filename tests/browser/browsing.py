@@ -55,8 +55,8 @@ OVERFLOWING = """() => {
 
 
 def examples(module: str) -> Any:
-    """A module of tests/report, for the examples in it."""
-    folder = ROOT / "tests" / "report"
+    """A module of tests/show, for the examples in it."""
+    folder = ROOT / "tests" / "show"
     if str(folder) not in sys.path:
         sys.path.append(str(folder))  # for what it imports itself
     spec = importlib.util.spec_from_file_location(f"examples_of_{module}", folder / f"{module}.py")

@@ -5,10 +5,10 @@ from typing import Any
 
 import altair as alt
 
-from rnnlab.analysis.chapters import Look, TokenWeight
-from rnnlab.report.page_parts import Both, Control, Figure, Language, same
-from rnnlab.report.page_table import Cell, Column, Row
-from rnnlab.report.shell import environment, page
+from rnnlab.comparing.chapters import Look, TokenWeight
+from rnnlab.show.pages.parts import Both, Control, Figure, Language, same
+from rnnlab.show.pages.shell import environment, page
+from rnnlab.show.pages.table import Cell, Column, Row
 
 NASTY = (
     """</script><script>window.hacked = 1</script><img src=x onerror="window.hacked=1">{{ 7 * 7 }}'"&amp;"""

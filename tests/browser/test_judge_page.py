@@ -9,7 +9,7 @@ from browsing import DESK, PHONE, axe, drawn, overflowing
 
 from rnnlab.judging.findings import Verdict
 from rnnlab.judging.results import judge
-from rnnlab.report.judge_page import chance_text, judge_page, seeds_figure
+from rnnlab.show.pages.judge import chance_text, judge_page, seeds_figure
 
 HOSTILE = "</script><img src=x onerror=alert(1)> | a very long label that goes on and on, 很长的名字"
 LEVELS = {"gru": 0.93, "lstm": 0.92, HOSTILE: 0.88, "majority": 0.6}

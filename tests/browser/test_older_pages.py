@@ -7,9 +7,9 @@ import pytest
 from browsing import PHONE, WIDE, axe, drawn, examples, overflowing
 from kitchen import NASTY
 
-from rnnlab.analysis.chapters import Report, SweepChapter
-from rnnlab.report import inspection
-from rnnlab.report import page as report_page
+from rnnlab.comparing.chapters import Report, SweepChapter
+from rnnlab.show.pages import inspection
+from rnnlab.show.pages import report as report_page
 
 MEDIUM = {"width": 1024, "height": 800}
 

@@ -10,11 +10,11 @@ from browsing import PHONE, WIDE, axe, drawn, overflowing
 from many_runs import multiply
 from small_comparisons import HOSTILE, TAGS, compare_small, write_reviews
 
-from rnnlab.experiment import RunSpec
-from rnnlab.report.notebook import Result
-from rnnlab.reporting.telling import tell
-from rnnlab.reporting.writing import write_report
-from rnnlab.runs import RunDirectory, find_runs
+from rnnlab.api.report import write_report
+from rnnlab.runs.directory import RunDirectory, find_runs
+from rnnlab.show.notebook import Result
+from rnnlab.show.telling import tell
+from rnnlab.training.spec import RunSpec
 
 MEDIUM = {"width": 1024, "height": 800}
 MEGABYTES = 1e6

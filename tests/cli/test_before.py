@@ -7,9 +7,9 @@ from rich.console import Console
 
 from rnnlab.cli import before
 from rnnlab.cli.before import say_how_long, time_range
-from rnnlab.errors import Interrupted
-from rnnlab.report.terminal import Screen
-from rnnlab.sweep.forecast import Forecast
+from rnnlab.core.errors import Interrupted
+from rnnlab.show.terminal.output import Screen
+from rnnlab.sweeps.forecast import Forecast
 
 REMEDIES = "--budget {budget} would make it fit"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnlab.runs import RunDirectory
+from rnnlab.runs.directory import RunDirectory
 
 ARM_KEYS = {
     *("label", "model", "accuracy", "macro_f1", "loss", "epoch_seconds", "step_seconds", "tokens_per_second"),

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rnnlab.native import status
+from rnnlab.kernels import status
 
 
 def test_the_doctor_answers(rnnlab):

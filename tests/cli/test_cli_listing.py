@@ -9,15 +9,15 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field
 
-from rnnlab.config import Config
+from rnnlab.core.config import Config
 from rnnlab.data import catalogue
-from rnnlab.experiment import Schedule, Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.baselines import BASELINES, Baseline
 from rnnlab.models.embedding import Embedding
-from rnnlab.report.listing import options
-from rnnlab.sweep.plan import SHORT_NAMES
+from rnnlab.show.terminal.listing import options
+from rnnlab.sweeps.plan import SHORT_NAMES
 from rnnlab.tasks.base import TASKS
+from rnnlab.training.spec import Schedule, Training
 
 
 def test_runs(compared, rnnlab):

@@ -5,7 +5,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from rnnlab.stored import open_model
+from rnnlab.use.stored import open_model
 
 
 def test_pack_and_use(rnnlab, compared):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rnnlab.analysis.claims import Claim
-from rnnlab.sweep.reproduce import find_experiments
-from rnnlab.sweep.studies import read_sweep
+from rnnlab.api.reproduce import find_experiments
+from rnnlab.claims.claim import Claim
+from rnnlab.sweeps.studies import read_sweep
 
 VERDICTS = {"supported", "contradicted", "cannot tell"}
 

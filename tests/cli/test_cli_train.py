@@ -4,7 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
-from rnnlab.runs import RunDirectory, find_runs
+from rnnlab.runs.directory import RunDirectory, find_runs
 
 
 def test_train_and_ask(rnnlab, reviews_csv):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnlab.core.seeding import generator
 from rnnlab.data import addition
-from rnnlab.seeding import generator
 
 IDS = np.arange(2, 12)
 NUMBERS = st.integers(1, 200).flatmap(lambda digits: st.integers(0, 10**digits - 1))

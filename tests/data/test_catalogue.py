@@ -24,11 +24,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnlab.core.errors import DataError
 from rnnlab.data import catalogue, published
 from rnnlab.data.catalogue import Download
 from rnnlab.data.examples import Examples
 from rnnlab.data.unchanged import Content
-from rnnlab.errors import DataError
 
 SHARED = os.environ.get("RNNLAB_DATA")
 needs_data = pytest.mark.skipif(not SHARED, reason="RNNLAB_DATA isn't set")

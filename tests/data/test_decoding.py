@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from rnnlab.core.errors import DataError
 from rnnlab.data import tables
-from rnnlab.errors import DataError
 
 CHINESE = "文本,标签\n这部电影真的很好看,好评\n剧情太差了，看不下去,差评\n"
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnlab.core.errors import DataError
 from rnnlab.data import delimited, tables
 from rnnlab.data.cells import FIELD_CAP
 from rnnlab.data.decoding import open_lines
 from rnnlab.data.examples import BadRow
-from rnnlab.errors import DataError
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from rnnlab.cache import cache_dir
+from rnnlab.core.cache import cache_dir
+from rnnlab.core.errors import DataError
+from rnnlab.core.files import write_atomically
 from rnnlab.data import download
 from rnnlab.data.download import fetch, unpack
-from rnnlab.errors import DataError
-from rnnlab.files import write_atomically
 
 CONTENT = np.random.default_rng(0).integers(0, 256, 300_000, dtype=np.uint8).tobytes()
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.data import delimited, sequences, splits, text
 from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples
@@ -16,7 +17,6 @@ from rnnlab.data.reading import read_examples
 from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
 from rnnlab.data.store import load, save
 from rnnlab.data.tokenizers import Tokenizer
-from rnnlab.errors import ConfigError, DataError
 
 
 def reviews(rows: int = 60) -> Examples:

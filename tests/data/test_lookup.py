@@ -8,16 +8,16 @@ import pytest
 import safetensors.numpy
 
 import rnnlab
-from rnnlab.analysis.comparison import Comparison
+from rnnlab.api.compare import prepare
+from rnnlab.comparing.comparison import Comparison
+from rnnlab.core.errors import ConfigError
 from rnnlab.data.lookup import Lookup, row_keys, seen_rows
 from rnnlab.data.sequences import Sequences, offsets_of
-from rnnlab.errors import ConfigError
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.predict.predictor import load
-from rnnlab.report import tables
-from rnnlab.report.report_tables import score_table
-from rnnlab.stored import pack
-from rnnlab.sweep.compare import prepare
+from rnnlab.show import comparison_files as tables
+from rnnlab.show.pages.report_tables import score_table
+from rnnlab.use.predictor import load
+from rnnlab.use.stored import pack
 
 
 def rows_of(rows: list[list[int]], targets: list[int] | None = None) -> Sequences:

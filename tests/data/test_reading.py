@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnlab.core.errors import DataError, RnnlabError
 from rnnlab.data.examples import BadRow, Examples
 from rnnlab.data.reading import check_classes, read_examples, read_texts
-from rnnlab.errors import DataError, RnnlabError
 
 
 @pytest.fixture

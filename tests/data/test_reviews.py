@@ -10,10 +10,10 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from rnnlab.core.errors import ConfigError
+from rnnlab.core.seeding import generator
 from rnnlab.data import reviews
 from rnnlab.data.examples import Examples
-from rnnlab.errors import ConfigError
-from rnnlab.seeding import generator
 
 LANGUAGES = ("en", "zh")
 SLACK = 0.08  # how far above the commonest label a model without word order may come on a hard phenomenon

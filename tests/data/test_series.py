@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from rnnlab.core.errors import DataError
 from rnnlab.data import series
 from rnnlab.data.examples import BadRow
-from rnnlab.errors import DataError
 
 HEADER = "# a comment\n@problemName Test\n@timeStamps false\n@univariate false\n@classLabel true up down\n@data\n"
 

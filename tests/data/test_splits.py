@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.data.examples import Examples
 from rnnlab.data.splits import assign, contents, split, units
-from rnnlab.errors import ConfigError, DataError
 
 laws = settings(derandomize=True, deadline=None, max_examples=150)
 FRACTIONS = {"test": 0.2, "valid": 0.1}

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnlab.core.errors import DataError
 from rnnlab.data.encoded import SPLITS, EncodedData, encode
 from rnnlab.data.examples import Examples
 from rnnlab.data.sequences import Sequences
 from rnnlab.data.store import cached, find, fingerprint, load, pack, save, unpack
-from rnnlab.errors import DataError
 
 
 def reviews(rows: int = 60) -> Examples:

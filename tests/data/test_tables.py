@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnlab.core.errors import DataError
 from rnnlab.data import tables
 from rnnlab.data.cells import FIELD_CAP
 from rnnlab.data.examples import BadRow
-from rnnlab.errors import DataError
 
 
 @pytest.fixture

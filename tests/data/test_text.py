@@ -4,10 +4,10 @@ import sys
 import numpy as np
 import pytest
 
+from rnnlab.core.errors import ConfigError
 from rnnlab.data.text import encode_texts, tokenize_all
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
-from rnnlab.errors import ConfigError
 
 
 def test_jieba_missing_says_what_to_install(monkeypatch):

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnlab.core.errors import ConfigError, RunError
 from rnnlab.data import text as text_module
 from rnnlab.data.text import tokenize_all
 from rnnlab.data.tokenizers import VERSION, Tokenizer, choose_tokenizer, describe_scripts, scripts
-from rnnlab.errors import ConfigError, RunError
 
 laws = settings(derandomize=True, deadline=None, max_examples=100)
 PIECES = (

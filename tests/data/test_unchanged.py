@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnlab.core.errors import DataError
 from rnnlab.data import vectors
 from rnnlab.data.store import fingerprint
-from rnnlab.errors import DataError
 from rnnlab.models.embedding import Embedding
 from rnnlab.tasks import classify
 from rnnlab.tasks.classify import Classify

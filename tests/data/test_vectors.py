@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnlab.core.errors import DataError
 from rnnlab.data import vectors
-from rnnlab.errors import DataError
 
 needs_data = pytest.mark.skipif(not os.environ.get("RNNLAB_DATA"), reason="RNNLAB_DATA isn't set")
 

@@ -13,10 +13,10 @@ import pytest
 import typer.main
 
 from rnnlab.cli.main import app
-from rnnlab.config import read_toml
-from rnnlab.experiment import parse_experiment
-from rnnlab.sweep.plan import experiment_tree, is_sweep
-from rnnlab.sweep.studies import read_sweep
+from rnnlab.core.config import read_toml
+from rnnlab.sweeps.experiment import parse_experiment
+from rnnlab.sweeps.plan import experiment_tree, is_sweep
+from rnnlab.sweeps.studies import read_sweep
 
 ROOT = Path(__file__).parents[2]
 READMES = ("README.md", "README.zh-CN.md")

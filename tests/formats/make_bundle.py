@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 import rnnlab
-from rnnlab.stored import StoredModel, open_model, pack
+from rnnlab.use.stored import StoredModel, open_model, pack
 
 TEMPLATES = ("the {} film", "a {} day , number {}", "这部电影{}", "{}的一天", "{} story {}", "我觉得{}")
 WORDS = {

@@ -7,7 +7,7 @@ import pytest
 from make_bundle import answers
 
 import rnnlab
-from rnnlab.stored import open_model
+from rnnlab.use.stored import open_model
 
 FOLDERS = sorted(Path(__file__).parent.glob("bundle-v*"))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import rnnlab
-from rnnlab.runs import Finished, RunDirectory
+from rnnlab.runs.directory import Finished, RunDirectory
 
 FOLDERS = sorted(path for path in Path(__file__).parent.iterdir() if (path / "spec.json").exists())
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from rnnlab.config import digest_of, read_toml
-from rnnlab.experiment import Experiment, parse_experiment, regularised
+from rnnlab.core.config import digest_of, read_toml
 from rnnlab.models.baselines import BASELINES
-from rnnlab.sweep.axes import Choices, grid
-from rnnlab.sweep.plan import is_sweep
-from rnnlab.sweep.studies import POINT, _tree_of, axes_of, read_sweep
+from rnnlab.sweeps.axes import Choices, grid
+from rnnlab.sweeps.experiment import Experiment, parse_experiment, regularised
+from rnnlab.sweeps.plan import is_sweep
+from rnnlab.sweeps.studies import POINT, _tree_of, axes_of, read_sweep
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 BEFORE = json.loads((Path(__file__).parent / "experiments-v1.json").read_text())

@@ -8,12 +8,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rnnlab.experiment import RunSpec, Schedule, Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding
-from rnnlab.runs import RunDirectory
+from rnnlab.runs.directory import RunDirectory
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.run import execute
+from rnnlab.training.spec import RunSpec, Schedule, Training
 
 # Native code and torch drop other numbers; but for those they agree.
 SETTINGS: dict[str, dict[str, Any]] = {"transformer": {"dropout": 0.0}}

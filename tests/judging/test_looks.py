@@ -80,7 +80,7 @@ def test_what_is_sure_is_rarely_wrong():
 def within_budget(
     truth: Truth, right: np.ndarray, random: np.random.Generator, honest: bool = True
 ) -> tuple[list[Verdict], set[str]]:
-    """As `sweep.budget` does it: two seeds of every arm, then more for those that aren't behind, until the time is up,
+    """As `sweeps.budget` does it: two seeds of every arm, then more for those that aren't behind, until the time is up,
     which may be at any look. The verdicts of all looks, and the arms that were dropped on the way."""
     looks = schedule(2, right.shape[1])
     have = {str(arm): 2 for arm in range(len(right))}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rnnlab.errors import ConfigError, DataError
+from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.judging.result_runs import Results
 from rnnlab.judging.results import gather, judge
 

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rnnlab.config import parse
-from rnnlab.errors import ConfigError
+from rnnlab.core.config import parse
+from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import Encoder
 from rnnlab.models.dilated import Dilated
 from rnnlab.testing import ARCHITECTURE_LAWS

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rnnlab.config import digest_of, parse
-from rnnlab.errors import ConfigError
+from rnnlab.core.config import digest_of, parse
+from rnnlab.core.errors import ConfigError
 from rnnlab.models.embedding import Embedding
 
 WORDS = 9

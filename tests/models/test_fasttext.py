@@ -2,13 +2,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rnnlab.errors import ConfigError
-from rnnlab.experiment import Training
+from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import Encoded
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.fasttext import END, FastText, Hashed, Hashing, NgramVectors
 from rnnlab.models.network import Network, build_network
 from rnnlab.training.optimizer import Optimizer
+from rnnlab.training.spec import Training
 
 WORDS, WIDTH = 30, 4
 

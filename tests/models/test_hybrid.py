@@ -3,8 +3,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from rnnlab.config import parse
-from rnnlab.errors import ConfigError
+from rnnlab.core.config import parse
+from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import Encoder
 from rnnlab.models.hybrid import RCNN, GruCnn
 from rnnlab.testing import ARCHITECTURE_LAWS

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rnnlab.config import parse
+from rnnlab.core.config import parse
 from rnnlab.models.base import ARCHITECTURES, Architecture, Encoded, Encoder
 from rnnlab.models.embedding import TokenVectors
 from rnnlab.models.pooling import Pooling

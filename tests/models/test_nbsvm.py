@@ -8,7 +8,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
-from rnnlab import native
+from rnnlab import kernels as native
 from rnnlab.models import descent, logistic, nbsvm
 from rnnlab.models.baselines import Labelled, Learnt
 from rnnlab.models.nbsvm import NbSvm

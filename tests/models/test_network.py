@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rnnlab.errors import ConfigError
+from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import Architecture, Encoded
 from rnnlab.models.convolution import CNN2, TextCNN
 from rnnlab.models.embedding import Embedding

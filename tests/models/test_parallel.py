@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rnnlab.config import parse
-from rnnlab.errors import ConfigError
+from rnnlab.core.config import parse
+from rnnlab.core.errors import ConfigError
 from rnnlab.models.parallel import SCANS, LinearRecurrence, MinGRU, Minimal, MinLSTM, positive
 from rnnlab.testing import ARCHITECTURE_LAWS
 

@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from rnnlab.config import parse
-from rnnlab.errors import ConfigError
+from rnnlab.core.config import parse
+from rnnlab.core.errors import ConfigError
+from rnnlab.kernels import switched_off
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.cells import LSTMCell
 from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent, mirror, mirror_order
-from rnnlab.native import switched_off
 
 LENGTHS = torch.tensor([5, 2, 4, 1])
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rnnlab.config import parse
-from rnnlab.errors import ConfigError
+from rnnlab.core.config import parse
+from rnnlab.core.errors import ConfigError
+from rnnlab.kernels import switched_off
 from rnnlab.models.base import ARCHITECTURES, Encoder
 from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent
-from rnnlab.native import switched_off
 
 LENGTHS = torch.tensor([5, 2, 4, 1])
 KINDS = ["rnn", "lstm", "gru"]

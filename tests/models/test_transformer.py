@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from rnnlab.config import parse
-from rnnlab.errors import ConfigError, DataError
+from rnnlab.core.config import parse
+from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.models.transformer import SinusoidalPositions, Transformer
 from rnnlab.testing import ARCHITECTURE_LAWS
 

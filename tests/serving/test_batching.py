@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from rnnlab.errors import DataError
+from rnnlab.core.errors import DataError
 from rnnlab.serving.batching import Batcher
 from rnnlab.serving.limits import Limits
 from rnnlab.serving.metrics import Metrics

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rnnlab
-from rnnlab.errors import ConfigError, RnnlabError
+from rnnlab.core.errors import ConfigError, RnnlabError
 from rnnlab.serving.models import Models, named
 from rnnlab.serving.run import address_of, listen
 from rnnlab.serving.security import Access, is_loopback

@@ -12,18 +12,19 @@ import torch
 from safetensors.numpy import load_file
 
 import rnnlab
-from rnnlab.config import parse
+from rnnlab.core.config import parse
+from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.data import addition, store
 from rnnlab.data.batches import Batch, collate, evaluation_batches
 from rnnlab.data.interface import Interface
 from rnnlab.data.sequences import Sequences
-from rnnlab.errors import ConfigError, DataError
-from rnnlab.experiment import RunSpec, Training, parse_experiment
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.runs import Finished, Stopped
-from rnnlab.sweep.plan import complete
+from rnnlab.runs.directory import Finished, Stopped
+from rnnlab.sweeps.experiment import parse_experiment
+from rnnlab.sweeps.plan import complete
 from rnnlab.tasks.addition import DIGITS, IDS, Addition, SumPrediction
 from rnnlab.training.run import execute
+from rnnlab.training.spec import RunSpec, Training
 
 RNN = {"kind": "rnn", "hidden": 64, "layers": 2, "embedding": {"width": 32}}
 SMALL = {"kind": "rnn", "hidden": 8, "embedding": {"width": 4}}

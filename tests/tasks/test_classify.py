@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rnnlab.errors import ConfigError, DataError
+from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.tasks.answers import probabilities
 from rnnlab.tasks.base import TASKS
 from rnnlab.tasks.classify import Classify

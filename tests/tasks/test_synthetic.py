@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from rnnlab.config import parse
+from rnnlab.core.config import parse
+from rnnlab.core.errors import ConfigError, RunError
 from rnnlab.data import synthetic
 from rnnlab.data.sequences import IGNORE, Sequences
-from rnnlab.errors import ConfigError, RunError
-from rnnlab.experiment import RunSpec, Training, parse_experiment
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.predict import load
-from rnnlab.runs import Finished
-from rnnlab.sweep.plan import complete
+from rnnlab.runs.directory import Finished
+from rnnlab.sweeps.experiment import parse_experiment
+from rnnlab.sweeps.plan import complete
 from rnnlab.tasks.base import TASKS
 from rnnlab.tasks.synthetic import Adding, Brackets, Copy, FirstLast, Parity
 from rnnlab.training.run import execute
+from rnnlab.training.spec import RunSpec, Training
+from rnnlab.use import load
 
 GENERATED = ["first-last", "parity", "brackets", "adding", "copy"]
 

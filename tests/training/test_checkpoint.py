@@ -14,13 +14,13 @@ import pytest
 from safetensors.torch import save
 
 from rnnlab.data.unchanged import stamp_of
-from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.runs import CHECKPOINT, SEALED, Finished, RunDirectory, Stopped
+from rnnlab.runs.directory import CHECKPOINT, SEALED, Finished, RunDirectory, Stopped
 from rnnlab.tasks.classify import Classify
 from rnnlab.training import loop
 from rnnlab.training.checkpoint import read_checkpoint
 from rnnlab.training.run import execute
+from rnnlab.training.spec import RunSpec, Training
 
 
 def spec_of(data: Path, epochs: int = 4) -> RunSpec:
@@ -79,7 +79,7 @@ def test_a_kill_at_any_point_of_writing_keeps_the_checkpoint_before(reviews_csv,
 
 
 def kill_at(point: str, patch: pytest.MonkeyPatch) -> None:
-    """Make the next file written by `rnnlab.files` end there."""
+    """Make the next file written by `rnnlab.core.files` end there."""
 
     def killed(*arguments: object, **options: object) -> None:
         raise Killed
@@ -95,20 +95,20 @@ def kill_at(point: str, patch: pytest.MonkeyPatch) -> None:
     if point == "open":
         patch.setattr("builtins.open", killed)
     elif point == "write":
-        patch.setattr("rnnlab.files.os.fsync", lambda file: half(file, b""))
+        patch.setattr("rnnlab.core.files.os.fsync", lambda file: half(file, b""))
     elif point == "fsync":
-        patch.setattr("rnnlab.files.os.fsync", killed)
+        patch.setattr("rnnlab.core.files.os.fsync", killed)
     else:
-        patch.setattr("rnnlab.files.os.replace", killed if point == "replace" else done)
-    patch.setattr("rnnlab.files.Path.unlink", lambda path, missing_ok=False: None)
+        patch.setattr("rnnlab.core.files.os.replace", killed if point == "replace" else done)
+    patch.setattr("rnnlab.core.files.Path.unlink", lambda path, missing_ok=False: None)
 
 
 KILLS = """
     import os, random, signal, sys, time
     from pathlib import Path
 
-    from rnnlab.experiment import RunSpec
-    from rnnlab.runs import CHECKPOINT, RunDirectory
+    from rnnlab.training.spec import RunSpec
+    from rnnlab.runs.directory import CHECKPOINT, RunDirectory
     from rnnlab.training import loop
     from rnnlab.training.checkpoint import read_checkpoint
     from rnnlab.training.run import execute
@@ -198,8 +198,8 @@ BOTH = """
     import sys, time
     from pathlib import Path
 
-    from rnnlab.experiment import RunSpec
-    from rnnlab.runs import RunDirectory
+    from rnnlab.training.spec import RunSpec
+    from rnnlab.runs.directory import RunDirectory
     from rnnlab.training.run import execute
     from rnnlab.training.stacked import execute_stacked
 

@@ -9,11 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from rnnlab.data.batches import Batch
-from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES, Encoded
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell
 from rnnlab.models.network import Network, build_network
-from rnnlab.runs import Diverged
+from rnnlab.runs.directory import Diverged
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.divergence import (
     KEPT_NORMS,
@@ -26,6 +25,7 @@ from rnnlab.training.divergence import (
 )
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import execute
+from rnnlab.training.spec import RunSpec, Training
 
 STEPS, WIDTH = 9, 3
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from rnnlab.api.compare import prepare
+from rnnlab.core.errors import ConfigError
 from rnnlab.data.encoded import MOST_EXTRA, words_beyond
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import UNKNOWN
-from rnnlab.errors import ConfigError
-from rnnlab.predict.predictor import load
-from rnnlab.runs import RunDirectory
-from rnnlab.stored import open_model, pack
-from rnnlab.sweep.compare import prepare
+from rnnlab.runs.directory import RunDirectory
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.run import execute
+from rnnlab.use.predictor import load
+from rnnlab.use.stored import open_model, pack
 
 GOOD, BAD = ("good", "fine", "great"), ("bad", "poor", "awful")
 WIDTH = 5

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from rnnlab.data.encoded import EncodedData
-from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
-from rnnlab.runs import Finished
-from rnnlab.sweep.plan import complete
+from rnnlab.runs.directory import Finished
+from rnnlab.sweeps.plan import complete
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.run import execute
+from rnnlab.training.spec import RunSpec, Training
 
 STEPS = 200
 SETS = ("reviews", "japanese-vowels", "thucnews")

@@ -7,12 +7,12 @@ import safetensors.numpy
 import torch
 
 from rnnlab.data.store import find
-from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.runs import Finished, RunDirectory, Stopped
+from rnnlab.runs.directory import Finished, RunDirectory, Stopped
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.checkpoint import read_checkpoint
 from rnnlab.training.run import execute, own_process_state
+from rnnlab.training.spec import RunSpec, Training
 
 
 @pytest.fixture

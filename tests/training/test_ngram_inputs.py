@@ -7,13 +7,13 @@ import pytest
 import safetensors.numpy
 
 import rnnlab
-from rnnlab.errors import ConfigError
-from rnnlab.export.writing import export_model
-from rnnlab.inspection import inspect_run
-from rnnlab.predict.predictor import load
-from rnnlab.stored import pack
-from rnnlab.sweep.compare import prepare
+from rnnlab.api.compare import prepare
+from rnnlab.api.inspect import inspect_run
+from rnnlab.core.errors import ConfigError
 from rnnlab.tasks.classify import Classify
+from rnnlab.use.onnx.writing import export_model
+from rnnlab.use.predictor import load
+from rnnlab.use.stored import pack
 
 SETTINGS = ["task.ngrams=[2, 3]", "training.epochs=2"]
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from rnnlab.experiment import Training
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import build_network
 from rnnlab.training.optimizer import Optimizer
+from rnnlab.training.spec import Training
 
 WORDS, CLASSES = 30, 3
 

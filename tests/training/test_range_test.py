@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 
+from rnnlab.core.seeding import generator, stream_seed
 from rnnlab.data.batches import collate, training_order
 from rnnlab.data.interface import Interface
-from rnnlab.experiment import RunSpec, Training
+from rnnlab.kernels import switched_off
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.native import switched_off
-from rnnlab.report.range_test import HEIGHT, lines, training_command
-from rnnlab.seeding import generator, stream_seed
+from rnnlab.show.terminal.range_test import HEIGHT, lines, training_command
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
 from rnnlab.training.range_test import STEPS, RangeTest, find_trough, raise_rate, range_test, smooth, steepest
+from rnnlab.training.spec import RunSpec, Training
 
 
 class Parabola:

@@ -10,14 +10,14 @@ from torch.nn import functional as F
 
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
-from rnnlab.experiment import RunSpec, Training
+from rnnlab.kernels import switched_off
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import Network
-from rnnlab.native import switched_off
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.source import Source
+from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.update import Updater
 
 STEPS, WIDTH, HIDDEN = 100, 50, 32

@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from rnnlab.experiment import Training
 from rnnlab.tasks.classify import Classify
 from rnnlab.training import schedule
 from rnnlab.training.checkpoint import Progress
 from rnnlab.training.loop import count_evaluation
 from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
+from rnnlab.training.spec import Training
 
 PER_EPOCH = 4
 

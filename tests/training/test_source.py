@@ -8,16 +8,17 @@ import pytest
 import safetensors.numpy
 import torch
 
+from rnnlab.core.errors import ConfigError
 from rnnlab.data.batches import collate
 from rnnlab.data.vocabulary import UNKNOWN
-from rnnlab.errors import ConfigError
-from rnnlab.experiment import RunSpec, Training, experiment_problems, parse_experiment
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.runs import Finished, Stopped
+from rnnlab.runs.directory import Finished, Stopped
+from rnnlab.sweeps.experiment import experiment_problems, parse_experiment
 from rnnlab.tasks.addition import Addition
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.run import execute
 from rnnlab.training.source import AHEAD, Source
+from rnnlab.training.spec import RunSpec, Training
 
 
 def spec_of(reviews_csv: Path, **training: object) -> RunSpec:

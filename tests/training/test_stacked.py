@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from rnnlab.errors import ConfigError
-from rnnlab.experiment import RunSpec, Training
+from rnnlab.core.errors import ConfigError
+from rnnlab.execute.executors import Executor, Limits, Serial, executor_for
+from rnnlab.execute.stacked import Stacked, stacks_of
+from rnnlab.kernels import switched_off, whole_steps
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.native import switched_off, whole_steps
-from rnnlab.runs import Diverged, Finished, Outcome, RunDirectory, Stopped
-from rnnlab.sweep.executors import Executor, Limits, Serial, executor_for
-from rnnlab.sweep.run import Silent, run_all
-from rnnlab.sweep.stacked import Stacked, stacks_of
+from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
+from rnnlab.sweeps.run import Silent, run_all
 from rnnlab.tasks.addition import Addition
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.testing.executors import EXECUTOR_LAWS, ISOLATION_LAWS
 from rnnlab.training.run import execute
+from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.stacked import can_stack, execute_stacked
 
 CLOSE = 1e-5

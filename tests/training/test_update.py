@@ -10,14 +10,14 @@ from torch import Tensor
 from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
-from rnnlab.experiment import RunSpec, Training
+from rnnlab.kernels import switched_off
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.fasttext import NgramVectors
-from rnnlab.native import switched_off
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.source import Source
+from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.update import Update, Updater, advance_side_by_side
 
 COUNT = 25

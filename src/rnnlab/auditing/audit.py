@@ -13,7 +13,7 @@ from rnnlab.auditing.examination import Examination
 from rnnlab.auditing.report import Audit
 from rnnlab.auditing.subject import VARIANTS, Subject, device_of, left_alone
 from rnnlab.auditing.tokens import Tokens, find_tokens
-from rnnlab.errors import ConfigError
+from rnnlab.core.errors import ConfigError
 
 LENGTHS = (1, 2, 3, 5, 9, 14)
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rnnlab.errors import ConfigError, did_you_mean
+from rnnlab.core.errors import ConfigError, did_you_mean
 
 EXTRAS = ("lengths", "mask", "padding-mask")
 """What a module may be told: (B,) lengths; a (B, T) mask, True at real steps; one that is True at padding."""

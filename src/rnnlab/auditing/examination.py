@@ -14,7 +14,7 @@ from rnnlab.auditing.laws import RULES, Case, Pair
 from rnnlab.auditing.remedies import sorted_only
 from rnnlab.auditing.report import Finding
 from rnnlab.auditing.subject import VARIANTS, CannotRun, Run, Subject, left_alone, not_runnable
-from rnnlab.errors import ConfigError
+from rnnlab.core.errors import ConfigError
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from rnnlab.auditing.subject import one_line
-from rnnlab.errors import ConfigError, did_you_mean
+from rnnlab.core.errors import ConfigError, did_you_mean
 
 VOCABULARY = ("vocabulary", "vocab_size", "vocabulary_size", "num_embeddings", "n_words", "num_words", "vocab", "words")
 """Parameters of a factory that are given the size of the vocabulary."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnlab.auditing.calling import Extra, Layout, answer_of, layout_of
-from rnnlab.errors import ConfigError
+from rnnlab.core.errors import ConfigError
 
 VARIANTS = 4  # sequences of each length
 

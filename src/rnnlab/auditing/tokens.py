@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from rnnlab.auditing.calling import Extra, describe_call
 from rnnlab.auditing.subject import CannotRun, Run, Subject, not_runnable
-from rnnlab.errors import ConfigError
+from rnnlab.core.errors import ConfigError
 
 Lookup = nn.Embedding | nn.EmbeddingBag
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from rnnlab.errors import Interrupted
+from rnnlab.core.errors import Interrupted
 
 if TYPE_CHECKING:
-    from rnnlab.report.terminal import Screen
-    from rnnlab.sweep.forecast import Forecast
+    from rnnlab.show.terminal.output import Screen
+    from rnnlab.sweeps.forecast import Forecast
 
 _BUDGETS = {"1m": 60, "2m": 120, "5m": 300, "10m": 600, "20m": 1200, "30m": 1800}
 _WORTH_SAYING_LESS = 120.0  # seconds: below that nobody looks for an option that makes it shorter
@@ -17,7 +17,7 @@ _WORTH_SAYING_LESS = 120.0  # seconds: below that nobody looks for an option tha
 
 def say_how_long(screen: "Screen", found: "Forecast", yes: bool, remedies: str) -> None:
     """In a line, with what would make it less; asked on a terminal where it is long, unless ``yes`` was said."""
-    from rnnlab.sweep.forecast import LONG
+    from rnnlab.sweeps.forecast import LONG
 
     left = found.runs - found.found
     if not left:

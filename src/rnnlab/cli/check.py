@@ -18,12 +18,12 @@ def check(
     Example: rnnlab check experiment.toml
     """
     with loading():
-        from rnnlab.config import read_toml
-        from rnnlab.errors import ConfigError
-        from rnnlab.experiment import parse_experiment
-        from rnnlab.registry import load_plugin
-        from rnnlab.sweep.plan import experiment_tree, is_sweep
-        from rnnlab.sweep.studies import read_sweep
+        from rnnlab.core.config import read_toml
+        from rnnlab.core.errors import ConfigError
+        from rnnlab.core.registry import load_plugin
+        from rnnlab.sweeps.experiment import parse_experiment
+        from rnnlab.sweeps.plan import experiment_tree, is_sweep
+        from rnnlab.sweeps.studies import read_sweep
 
     if not file.endswith(".toml"):
         raise ConfigError(f"{file}: an experiment file ends in .toml; 'rnnlab data profile' looks at data")

@@ -104,13 +104,14 @@ def compare(
     """
     from pathlib import Path
 
-    from rnnlab.analysis.comparison import unfinished
+    from rnnlab.api.compare import UntilSure, compare_prepared, prepare, seconds_of
     from rnnlab.cli.before import say_how_long
-    from rnnlab.errors import ConfigError, RunsFailed
-    from rnnlab.report import tables, terminal
-    from rnnlab.sweep.compare import UntilSure, compare_prepared, prepare, seconds_of
-    from rnnlab.sweep.executors import cores, executor_for
-    from rnnlab.sweep.forecast import forecast
+    from rnnlab.comparing.comparison import unfinished
+    from rnnlab.core.errors import ConfigError, RunsFailed
+    from rnnlab.execute.executors import cores, executor_for
+    from rnnlab.show import comparison_files as tables
+    from rnnlab.show.terminal import output as terminal
+    from rnnlab.sweeps.forecast import forecast
 
     for path in (markdown, csv, scores):
         if path:
@@ -189,7 +190,7 @@ def compare(
         if path:
             tables.save(path, write(result))
     if scores and result.folder:
-        from rnnlab.reporting.writing import write_scores
+        from rnnlab.api.report import write_scores
 
         write_scores(result.folder, scores)
     if report and result.folder:

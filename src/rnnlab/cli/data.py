@@ -16,7 +16,7 @@ def list_sets() -> None:
     Example: rnnlab data list
     """
     from rnnlab.data import catalogue
-    from rnnlab.report import terminal
+    from rnnlab.show.terminal import output as terminal
 
     terminal.catalogue([(catalogue.entry(name), catalogue.locate(name)) for name in catalogue.names()])
 
@@ -28,7 +28,7 @@ def get(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
     Example: rnnlab data get imdb
     """
     from rnnlab.data import catalogue
-    from rnnlab.report import terminal
+    from rnnlab.show.terminal import output as terminal
 
     with terminal.download_progress() as progress:
         path = catalogue.get(name, progress)
@@ -52,8 +52,8 @@ def profile(
 
     Example: rnnlab data profile reviews.csv
     """
-    from rnnlab.config import parse
-    from rnnlab.report import terminal
+    from rnnlab.core.config import parse
+    from rnnlab.show.terminal import output as terminal
     from rnnlab.tasks.classify import Classify
 
     settings = options.given(

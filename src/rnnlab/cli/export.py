@@ -24,8 +24,8 @@ def export(
     """
     import json
 
-    from rnnlab.export.writing import export_model
-    from rnnlab.registry import load_plugin
+    from rnnlab.core.registry import load_plugin
+    from rnnlab.use.onnx.writing import export_model
 
     for path in plugin or []:
         load_plugin(path)

@@ -45,12 +45,12 @@ def inspect(
     _check(run, model, text, options.given(set=settings, length=length, seed=seed))
     chosen = _language(language)
 
-    from rnnlab.inspection import inspect_model, inspect_run
-    from rnnlab.registry import load_plugin
-    from rnnlab.report.inspection_wording import lines
-    from rnnlab.report.tables import make_room, save
-    from rnnlab.report.terminal import Screen
-    from rnnlab.runs import pretty_json
+    from rnnlab.api.inspect import inspect_model, inspect_run
+    from rnnlab.core.registry import load_plugin
+    from rnnlab.runs.directory import pretty_json
+    from rnnlab.show.comparison_files import make_room, save
+    from rnnlab.show.terminal.output import Screen
+    from rnnlab.show.words.inspection_wording import lines
 
     for path in plugin or []:
         load_plugin(path)
@@ -62,7 +62,7 @@ def inspect(
         found = inspect_model(model or "", settings=settings or [], length=length, seed=seed or 0)
     written = output if as_json else output or f"inspect-{found.subject.name}.html"
     if written is not None:
-        from rnnlab.report.inspection import page  # only now: it loads the charts
+        from rnnlab.show.pages.inspection import page  # only now: it loads the charts
 
         save(written, page(found, chosen))
     if as_json:
@@ -75,7 +75,7 @@ def inspect(
 
 def _check(run: str | None, model: str | None, text: str | None, untrained: dict[str, Any]) -> None:
     """Either a run or a model, and nothing that would be ignored."""
-    from rnnlab.errors import ConfigError
+    from rnnlab.core.errors import ConfigError
 
     if (run is None) == (model is None):
         raise ConfigError("give a run to look into, or --model for one that isn't trained")

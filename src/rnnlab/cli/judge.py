@@ -56,13 +56,13 @@ def judge(
     Each score says how well one run of a model did on one test row: 1 or 0 for right or wrong, or any number. All runs
     are scored on the same rows. In Python: rnnlab.judge(table).
     """
-    from rnnlab.files import write_atomically
+    from rnnlab.core.files import write_atomically
     from rnnlab.judging.results import gather
     from rnnlab.judging.results import judge as judge_results
-    from rnnlab.report.judge_tables import markdown as as_markdown
-    from rnnlab.report.judge_tables import print_verdict, to_json
-    from rnnlab.report.tables import page_path
-    from rnnlab.report.terminal import Screen
+    from rnnlab.show.comparison_files import page_path
+    from rnnlab.show.judge_tables import markdown as as_markdown
+    from rnnlab.show.judge_tables import print_verdict, to_json
+    from rnnlab.show.terminal.output import Screen
 
     if report:
         page_path(report)  # a mistake in it shows before the work, not after
@@ -78,7 +78,7 @@ def judge(
     if markdown:
         write_atomically(markdown, as_markdown(verdict, language))
     if report:
-        from rnnlab.report.judge_page import write_judge_page  # only now: it loads the charts
+        from rnnlab.show.pages.judge import write_judge_page  # only now: it loads the charts
 
         write_judge_page(verdict, report, source=results, notes=found.notes, language=language)
         screen.report(report)

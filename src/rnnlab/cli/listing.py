@@ -19,11 +19,11 @@ def models(name: Name = None, plugin: options.Plugins = None, as_json: Json = Fa
     Example: rnnlab list models lstm
     """
     with loading():
+        from rnnlab.core.registry import load_plugin
         from rnnlab.models.base import ARCHITECTURES
         from rnnlab.models.baselines import BASELINES
-        from rnnlab.registry import load_plugin
-        from rnnlab.report.listing import Kind, show
-        from rnnlab.sweep.plan import SHORT_NAMES
+        from rnnlab.show.terminal.listing import Kind, show
+        from rnnlab.sweeps.plan import SHORT_NAMES
 
     for path in plugin or []:
         load_plugin(path)
@@ -40,8 +40,8 @@ def tasks(name: Name = None, plugin: options.Plugins = None, as_json: Json = Fal
     Example: rnnlab list tasks classify
     """
     with loading():
-        from rnnlab.registry import load_plugin
-        from rnnlab.report.listing import Kind, show
+        from rnnlab.core.registry import load_plugin
+        from rnnlab.show.terminal.listing import Kind, show
         from rnnlab.tasks.base import TASKS
 
     for path in plugin or []:

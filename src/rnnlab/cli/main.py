@@ -67,7 +67,7 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main() -> None:
     """A user's mistake is said in words and ends with its exit code; only a mistake of ours shows a traceback."""
-    from rnnlab.errors import RnnlabError
+    from rnnlab.core.errors import RnnlabError
 
     try:
         try:

@@ -9,6 +9,6 @@ def new() -> None:
     Example: rnnlab new > experiment.toml
     """
     with loading():
-        from rnnlab.report.template import experiment_file
+        from rnnlab.show.template import experiment_file
 
     print(experiment_file(), end="")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from rnnlab.experiment import Training
-    from rnnlab.report.terminal import Screen
-    from rnnlab.sweep.studies import PlannedStudy
+    from rnnlab.show.terminal.output import Screen
+    from rnnlab.sweeps.studies import PlannedStudy
+    from rnnlab.training.spec import Training
 
 Data = Annotated[
     str | None,
@@ -103,7 +103,7 @@ def typed() -> str:
 
 def say_if_slow(screen: "Screen", trainings: Sequence["Training | None"]) -> None:
     """Once per command, before it trains: that there are no native kernels, what that costs and what to do."""
-    from rnnlab import native
+    from rnnlab import kernels as native
     from rnnlab.training.assemble import resolve_device
 
     why = native.slower()
@@ -113,7 +113,7 @@ def say_if_slow(screen: "Screen", trainings: Sequence["Training | None"]) -> Non
 
 def trainings_of(studies: Sequence["PlannedStudy"]) -> list["Training | None"]:
     """Of all runs that are known by now; a search draws its own later, and has the usual ones until then."""
-    from rnnlab.experiment import Training
+    from rnnlab.training.spec import Training
 
     known = [spec.training for study in studies for point in study.points for spec in point.specs]
     return known or [Training()]
@@ -121,7 +121,7 @@ def trainings_of(studies: Sequence["PlannedStudy"]) -> list["Training | None"]:
 
 def write_report(screen: "Screen", folder: str, report: str, language: Literal["en", "zh"]) -> None:
     """What --report asks for, after the runs."""
-    from rnnlab.reporting.writing import write_report  # only now: it loads the charts
+    from rnnlab.api.report import write_report  # only now: it loads the charts
 
     with screen.working() as watch:
         write_report(folder, report, language=language, watch=watch)

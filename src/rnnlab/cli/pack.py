@@ -21,10 +21,10 @@ def pack(
     in the place of a run. It is a zip archive: unzip -p model.rnnlab card.md shows the card.
     """
     with loading():
-        from rnnlab.report.card import packed_lines
-        from rnnlab.report.terminal import Screen
-        from rnnlab.stored import open_model
-        from rnnlab.stored import pack as pack_run
+        from rnnlab.show.terminal.output import Screen
+        from rnnlab.use.card_markdown import packed_lines
+        from rnnlab.use.stored import open_model
+        from rnnlab.use.stored import pack as pack_run
 
     written = pack_run(run, output)
     model = open_model(written)

@@ -46,16 +46,16 @@ def predict(
     Example: rnnlab predict model.rnnlab --file reviews.csv -o answers.csv
     """
     with loading():
-        from rnnlab.predict import asking, load
-        from rnnlab.registry import load_plugin
-        from rnnlab.report.predictions import print_predictions
+        from rnnlab.core.registry import load_plugin
+        from rnnlab.show.terminal.predictions import print_predictions
+        from rnnlab.use import asking, load
 
     asking.check_options(texts, file, out, explain, as_json)
     for path in plugin or []:
         load_plugin(path)
     opened = load(model)
     if file is not None and out is not None:
-        from rnnlab.report.terminal import prediction_progress  # for one text it would take as long as the answer
+        from rnnlab.show.terminal.output import prediction_progress  # for one text it would take as long as the answer
 
         with prediction_progress() as progress:
             done = asking.predict_file(

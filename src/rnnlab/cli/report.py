@@ -32,8 +32,8 @@ def report(
 
     One file that needs no network; it switches between English and Chinese, light and dark, and prints on A4.
     """
-    from rnnlab.report.terminal import Screen
-    from rnnlab.reporting.writing import write_report
+    from rnnlab.api.report import write_report
+    from rnnlab.show.terminal.output import Screen
 
     if output is None and figures is None:
         output = "report.html"

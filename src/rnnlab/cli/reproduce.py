@@ -37,14 +37,14 @@ def reproduce(
     """
     from pathlib import Path
 
-    from rnnlab.files import write_atomically
-    from rnnlab.registry import load_plugin
-    from rnnlab.report import ledger as ledgers
-    from rnnlab.report import terminal
-    from rnnlab.reporting.writing import save_sweep
-    from rnnlab.sweep import reproduce as reproducing
-    from rnnlab.sweep.estimate import estimate
-    from rnnlab.sweep.executors import Limits, cores, executor_for
+    from rnnlab.api import reproduce as reproducing
+    from rnnlab.api.report import save_sweep
+    from rnnlab.core.files import write_atomically
+    from rnnlab.core.registry import load_plugin
+    from rnnlab.execute.executors import Limits, cores, executor_for
+    from rnnlab.show.pages import ledger as ledgers
+    from rnnlab.show.terminal import output as terminal
+    from rnnlab.sweeps.estimate import estimate
 
     for path in plugin or []:
         load_plugin(path)

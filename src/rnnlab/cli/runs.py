@@ -13,7 +13,7 @@ def runs(
 
     Example: rnnlab runs runs
     """
-    from rnnlab.report import terminal
-    from rnnlab.runs import find_runs
+    from rnnlab.runs.directory import find_runs
+    from rnnlab.show.terminal import output as terminal
 
     terminal.run_list(find_runs(folder), as_json)

@@ -44,8 +44,8 @@ def serve(
 
     SIGHUP reads the models again; SIGTERM and Ctrl-C finish what was asked, then end.
     """
-    from rnnlab.errors import ConfigError
-    from rnnlab.registry import load_plugin
+    from rnnlab.core.errors import ConfigError
+    from rnnlab.core.registry import load_plugin
 
     try:
         from rnnlab.serving.run import serve as run_server

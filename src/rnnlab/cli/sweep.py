@@ -39,14 +39,17 @@ def sweep(
     """
     from pathlib import Path
 
-    from rnnlab.errors import RunsFailed
-    from rnnlab.registry import load_plugin
-    from rnnlab.report import sweep_tables, sweep_terminal, tables, terminal
-    from rnnlab.reporting.writing import save_sweep
-    from rnnlab.sweep.estimate import estimate
-    from rnnlab.sweep.executors import Limits, cores, executor_for
-    from rnnlab.sweep.studies import plan_studies, read_sweep
-    from rnnlab.sweep.sweep import run_planned, unfinished
+    from rnnlab.api.report import save_sweep
+    from rnnlab.api.sweep import run_planned, unfinished
+    from rnnlab.core.errors import RunsFailed
+    from rnnlab.core.registry import load_plugin
+    from rnnlab.execute.executors import Limits, cores, executor_for
+    from rnnlab.show import comparison_files as tables
+    from rnnlab.show import sweep_files as sweep_tables
+    from rnnlab.show.terminal import output as terminal
+    from rnnlab.show.terminal import sweep as sweep_terminal
+    from rnnlab.sweeps.estimate import estimate
+    from rnnlab.sweeps.studies import plan_studies, read_sweep
 
     for path in plugin or []:
         load_plugin(path)

@@ -46,13 +46,13 @@ def train(
     """
     from pathlib import Path
 
+    from rnnlab.api.compare import find_rate, prepare, train_prepared
     from rnnlab.cli.before import say_how_long
-    from rnnlab.errors import RunsFailed
-    from rnnlab.report import terminal
-    from rnnlab.report.range_test import print_range_test
-    from rnnlab.runs import pretty_json
-    from rnnlab.sweep.compare import find_rate, prepare, train_prepared
-    from rnnlab.sweep.forecast import forecast_training
+    from rnnlab.core.errors import RunsFailed
+    from rnnlab.runs.directory import pretty_json
+    from rnnlab.show.terminal import output as terminal
+    from rnnlab.show.terminal.range_test import print_range_test
+    from rnnlab.sweeps.forecast import forecast_training
 
     screen = terminal.Screen(quiet=as_json)
     experiment, encoded = prepare(

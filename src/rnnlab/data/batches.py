@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rnnlab.core.seeding import generator
 from rnnlab.data.sequences import IGNORE, Sequences
-from rnnlab.seeding import generator
 
 POOL = 50  # batches sorted by length together: enough to leave little padding, few enough to keep them mixed
 MOST_ROWS = 1024  # of a batch that is filled up with tokens

@@ -19,13 +19,13 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from rnnlab.cache import cache_dir
+from rnnlab.core.cache import cache_dir
+from rnnlab.core.errors import DataError, did_you_mean
+from rnnlab.core.files import locked, write_atomically
 from rnnlab.data.download import Progress, fetch
 from rnnlab.data.examples import Examples
 from rnnlab.data.published import ENTRIES, Download, Entry
-from rnnlab.errors import DataError, did_you_mean
-from rnnlab.files import locked, write_atomically
-from rnnlab.runs import pretty_json, sha256_of
+from rnnlab.runs.directory import pretty_json, sha256_of
 
 
 def names() -> list[str]:

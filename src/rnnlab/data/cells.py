@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from rnnlab.errors import DataError
+from rnnlab.core.errors import DataError
 
 FIELD_CAP = 1_000_000  # characters; a longer field is a damaged file, or a whole book that no model here could read
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from rnnlab.errors import DataError
+from rnnlab.core.errors import DataError
 
 
 def load(path: str | Path) -> bytes:

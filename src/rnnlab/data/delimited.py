@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rnnlab.core.errors import DataError
 from rnnlab.data.cells import FIELD_CAP, check_names, field_problem
 from rnnlab.data.columns import Column
 from rnnlab.data.decoding import open_lines
 from rnnlab.data.examples import BadRow
-from rnnlab.errors import DataError
 
 QUOTES_ARE_TEXT = "quotes are read as text"
 QUOTES_ENCLOSE = "quotes are read as marks around fields"

@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from rnnlab.errors import DataError
-from rnnlab.files import locked, move_into_place, write_atomically
-from rnnlab.runs import sha256_of
+from rnnlab.core.errors import DataError
+from rnnlab.core.files import locked, move_into_place, write_atomically
+from rnnlab.runs.directory import sha256_of
 
 Progress = Callable[[int, int | None], None]
 """Called with the bytes so far and the bytes in all, where the server says."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.data import splits
 from rnnlab.data.columns import Selection
 from rnnlab.data.examples import Examples
@@ -17,7 +18,6 @@ from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
 from rnnlab.data.text import Tokenized, count_values, tokenize_all, translate
 from rnnlab.data.tokenizers import Tokenizer, choose_tokenizer, describe_scripts, scripts
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN, Vocabulary
-from rnnlab.errors import ConfigError, DataError
 
 SPLITS = ("train", "valid", "test")
 MOST_EXTRA = 20_000  # words that no row has: of 50 numbers each, they take 4 MB in every run

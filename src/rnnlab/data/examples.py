@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from rnnlab.seeding import generator
+from rnnlab.core.seeding import generator
 
 T = TypeVar("T")
 

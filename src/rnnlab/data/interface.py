@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from rnnlab.core.errors import DataError, RunError
 from rnnlab.data.encoded import EncodedData, Scaler
 from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.data.text import encode_texts
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import UNKNOWN, Vocabulary
-from rnnlab.errors import DataError, RunError
 
 FORMAT = 1
 

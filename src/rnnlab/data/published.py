@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from rnnlab.core.errors import DataError
+from rnnlab.core.files import write_atomically
 from rnnlab.data import tables
 from rnnlab.data.download import unpack
 from rnnlab.data.examples import BadRow, Examples
 from rnnlab.data.reading import read_examples
-from rnnlab.errors import DataError
-from rnnlab.files import write_atomically
-from rnnlab.runs import sha256_of
+from rnnlab.runs.directory import sha256_of
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import NoReturn, TypeVar
 
 import numpy as np
 
+from rnnlab.core.errors import DataError, did_you_mean
 from rnnlab.data import series, tables
 from rnnlab.data.examples import BadRow, Examples
 from rnnlab.data.series import Series
 from rnnlab.data.tables import Table
-from rnnlab.errors import DataError, did_you_mean
 
 SHOWN = 20  # bad rows, columns or classes listed in one error
 SAMPLE = 1_000  # values looked at to tell prose from other columns

@@ -41,11 +41,11 @@ from functools import cache
 
 import numpy as np
 
+from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.seeding import generator
 from rnnlab.data.examples import Examples
 from rnnlab.data.lexicon_en import GRAMMAR as ENGLISH
 from rnnlab.data.lexicon_zh import GRAMMAR as CHINESE
-from rnnlab.errors import ConfigError, did_you_mean
-from rnnlab.seeding import generator
 
 GRAMMARS = {"en": ENGLISH, "zh": CHINESE}
 LABELS = ("0", "1", "2", "3", "4")

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from rnnlab.core.errors import DataError, did_you_mean
 from rnnlab.data.decoding import encoding_of, load, open_lines
 from rnnlab.data.examples import BadRow
 from rnnlab.data.tables import JSON_LINES, Row, Table, json_rows, tabulate
-from rnnlab.errors import DataError, did_you_mean
 
 SUPPORTED = (".ts", *JSON_LINES)
 LABEL = "label"  # the one column of a .ts file

@@ -15,10 +15,10 @@ from typing import Self
 
 import numpy as np
 
+from rnnlab.core.errors import ConfigError, DataError
+from rnnlab.core.seeding import generator
 from rnnlab.data.examples import Examples
 from rnnlab.data.sequences import gather_rows, offsets_of
-from rnnlab.errors import ConfigError, DataError
-from rnnlab.seeding import generator
 
 KEY = 16  # bytes that stand for the content of a row
 BLOCK = 4096  # units looked at together

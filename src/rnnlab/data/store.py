@@ -18,13 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnlab.cache import cache_dir
+from rnnlab.core.cache import cache_dir
+from rnnlab.core.errors import DataError, RnnlabError
+from rnnlab.core.files import write_atomically
 from rnnlab.data.encoded import SPLITS, EncodedData, Scaler
 from rnnlab.data.sequences import Sequences
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import Vocabulary
-from rnnlab.errors import DataError, RnnlabError
-from rnnlab.files import write_atomically
 
 FORMAT = 1  # raised whenever the same rows would be encoded or stored differently: older folders are then made anew
 ABANDONED = 24 * 3600  # seconds after which a temporary file or folder is nobody's

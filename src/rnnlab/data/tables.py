@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from rnnlab.core.errors import DataError
 from rnnlab.data import delimited
 from rnnlab.data.cells import check_names, field_problem, unicode_problem
 from rnnlab.data.columns import Column
 from rnnlab.data.decoding import encoding_of, load, open_lines
 from rnnlab.data.examples import BadRow
-from rnnlab.errors import DataError
 
 COLUMN_CAP = 1_000  # different keys in JSON lines: every one costs a cell in every row
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from rnnlab.core.errors import ConfigError, RunError, did_you_mean
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
-from rnnlab.errors import ConfigError, RunError, did_you_mean
 
 VERSION = "1"  # of the rules below, to which a model is tied: whoever changes a rule raises it
 TOKENIZERS = ("words", "chars", "whitespace", "jieba")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
 
-from rnnlab.errors import DataError
-from rnnlab.runs import sha256_of
+from rnnlab.core.errors import DataError
+from rnnlab.runs.directory import sha256_of
 
 ATTEMPTS = 3  # at reading files that change meanwhile
 

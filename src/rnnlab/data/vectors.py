@@ -22,9 +22,9 @@ from typing import BinaryIO
 
 import numpy as np
 
+from rnnlab.core.errors import DataError, did_you_mean
 from rnnlab.data.unchanged import Changed, stamp_of, until_unchanged
-from rnnlab.errors import DataError, did_you_mean
-from rnnlab.runs import sha256_of
+from rnnlab.runs.directory import sha256_of
 
 GLOVE = "glove-6b-50d"
 _GLOVE_FILES = ("glove_6B_50d_emb.npy", "glove_6B_index.parquet")

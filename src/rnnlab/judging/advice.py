@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from rnnlab.core.seeding import generator
 from rnnlab.judging.decision import DOUBT, unseen_failures
 from rnnlab.judging.findings import Advice
 from rnnlab.judging.spread import Spread, upper_quantile
-from rnnlab.seeding import generator
 
 WORTH_ASKING = 0.1  # the chance of being better by more than the margin, from which on an arm is asked about
 RANGE = (0.2, 0.8)

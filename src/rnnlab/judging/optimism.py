@@ -7,9 +7,9 @@ as the truth does: measured means vary by the truth and by luck (empirical Bayes
 
 import numpy as np
 
+from rnnlab.core.seeding import generator
 from rnnlab.judging.decision import choose
 from rnnlab.judging.pooling import Spreads
-from rnnlab.seeding import generator
 
 DRAWS = 4_000
 IN_CONTENTION = 3.0  # standard errors behind the best, within which an arm might have been picked

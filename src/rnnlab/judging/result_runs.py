@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from rnnlab.errors import DataError
+from rnnlab.core.errors import DataError
 from rnnlab.judging.findings import ArmScores
 from rnnlab.judging.result_table import Coded, ResultTable
 

@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from rnnlab.core.errors import ConfigError, DataError, did_you_mean
 from rnnlab.data import tables
 from rnnlab.data.cells import check_names
 from rnnlab.data.decoding import load
-from rnnlab.errors import ConfigError, DataError, did_you_mean
 
 REQUIRED = ("model", "seed", "row", "score")
 OPTIONAL = ("group", "cost", "baseline", "diverged")

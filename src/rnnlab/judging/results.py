@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rnnlab.errors import ConfigError, DataError, did_you_mean
+from rnnlab.core.errors import ConfigError, DataError, did_you_mean
 from rnnlab.judging import verdict
 from rnnlab.judging.findings import ArmScores, CostUnit, Verdict
 from rnnlab.judging.result_runs import Results, runs_of

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 from torch import Tensor, nn
 
-from rnnlab.config import Config
+from rnnlab.core.config import Config
+from rnnlab.core.registry import Registry
 from rnnlab.models.embedding import Embedding, TokenVectors
 from rnnlab.models.space import Space
-from rnnlab.registry import Registry
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from rnnlab.config import Config
+from rnnlab.core.config import Config
+from rnnlab.core.registry import Registry
 from rnnlab.models.logistic import fit_logistic
 from rnnlab.models.space import Between, Space
-from rnnlab.registry import Registry
 
 if TYPE_CHECKING:  # a network's answer need not wait for scipy
     from scipy import sparse

@@ -1,6 +1,6 @@
 """One recurrent layer in one direction: the weights of `rnn`, `lstm` and `gru`, and how they run over time.
 
-A recurrence runs whole in native code where there is any (`rnnlab.native`). Elsewhere a plain one runs in torch's fused
+A recurrence runs whole in native code where there is any (`kernels`). Elsewhere a plain one runs in torch's fused
 form or ours, and options that change what happens inside a step (layer norm, the GRU's reset before the product,
 recurrent dropout) run step by step.
 """
@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rnnlab.kernels import normalised
+from rnnlab.kernels.normalised import Inside, normalise_input, recur_normalised
+from rnnlab.kernels.recurrence import Direction, recur, suits
 from rnnlab.models.recurrence import Recomputed, Recurrence
-from rnnlab.native import normalised
-from rnnlab.native.normalised import Inside, normalise_input, recur_normalised
-from rnnlab.native.recurrence import Direction, recur, suits
 
 State = tuple[Tensor, ...]  # (h,) or, for the LSTM, (h, c); each (B, H). Empty: all zeros
 RecurrentInit = Literal["uniform", "orthogonal", "xavier", "he"]

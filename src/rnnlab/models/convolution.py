@@ -7,11 +7,11 @@ import torch.nn.functional as F
 from pydantic import AfterValidator, Field
 from torch import Tensor, nn
 
+from rnnlab.kernels import steps as kernels
+from rnnlab.kernels.windows import highest_answers
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
 from rnnlab.models.space import Among, Between, Space
-from rnnlab.native import steps as kernels
-from rnnlab.native.windows import highest_answers
 
 Activation = Literal["relu", "tanh", "gelu"]
 ACTIVATIONS = {"relu": F.relu, "tanh": torch.tanh, "gelu": F.gelu}

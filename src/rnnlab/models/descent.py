@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from rnnlab.kernels import grams as kernels
 from rnnlab.models.logistic import dot, minimise
 from rnnlab.models.ngrams import GramRows
-from rnnlab.native import grams as kernels
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -8,9 +8,9 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from rnnlab.config import Config
-from rnnlab.errors import ConfigError
-from rnnlab.native import steps as kernels
+from rnnlab.core.config import Config
+from rnnlab.core.errors import ConfigError
+from rnnlab.kernels import steps as kernels
 
 PADDING = 0  # the id of padding: its vector is zero and stays zero
 UNKNOWN = 1  # the id of words that the vocabulary lacks

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
-from rnnlab.errors import ConfigError
+from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.embedding import PADDING, TokenVectors
 from rnnlab.models.pooling import zero_padding

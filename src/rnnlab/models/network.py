@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rnnlab.errors import ConfigError
+from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import Architecture, Encoded, Encoder
 from rnnlab.models.embedding import TokenVectors
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from rnnlab.native import grams as kernels
+from rnnlab.kernels import grams as kernels
 
 if TYPE_CHECKING:  # a network's answer need not wait for scipy
     from scipy import sparse

@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from rnnlab.kernels.recurrence import recur
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.cells import Cell, CellOptions, GRUCell, LSTMCell, RecurrentInit, RNNCell, State
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
 from rnnlab.models.space import Among, Between, Space
-from rnnlab.native.recurrence import recur
 
 InitialState = Literal["zeros", "normal", "xavier", "xavier-he", "learned"]
 

@@ -8,11 +8,11 @@ import torch.nn.functional as F
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from torch import Tensor, nn
 
-from rnnlab.errors import DataError
+from rnnlab.core.errors import DataError
+from rnnlab.kernels.transformer import Shape, encode, suits
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
 from rnnlab.models.space import Among, Between, Space
-from rnnlab.native.transformer import Shape, encode, suits
 
 
 @architecture("transformer")

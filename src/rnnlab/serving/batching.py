@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from rnnlab.errors import RnnlabError
+from rnnlab.core.errors import RnnlabError
 from rnnlab.serving.limits import Limits
 from rnnlab.serving.metrics import Metrics
 from rnnlab.serving.models import ServedModel

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from rnnlab.bundle import SUFFIX
+from rnnlab.core.errors import ConfigError, RnnlabError, RunError
 from rnnlab.data.vocabulary import UNKNOWN
-from rnnlab.errors import ConfigError, RnnlabError, RunError
-from rnnlab.predict import Prediction, Predictor, load
-from rnnlab.predict.explanation import Explainer
+from rnnlab.runs.bundle import SUFFIX
 from rnnlab.serving.refusals import Refusal
+from rnnlab.use import Prediction, Predictor, load
+from rnnlab.use.explanation import Explainer
 
 log = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 from markupsafe import Markup
 
-from rnnlab.report.page_parts import Both
-from rnnlab.report.shell import environment, made, now, policy, source
 from rnnlab.serving.limits import Limits
+from rnnlab.show.pages.parts import Both
+from rnnlab.show.pages.shell import environment, made, now, policy, source
 
 TITLE = Both("Try the model", "试用模型")
 WORDS = SimpleNamespace(

@@ -15,7 +15,7 @@ from types import FrameType
 import torch
 import uvicorn
 
-from rnnlab.errors import ConfigError
+from rnnlab.core.errors import ConfigError
 from rnnlab.serving.app import Application
 from rnnlab.serving.limits import Limits
 from rnnlab.serving.metrics import Metrics

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from rnnlab.errors import ConfigError
+from rnnlab.core.errors import ConfigError
 from rnnlab.serving.refusals import Refusal
 
 TOKEN = "RNNLAB_TOKEN"

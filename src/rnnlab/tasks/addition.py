@@ -11,15 +11,15 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from rnnlab.config import digest_of
+from rnnlab.core.config import digest_of
+from rnnlab.core.errors import DataError
+from rnnlab.core.seeding import generator
 from rnnlab.data import addition, store
 from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.sequences import IGNORE, Sequences
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
-from rnnlab.errors import DataError
-from rnnlab.seeding import generator
 from rnnlab.tasks.answers import LabelPerStep, probabilities
 from rnnlab.tasks.base import task
 from rnnlab.tasks.prediction import Prediction

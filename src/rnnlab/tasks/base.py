@@ -8,14 +8,14 @@ import numpy as np
 from pydantic import Field
 from torch import Tensor, nn
 
-from rnnlab.config import Config
+from rnnlab.core.config import Config
+from rnnlab.core.errors import DataError
+from rnnlab.core.registry import Registry
 from rnnlab.data import store
 from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.sequences import Sequences
-from rnnlab.errors import DataError
-from rnnlab.registry import Registry
 from rnnlab.tasks.prediction import Prediction
 from rnnlab.tasks.tally import Tally
 

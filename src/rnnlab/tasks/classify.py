@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from rnnlab.config import digest_of
+from rnnlab.core.config import digest_of
+from rnnlab.core.errors import DataError, did_you_mean
 from rnnlab.data import catalogue, lexicon_en, lexicon_zh, reviews, store, vectors
 from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples, drawn
@@ -18,7 +19,6 @@ from rnnlab.data.ngrams import SIZES
 from rnnlab.data.reading import check_classes, read_examples
 from rnnlab.data.sequences import gather_rows
 from rnnlab.data.unchanged import Changed, Content, until_unchanged
-from rnnlab.errors import DataError, did_you_mean
 from rnnlab.tasks.answers import OneLabel
 from rnnlab.tasks.base import task
 

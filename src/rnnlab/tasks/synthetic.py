@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from rnnlab.config import digest_of
+from rnnlab.core.config import digest_of
+from rnnlab.core.seeding import generator
 from rnnlab.data import store, synthetic
 from rnnlab.data.encoded import EncodedData, Scaler, encode
 from rnnlab.data.examples import Examples
 from rnnlab.data.sequences import Sequences
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
-from rnnlab.seeding import generator
 from rnnlab.tasks.answers import LabelPerStep, OneLabel, OneNumber
 from rnnlab.tasks.base import Task, task
 

@@ -20,13 +20,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rnnlab.config import canonical_json, parse, with_settings
-from rnnlab.errors import ConfigError
-from rnnlab.experiment import Training
+from rnnlab.core.config import canonical_json, parse, with_settings
+from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import Architecture, Encoded
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Network, build_network
 from rnnlab.models.space import meaningful
+from rnnlab.training.spec import Training
 
 LENGTHS = (7, 1, 4, 2, 7, 3)  # of the sequences in most laws: T = 7, with and without padding, and one of one step
 EXTRA = (1, 7, 64)  # steps of padding beyond the longest sequence

@@ -26,14 +26,14 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Protocol
 
-from rnnlab.config import parse
-from rnnlab.experiment import RunSpec, Training
+from rnnlab.core.config import parse
+from rnnlab.core.registry import load_plugin
+from rnnlab.execute.executors import Executor, Limits, Serial
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.recurrent import GRU, RNN
-from rnnlab.registry import load_plugin
-from rnnlab.runs import SEALED, Diverged, Failed, Finished, Outcome, Stopped
-from rnnlab.sweep.executors import Executor, Limits, Serial
+from rnnlab.runs.directory import SEALED, Diverged, Failed, Finished, Outcome, Stopped
 from rnnlab.tasks.synthetic import FirstLast
+from rnnlab.training.spec import RunSpec, Training
 
 PLUGIN = str(Path(__file__).with_name("misbehaving.py"))
 ENDLESS = 1_000_000  # epochs

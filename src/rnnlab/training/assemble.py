@@ -6,16 +6,16 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from rnnlab.cache import cache_dir
-from rnnlab.config import digest_of
+from rnnlab.core.cache import cache_dir
+from rnnlab.core.config import digest_of
+from rnnlab.core.errors import ConfigError
+from rnnlab.core.files import write_atomically
 from rnnlab.data import vectors
 from rnnlab.data.interface import Interface
-from rnnlab.errors import ConfigError
-from rnnlab.experiment import RunSpec
-from rnnlab.files import write_atomically
 from rnnlab.models.base import Architecture
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Extra, Network, build_network
+from rnnlab.training.spec import RunSpec
 
 
 def assemble(

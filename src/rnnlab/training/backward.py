@@ -3,8 +3,8 @@
 from torch import Tensor, nn
 
 from rnnlab.data.batches import Batch
+from rnnlab.kernels import steps as kernels
 from rnnlab.models.network import Network
-from rnnlab.native import steps as kernels
 from rnnlab.tasks.answers import OneLabel, SummaryHead
 from rnnlab.tasks.base import Task
 

@@ -13,9 +13,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from rnnlab.files import write_atomically
+from rnnlab.core.files import write_atomically
 from rnnlab.models.network import Network
-from rnnlab.runs import CHECKPOINT, RunDirectory
+from rnnlab.runs.directory import CHECKPOINT, RunDirectory
 from rnnlab.training.optimizer import Optimizer
 
 

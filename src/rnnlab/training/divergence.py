@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from rnnlab.data.batches import Batch
-from rnnlab.experiment import Training
+from rnnlab.kernels import switched_off
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell, State, dropped, normalise
 from rnnlab.models.network import Network
 from rnnlab.models.parallel import MinimalLayer
-from rnnlab.native import switched_off
+from rnnlab.training.spec import Training
 
 EXPLODED = 1e4  # a loss beyond this is no longer learning, even while it is finite
 KEPT_NORMS = 20  # of the steps before, in the diagnosis

@@ -11,14 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rnnlab import native
+from rnnlab import kernels as native
+from rnnlab.core.seeding import stream_seed
 from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
-from rnnlab.experiment import RunSpec, Training
 from rnnlab.models.network import Network
-from rnnlab.runs import RunDirectory
-from rnnlab.seeding import stream_seed
+from rnnlab.runs.directory import RunDirectory
 from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.checkpoint import Progress, load_checkpoint, save_checkpoint
@@ -29,6 +28,7 @@ from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.processor import processor_name
 from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
 from rnnlab.training.source import AHEAD, Source
+from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.update import Update, Updater
 
 Report = Callable[[dict[str, Any]], None]

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from rnnlab.data.batches import Batch
+from rnnlab.kernels import whole_steps as native
+from rnnlab.kernels.recurrence import LARGEST_LSTM
 from rnnlab.models.cells import Cell
 from rnnlab.models.fasttext import FastText, NgramVectors
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent, RecurrentEncoder
-from rnnlab.native import whole_steps as native
-from rnnlab.native.recurrence import LARGEST_LSTM
 from rnnlab.tasks.addition import Addition
 from rnnlab.tasks.answers import LabelPerStep, OneLabel, OneNumber, StateHead, SummaryHead
 from rnnlab.tasks.base import Task

@@ -11,9 +11,9 @@ import math
 import torch
 from torch import Tensor, nn
 
-from rnnlab.experiment import Training
+from rnnlab.kernels import steps as kernels
 from rnnlab.models.network import Network
-from rnnlab.native import steps as kernels
+from rnnlab.training.spec import Training
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 ADAMW_DECAY = 0.01

@@ -18,14 +18,14 @@ from typing import Any
 
 import torch
 
+from rnnlab.core.seeding import stream_seed
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
-from rnnlab.experiment import RunSpec
-from rnnlab.seeding import stream_seed
 from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
 from rnnlab.training.source import Source
+from rnnlab.training.spec import RunSpec
 from rnnlab.training.update import Updater
 
 LOWEST, HIGHEST = 1e-6, 10.0

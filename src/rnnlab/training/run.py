@@ -14,21 +14,21 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 
-from rnnlab import native
+from rnnlab import kernels as native
+from rnnlab.core.files import write_atomically
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.lookup import Lookup, seen_rows
 from rnnlab.data.sequences import Sequences
-from rnnlab.experiment import RunSpec
-from rnnlab.files import write_atomically
 from rnnlab.models.baselines import Baseline, Labelled
 from rnnlab.models.network import parameter_counts
-from rnnlab.runs import Diverged, Finished, Outcome, RunDirectory, Stopped
+from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.tasks.base import Task
 from rnnlab.tasks.tally import ClassTally, Tally
 from rnnlab.training.assemble import resolve_device
 from rnnlab.training.evaluate import evaluate
 from rnnlab.training.loop import Report, contiguous, environment, peak_memory_mb, train
+from rnnlab.training.spec import RunSpec
 
 
 def execute(spec: RunSpec, folder: Path, report: Report, should_stop: Callable[[], bool]) -> Outcome:

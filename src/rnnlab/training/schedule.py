@@ -8,9 +8,9 @@ run will end. Limits (epochs, steps) still hold: the fall begins early enough to
 
 import math
 
-from rnnlab.experiment import Training
 from rnnlab.tasks.base import Task
 from rnnlab.training.checkpoint import Progress
+from rnnlab.training.spec import Training
 
 FIRST_UPDATES = 300  # of a run, in which it doesn't lose patience
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from rnnlab.core.seeding import generator
 from rnnlab.data.batches import Batch, collate, training_order, updates_of_an_epoch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.vocabulary import PADDING, UNKNOWN
-from rnnlab.experiment import EVAL_EVERY, RunSpec
 from rnnlab.models.base import Architecture
-from rnnlab.seeding import generator
+from rnnlab.training.spec import EVAL_EVERY, RunSpec
 
 AHEAD, AHEAD_BYTES = 16, 1 << 22  # batches made at a time, at most
 

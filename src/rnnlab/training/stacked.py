@@ -20,19 +20,18 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from rnnlab.core.errors import ConfigError, RnnlabError
+from rnnlab.core.files import write_atomically
+from rnnlab.core.seeding import stream_seed
 from rnnlab.data.batches import Batch, evaluation_batches
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.sequences import Sequences
-from rnnlab.errors import ConfigError, RnnlabError
-from rnnlab.experiment import RunSpec, Training
-from rnnlab.files import write_atomically
+from rnnlab.kernels import library
+from rnnlab.kernels import whole_steps as native
 from rnnlab.models.network import Network, parameter_counts
 from rnnlab.models.recurrent import Recurrent
-from rnnlab.native import library
-from rnnlab.native import whole_steps as native
-from rnnlab.runs import CHECKPOINT, Failed, Finished, Outcome, RunDirectory, Stopped
-from rnnlab.seeding import stream_seed
+from rnnlab.runs.directory import CHECKPOINT, Failed, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.tasks.tally import Tally
 from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.checkpoint import Progress
@@ -53,6 +52,7 @@ from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import all_scores, execute, own_process_state, speed_of, write_predictions
 from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
 from rnnlab.training.source import AHEAD, Source
+from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.update import Update, Updater, advance_side_by_side
 
 CPU = torch.device("cpu")

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import torch
 
 from rnnlab.data.batches import Batch
-from rnnlab.experiment import RunSpec
+from rnnlab.kernels import whole_steps as native
 from rnnlab.models.fasttext import FastText
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import Recurrent
-from rnnlab.native import whole_steps as native
 from rnnlab.training.backward import backward
 from rnnlab.training.divergence import EXPLODED
 from rnnlab.training.members import (
@@ -25,6 +24,7 @@ from rnnlab.training.members import (
     unsuited_task,
 )
 from rnnlab.training.optimizer import Optimizer
+from rnnlab.training.spec import RunSpec
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,290 @@
+"""The main job: from labelled data to a measured verdict; and its little sister, one model trained."""
+
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rnnlab.comparing.comparison import Comparison, HeldOut, summarise
+from rnnlab.core.config import digest_of
+from rnnlab.core.errors import ConfigError, RunsFailed
+from rnnlab.core.files import write_atomically
+from rnnlab.core.registry import load_plugin
+from rnnlab.data.encoded import EncodedData
+from rnnlab.execute.executors import Executor, cores, executor_for
+from rnnlab.judging.looks import in_play, part_of_alpha, schedule
+from rnnlab.runs.directory import Failed, RunDirectory, pretty_json
+from rnnlab.show.notebook import Result, result_of
+from rnnlab.show.words.tuning_wording import tuning_notes
+from rnnlab.sweeps.budget import Spent, compare_within, refuse_budget
+from rnnlab.sweeps.experiment import Experiment, Match
+from rnnlab.sweeps.plan import experiment_tree, plan
+from rnnlab.sweeps.run import Display, RunRecord, Silent, baseline_specs, run_all
+from rnnlab.sweeps.tune import tune as tune_arms
+from rnnlab.training.range_test import RangeTest, range_test
+
+MOST_SEEDS = 20
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True)
+class UntilSure:
+    """Add seeds until the recommendation is firm, at most so many per model, for about so many seconds."""
+
+    max_seeds: int = MOST_SEEDS
+    budget: float | None = None
+
+    @classmethod
+    def of(cls, max_seeds: int | None = None, budget: str | None = None) -> "UntilSure":
+        """``budget`` is a text such as ``30m``, ``90s`` or ``1.5h``."""
+        return cls(MOST_SEEDS if max_seeds is None else max_seeds, None if budget is None else seconds_of(budget))
+
+
+def seconds_of(budget: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", budget.strip().lower())
+    if not found or float(found[1]) == 0:
+        raise ConfigError(f"budget: must be a time such as 30m, 90s or 1.5h (got {budget!r})")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def compare(
+    data: str | Path | None = None,
+    *,
+    models: Sequence[str] | None = None,
+    seeds: int | None = None,
+    task: dict[str, Any] | None = None,
+    training: dict[str, Any] | None = None,
+    vectors: str | None = None,
+    match: Match | None = None,
+    vary_split: bool | None = None,
+    lookup: bool | None = None,
+    until_sure: UntilSure | None = None,
+    budget: str | None = None,
+    tune: int | None = None,
+    settings: Sequence[str] = (),
+    out: str | Path = "runs",
+    on: str = "processes",
+    jobs: int | None = None,
+    plugins: Sequence[str] = (),
+    display: Display | None = None,
+) -> Result:
+    """Train every model over several seeds, beside the baselines, and judge.
+
+    ``data`` is a file, a catalogue name, an experiment file (.toml), or None for the embedded reviews. ``task`` and
+    ``training`` set fields (``task={"text": "body"}``, ``training={"epochs": 5}``); ``settings`` are ``--set`` texts.
+    ``match="parameters"`` makes the models equally large, ``match="seconds"`` gives them the same training time (of
+    ``training={"minutes": …}``). With ``vary_split=True`` the seed of a run draws the split of the data too, so that
+    the verdict counts the luck of the split and of the training rows; ``seeds`` is then 5 where you don't say.
+    With ``lookup=True`` rows that stand in the training rows are answered by their labels there, by every model.
+    ``until_sure=rnnlab.UntilSure.of(max_seeds=20, budget="30m")`` adds seeds where they can still change the
+    recommendation, until it is firm. ``budget="10m"`` spends at most that: epochs are planned from a few timed updates,
+    and seeds go to the models that can still win. ``tune=12`` tries 12 settings per model and baseline first, and
+    compares those that did best on validation; ``result.tuning`` says which.
+    """
+    experiment, encoded = prepare(
+        data,
+        models=models,
+        seeds=seeds,
+        task=task,
+        training=training,
+        vectors=vectors,
+        match=match,
+        vary_split=vary_split,
+        lookup=lookup,
+        tune=tune,
+        settings=settings,
+        plugins=plugins,
+    )
+    return compare_prepared(
+        experiment,
+        encoded,
+        until_sure=until_sure,
+        budget=None if budget is None else seconds_of(budget),
+        out=out,
+        on=on,
+        jobs=jobs,
+        plugins=plugins,
+        display=display,
+    )
+
+
+def prepare(
+    data: str | Path | None = None, *, plugins: Sequence[str] = (), **options: Any
+) -> tuple[Experiment, EncodedData]:
+    """Check all that was asked for and read the data: everything that can go wrong before training starts."""
+    for plugin in plugins:
+        load_plugin(plugin)
+    source = None if data is None else str(data)
+    return plan(experiment_tree(source, **options), source or "options")
+
+
+def compare_prepared(
+    experiment: Experiment,
+    data: EncodedData,
+    *,
+    until_sure: UntilSure | None = None,
+    budget: float | None = None,
+    out: str | Path = "runs",
+    on: str = "processes",
+    jobs: int | None = None,
+    plugins: Sequence[str] = (),
+    display: Display | None = None,
+    trial_display: Display | None = None,
+    command: str | None = None,
+    seconds: Mapping[str, float] | None = None,
+    watch: Callable[[str], None] = lambda _: None,
+) -> Result:
+    """``budget`` is in seconds, as that of ``until_sure`` is. ``command`` is what a person typed to get here; it is
+    kept with the comparison. ``trial_display`` shows the trials of ``tune``. ``seconds`` are what a run of each arm is
+    likely to take, where that was measured: the longest begin first. ``watch`` hears of settings that were chosen and
+    of seeds that are added."""
+    executor = executor_for(on, jobs, plugins)
+    looks = [len(experiment.seeds)]
+    if until_sure is not None:
+        if until_sure.max_seeds < len(experiment.seeds):
+            raise ConfigError(
+                f"max_seeds: must be at least seeds, {len(experiment.seeds)} (got {until_sure.max_seeds}); "
+                "leave it out, or ask for fewer seeds"
+            )
+        looks = schedule(len(experiment.seeds), until_sure.max_seeds)
+    budget = until_sure.budget if until_sure and until_sure.budget is not None else budget
+    refuse_budget_of_trials(experiment, budget)
+    tuning = None
+    if experiment.tune is not None:
+        experiment, tuning = tune_arms(experiment, data, Path(out), executor, trial_display or Silent())
+        experiment = replace(experiment, notes=(*experiment.notes, *tuning_notes(tuning, experiment.vary_split)))
+        watch(f"settings are chosen, from {sum(len(arm.trials) for arm in tuning.arms)} trials; now over the seeds")
+    if budget is None:
+        found = _look_until_sure(
+            experiment, data, looks, until_sure, Path(out), executor, display or Silent(), seconds, watch
+        )
+    else:
+        at_a_time = 1 if on == "serial" else max(1, cores() if jobs is None else jobs)
+        refuse_budget(experiment)
+        found = compare_within(
+            experiment, data, budget, looks[-1], Path(out), executor, at_a_time, display or Silent(), watch
+        )
+    comparison, records = replace(found.comparison, tuning=tuning), found.records
+    folder = Path(out) / "comparisons" / digest_of([record.spec.digest for record in records])
+    comparison = replace(comparison, folder=str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    asked = [(record.label, record.spec.digest) for record in records]
+    about = {"name": experiment.name, "command": command, "vary_split": experiment.vary_split}
+    origin = {"format": 1, **about, "look": comparison.verdict.look, "spent": found.alpha, "runs": asked}
+    if tuning is not None:
+        origin["tuning"] = tuning.to_dict()
+    write_atomically(folder / "origin.json", pretty_json(origin))
+    write_atomically(folder / "comparison.json", pretty_json(comparison.to_dict()))
+    write_atomically(folder / "profile.json", pretty_json(data.profile))
+    return result_of(comparison)
+
+
+def refuse_budget_of_trials(experiment: Experiment, budget: float | None) -> None:
+    if experiment.tune is not None and budget is not None:
+        raise ConfigError(
+            f"--budget can't be kept with --tune {experiment.tune}: every model gets as many trials, however long they "
+            "take; leave one of them out, or tune with fewer --models, --epochs or trials"
+        )
+
+
+def _look_until_sure(
+    experiment: Experiment,
+    data: EncodedData,
+    looks: Sequence[int],
+    until_sure: UntilSure | None,
+    out: Path,
+    executor: Executor,
+    display: Display,
+    seconds: Mapping[str, float] | None,
+    watch: Callable[[str], None],
+) -> Spent:
+    """Run, judge, and add seeds to the models that can still change the decision, as long as there are looks left."""
+    runs = baseline_specs(experiment, data) + experiment.specs()
+    records: list[RunRecord] = []
+    notes = list(experiment.notes)
+    for number, seeds in enumerate(looks):
+        records += run_all(runs, out, executor, display, seconds=seconds)
+        spent = part_of_alpha(looks, number)
+        comparison = summarise(
+            experiment.task, HeldOut.of(data), records, data.profile, notes, spent=spent, look=number
+        )
+        if until_sure is None:
+            return Spent(comparison, records, spent)
+        labels = in_play(comparison.verdict, looks[-1] - seeds)
+        why = _why_stop(comparison, labels, number + 1 == len(looks))
+        if why is not None:
+            note = f"until sure: {why}, with {seeds} seeds of the models that mattered"
+            return Spent(replace(comparison, notes=(*comparison.notes, note)), records, spent)
+        more = _more_seeds(experiment, labels, seeds, looks[number + 1])
+        runs = (baseline_specs(more, data) if experiment.vary_split else []) + more.specs()
+        watch(f"not settled with {seeds} seeds: up to {looks[number + 1]} for {', '.join(labels)}")
+    raise AssertionError("the last look ends it")
+
+
+def _why_stop(comparison: Comparison, labels: Sequence[str], last: bool) -> str | None:
+    """None where it is worth going on."""
+    if comparison.verdict.firm:
+        return "the recommendation is firm"
+    if last:
+        return "stopped at the most seeds allowed (--max-seeds)"
+    if comparison.verdict.cut_short and comparison.verdict.advice is None:
+        return "stopped, since more seeds would not tell how good longer training is"
+    if not labels:
+        return "stopped, since the seeds allowed (--max-seeds) would hardly settle it"
+    return None
+
+
+def _more_seeds(experiment: Experiment, labels: Sequence[str], have: int, wanted: int) -> Experiment:
+    """The experiment with further seeds, for these arms alone."""
+    unused = (seed for seed in itertools.count() if seed not in experiment.seeds)
+    seeds = tuple(itertools.islice(unused, have - len(experiment.seeds), wanted - len(experiment.seeds)))
+    splits = dict(zip(seeds, experiment.task.resolve_splits(seeds), strict=True)) if experiment.vary_split else {}
+    arms = {label: experiment.arms[label] for label in labels}
+    return replace(experiment, seeds=seeds, arms=arms, splits=splits)
+
+
+def train(
+    data: str | Path | None = None,
+    *,
+    model: str = "lstm",
+    seed: int = 0,
+    task: dict[str, Any] | None = None,
+    training: dict[str, Any] | None = None,
+    vectors: str | None = None,
+    settings: Sequence[str] = (),
+    out: str | Path = "runs",
+    plugins: Sequence[str] = (),
+    display: Display | None = None,
+) -> RunDirectory:
+    """Train one model once and return its run directory, which is the model."""
+    experiment, _ = prepare(
+        data,
+        models=[model],
+        task=task,
+        training=training,
+        vectors=vectors,
+        plugins=plugins,
+        settings=[*settings, f"seeds=[{seed}]"],
+    )
+    return train_prepared(experiment, out=out, plugins=plugins, display=display)
+
+
+def train_prepared(
+    experiment: Experiment,
+    *,
+    out: str | Path = "runs",
+    plugins: Sequence[str] = (),
+    display: Display | None = None,
+) -> RunDirectory:
+    record = run_all(experiment.specs(), Path(out), executor_for(jobs=1, plugins=plugins), display or Silent())[0]
+    if isinstance(record.outcome, Failed):
+        raise RunsFailed(f"{record.label}: {record.outcome.reason}")
+    return RunDirectory(record.path)
+
+
+def find_rate(experiment: Experiment, data: EncodedData) -> RangeTest:
+    """The range test of learning rates for the one model of a prepared experiment. Nothing is written."""
+    _, spec = experiment.specs()[0]
+    return range_test(spec, data)

@@ -1,0 +1,132 @@
+"""Look inside a trained run, or a model as it begins: gradients through time, gates, attention and saliency."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rnnlab.core.config import assign, parse_setting
+from rnnlab.core.errors import ConfigError, DataError, RnnlabError
+from rnnlab.core.seeding import stream_seed
+from rnnlab.data.interface import Interface
+from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
+from rnnlab.inspecting.cost import Cost, cost, has_formula
+from rnnlab.inspecting.inspection import Inspection, Subject, examine
+from rnnlab.models.base import ARCHITECTURES, Architecture
+from rnnlab.models.embedding import Embedding
+from rnnlab.models.network import build_network
+from rnnlab.runs.directory import find_run
+from rnnlab.sweeps.plan import named_model
+from rnnlab.tasks.answers import SummaryHead
+from rnnlab.training.monitor import probe_batch
+from rnnlab.training.run import own_process_state
+from rnnlab.training.spec import RunSpec
+from rnnlab.use.stored import at_first, open_run, recorded_gradients
+
+WORDS, CLASSES, LENGTH = 1000, 2, 50  # of an untrained model: vocabulary, outputs, steps unless told
+RANDOM_ROWS = 16
+
+
+@own_process_state(threads=1)  # as in training
+def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
+    """A finished run: on a text, or on validation rows (random input, when the data can't be found any more)."""
+    found = find_run(run)
+    spec, interface, network = open_run(found)
+    assert isinstance(spec.model, Architecture)
+    about = _about(found.path.resolve().name, spec.model, interface)
+    if text is not None:
+        inputs, lengths, tokens = _read_text(interface, text)
+        ids = inputs[0] if inputs.ndim == 2 else inputs[0, :, 0]  # the token's own comes first
+        unknown = tuple((ids == UNKNOWN).nonzero().flatten().tolist())
+        subject = replace(about, source="text", tokens=tokens, unknown=unknown)
+    else:
+        rows = _validation_rows(spec)
+        inputs, lengths = rows or _random_rows(interface, spec.seed)
+        subject = replace(about, source="rows" if rows else "random")
+    costs = _cost(
+        spec.model,
+        words=len(interface.vocabulary) if interface.vocabulary else None,
+        features=interface.features,
+        tokens=interface.tokens,
+        classes=len(interface.labels) or 1,
+        per_step=spec.task.per_step,
+    )
+    first, epochs = at_first(spec, interface), recorded_gradients(found)
+    return examine(subject, network, inputs, lengths, at_first=first, epochs=epochs, cost=costs)
+
+
+@own_process_state(threads=1)  # as in training
+def inspect_model(model: str, *, settings: Sequence[str] = (), length: int | None = None, seed: int = 0) -> Inspection:
+    """An untrained model on random tokens, all drawn from the seed. ``settings`` are like ``"model.hidden=64"``."""
+    architecture = _architecture(model, settings)
+    length = LENGTH if length is None else length
+    torch.manual_seed(stream_seed(seed, "init"))
+    network = build_network(
+        architecture, words=WORDS, features=None, pretrained=None, head=lambda width: SummaryHead(width, CLASSES)
+    )
+    generator = torch.Generator().manual_seed(stream_seed(seed, "data"))
+    inputs = torch.randint(len(SPECIAL), WORDS, (RANDOM_ROWS, length), generator=generator)
+    costs = _cost(architecture, words=WORDS, classes=CLASSES)
+    return examine(_about(model, architecture), network, inputs, torch.full((RANDOM_ROWS,), length), cost=costs)
+
+
+def _cost(architecture: Architecture, **sizes: Any) -> Callable[[int], Cost] | None:
+    """What a sequence of some length costs; None for an architecture without a formula, such as a plugin's."""
+    if not has_formula(architecture):
+        return None
+    return lambda length: cost(architecture, **sizes, length=length)
+
+
+def _about(name: str, model: Architecture, interface: Interface | None = None) -> Subject:
+    settings = {key: value for key, value in model.to_dict().items() if key != "kind"}
+    return Subject(name, model.kind, settings, interface is not None, "random", interface.labels if interface else ())
+
+
+def _architecture(model: str, settings: Sequence[str]) -> Architecture:
+    tree: dict[str, Any] = {"model": named_model(model)}
+    for text in settings:
+        path, value = parse_setting(text)
+        if path[0] != "model" or len(path) == 1:
+            raise ConfigError(f"--set {text}: an untrained model has settings under 'model.' alone (model.hidden=64)")
+        assign(tree, path, value)
+    architecture = ARCHITECTURES.parse(tree["model"], "model")
+    if architecture.embedding is None:
+        architecture = architecture.replace(embedding=Embedding())
+    if architecture.embedding is not None and architecture.embedding.vectors is not None:
+        raise ConfigError("model.embedding.vectors: random tokens have no pre-trained vectors; train a model with them")
+    return architecture
+
+
+def _read_text(interface: Interface, text: str) -> tuple[Tensor, Tensor, tuple[str, ...]]:
+    if interface.tokenizer is None:
+        raise DataError("this model reads no texts: leave --text out to look at its validation rows")
+    text = text.encode("utf-8", "replace").decode()  # a shell may hand over bytes that are no text
+    data, _ = interface.encode([text])
+    tokens = tuple(interface.tokenizer.tokenize(text)[: interface.max_length]) or (SPECIAL[UNKNOWN],)
+    inputs = torch.from_numpy(data.values).long()[None]
+    assert inputs.shape[1] == len(tokens)
+    return inputs, torch.tensor([len(tokens)]), tokens
+
+
+def _validation_rows(spec: RunSpec) -> tuple[Tensor, Tensor] | None:
+    """The rows that the probe of the training looks at, too."""
+    try:
+        batch = probe_batch(spec.task.load().valid)
+    except RnnlabError:  # the file has moved, or changed: the model can be looked at all the same
+        return None
+    return batch.inputs, batch.lengths
+
+
+def _random_rows(interface: Interface, seed: int) -> tuple[Tensor, Tensor]:
+    """Any words of the vocabulary, or standard normal numbers."""
+    generator = torch.Generator().manual_seed(stream_seed(seed, "data"))
+    length = min(LENGTH, interface.max_length or LENGTH)
+    lengths = torch.full((RANDOM_ROWS,), length)
+    if interface.vocabulary is not None:
+        words = len(interface.vocabulary)
+        shape = (RANDOM_ROWS, length) if interface.tokens == 1 else (RANDOM_ROWS, length, interface.tokens)
+        return torch.randint(min(len(SPECIAL), words - 1), words, shape, generator=generator), lengths
+    return torch.randn(RANDOM_ROWS, length, interface.features or 1, generator=generator), lengths

@@ -1,0 +1,82 @@
+"""Reports as files: the page, the figures, and everything there is to see of a sweep."""
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rnnlab.comparing.comparison import HeldOut, arm_scores
+from rnnlab.comparing.studies import Study
+from rnnlab.core.errors import ConfigError
+from rnnlab.core.files import write_atomically
+from rnnlab.core.registry import load_plugin
+from rnnlab.runs.directory import Finished, RunDirectory, pretty_json
+from rnnlab.show import sweep_files as sweep_tables
+from rnnlab.show.comparison_files import page_path
+from rnnlab.show.figures import drawing as figures
+from rnnlab.show.figures.chart_files import save_figures
+from rnnlab.show.gathering import ORIGIN, gather
+from rnnlab.show.pages.parts import Language
+from rnnlab.show.pages.report import page, report_figures
+from rnnlab.show.telling import Watch, tell
+
+
+def write_report(
+    runs: str | Path | Sequence[str | Path],
+    output: str | Path | None = "report.html",
+    *,
+    figures_in: str | Path | None = None,
+    language: Language = "en",
+    plugins: Sequence[str] = (),
+    watch: Watch = lambda _: None,
+    warn: figures.Warn = figures.to_stderr,
+) -> list[Path]:
+    """Write the page, the charts as PNG and SVG into ``figures_in``, or both; the files that were written.
+
+    ``runs`` is a folder of runs, a comparison or a sweep in it (``result.folder``), or single runs."""
+    for plugin in plugins:
+        load_plugin(plugin)
+    paths = [runs] if isinstance(runs, str | Path) else list(runs)
+    if output is not None:
+        output = page_path(output)
+    report = tell(paths, watch)
+    written: list[Path] = []
+    if output is not None:
+        watch("drawing the page")
+        write_atomically(output, page(report, language))
+        written.append(output)
+    if figures_in is not None:
+        watch("drawing the figures")
+        written += save_figures(report_figures(report), figures_in, language, warn)
+    return written
+
+
+def save_sweep(
+    studies: Sequence[Study], folder: Path, runs: Path, language: Language, command: str | None = None
+) -> list[Path]:
+    """Tables, charts and the page of a sweep in one folder, from which `write_report` finds the ``runs`` again."""
+    written = sweep_tables.save_all(studies, folder, language)
+    origin = {"format": 1, "command": command, "runs": os.path.relpath(runs, folder)}
+    write_atomically(folder / ORIGIN, pretty_json(origin))
+    return written + write_report(folder, folder / "index.html", language=language)
+
+
+def write_scores(comparison: str | Path, output: str | Path) -> None:
+    """Every score of a comparison (its folder) as a table, one line per model, seed and test row, for `rnnlab.judge`
+    and for whoever wants to look at single rows."""
+    [found] = gather([comparison]).comparisons
+    if found.splits_vary:
+        raise ConfigError(f"{comparison}: every seed has test rows of its own, so there is no table of common rows")
+    finished = next(record for record in found.records if isinstance(record.outcome, Finished))
+    groups = HeldOut.recorded(RunDirectory(finished.path).verified("predictions.safetensors")).groups.tolist()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["model", "seed", "row", "score", "group", "cost", "baseline", "diverged"])
+    for arm in arm_scores(found.records):
+        cost = "" if arm.cost is None else repr(arm.cost)
+        for seed, scores in zip(arm.seeds, arm.scores.tolist(), strict=True):
+            about = (cost, int(arm.baseline), int(seed in arm.diverged))
+            rows = enumerate(zip(scores, groups, strict=True))
+            writer.writerows([arm.label, seed, row, f"{score:g}", group, *about] for row, (score, group) in rows)
+    write_atomically(output, text.getvalue())

@@ -1,0 +1,214 @@
+"""All that a report tells, as plain data: the page, the figures and the notebook show these numbers."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rnnlab.comparing.comparison import Comparison
+from rnnlab.comparing.studies import Study
+
+Split = Literal["train", "valid"]
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """One evaluation, all runs of an arm that got so far together."""
+
+    epoch: int  # or the number of the evaluation, where there are no epochs
+    step: float  # updates up to here, the mean of the runs
+    seconds: float  # of training up to here, the mean of the runs
+    runs: int
+    mean: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    arm: str
+    split: Split
+    quantity: str  # "loss", "accuracy", "exact" …
+    points: tuple[CurvePoint, ...]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Where an arm was at its best on validation (the median of its runs), or where one of its runs diverged."""
+
+    arm: str
+    kind: Literal["best", "diverged"]
+    epoch: int  # 0: before the first evaluation
+    step: float
+    seconds: float
+    seed: int | None = None  # of a run that diverged
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Learning:
+    quantities: tuple[str, ...]  # that curves have, the one that validation chooses by first, then the loss
+    lower_is_better: bool  # of the first quantity
+    rounds: str  # "epoch" or "evaluation"
+    curves: tuple[Curve, ...]
+    endings: tuple[Ending, ...]
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """How an arm does on one class, the mean of its runs."""
+
+    arm: str
+    label: str
+    rows: int  # test rows of the class
+    recall: float  # of its rows, how many were found
+    precision: float | None  # of the rows said to be of it, how many are; None when none was
+
+
+@dataclass(frozen=True)
+class Confusion:
+    arm: str
+    runs: int
+    counts: tuple[tuple[float, ...], ...]  # [true label][answer]: test rows, the mean of the runs
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What an arm said of one row."""
+
+    arm: str
+    label: str  # what most of its runs said
+    runs: int  # that said so
+    of: int  # runs
+    right: bool
+
+
+@dataclass(frozen=True)
+class TokenWeight:
+    text: str
+    weight: float  # what it adds to the output for the answer: integrated gradients
+    known: bool  # to the model's vocabulary
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a run's answer to a row rests on."""
+
+    label: str  # its answer
+    probability: float
+    tokens: tuple[TokenWeight, ...]
+    cut: int  # tokens that are left out at the end
+
+
+@dataclass(frozen=True)
+class DisputedRow:
+    """A test row on which arms disagree."""
+
+    row: int  # its place among the test rows, from 0
+    text: str | None  # as it stands in the data; None when that can't be found any more, and for numbers
+    cut: bool  # whether the text goes on
+    label: str  # the right one
+    tag: str | None
+    disagreement: float  # the chance that two arms, drawn at random with a run each, answer differently
+    answers: tuple[Answered, ...]
+    look: Look | None = None
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Where arms differ; empty for tasks that don't ask for one label a sequence."""
+
+    labels: tuple[str, ...]
+    classes: tuple[ClassScore, ...]
+    confusions: tuple[Confusion, ...]
+    rows: tuple[DisputedRow, ...]  # the most disputed first
+    looked: str | None = None  # the arm whose looks are shown
+
+
+@dataclass(frozen=True)
+class GateShare:
+    layer: str
+    gate: str  # as `inspecting.gates.Gate.name`
+    closed: float  # share of its values near the lower limit
+    open: float  # … near the upper limit
+    mean: float
+
+
+@dataclass(frozen=True)
+class Internals:
+    """Inside the best run (by validation) of an arm, on some validation rows."""
+
+    arm: str
+    run: str  # its digest
+    rows: int
+    longest: int  # steps
+    norms: tuple[float | None, ...]  # mean ‖∂ highest output / ∂ x_t‖ by distance from the end, 0 first
+    memory: int | None  # distance from which on less than 1 % of the largest arrives; None: further than was looked
+    memory_at_first: int | None  # the same before training
+    gates: tuple[GateShare, ...]
+    dead_units: int
+    epochs: tuple[dict[str, Any], ...]  # {epoch, lags, norms, rows, memory}, where the training recorded them
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Runs that differ in their seeds alone."""
+
+    spec: dict[str, Any]  # spec.json of its runs, without the seed
+    runs: tuple[tuple[int, str], ...]  # (seed, digest)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On which terms an arm took part, and what identifies its runs."""
+
+    arm: str
+    baseline: bool
+    parameters: dict[str, int]  # total, and of each part where that is known; empty when no run finished
+    flops: int | None  # of a forward pass over a row of median length; None where there is no formula
+    flops_length: int  # that median length
+    settings_tried: int  # different settings of this kind of model on this data, among all runs of the folder
+    stopping: dict[str, int]  # why runs ended: epochs, steps, minutes, until, patience, diverged, failed → how many
+    epochs: tuple[int, int] | None  # fewest and most that a run trained
+    seconds: float  # of training, all runs together
+    settings: tuple[Setting, ...]  # of its runs: one, or one for each seed where the split varies
+
+
+@dataclass(frozen=True)
+class Provenance:
+    command: str | None  # as it was typed, where that was recorded
+    experiment: str | None  # a TOML file: 'rnnlab compare FILE' repeats the comparison, run for run
+    environments: tuple[dict[str, Any], ...]  # the different ones among the runs
+    task: dict[str, Any]
+    seconds: float  # of training, all runs together
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One comparison with all there is to show of it."""
+
+    name: str  # of the data
+    comparison: Comparison
+    learning: Learning
+    differences: Differences
+    internals: tuple[Internals, ...]
+    terms: tuple[Terms, ...]
+    provenance: Provenance
+    remarks: tuple[str, ...] = ()  # what couldn't be shown, and why
+
+
+@dataclass(frozen=True)
+class SweepChapter:
+    """A sweep file with its studies, done."""
+
+    name: str
+    studies: tuple[Study, ...]
+    command: str | None
+    settings: tuple[Setting, ...]
+    environments: tuple[dict[str, Any], ...]
+    seconds: float  # of training, all runs together
+
+
+@dataclass(frozen=True)
+class Report:
+    chapters: tuple[Chapter, ...]
+    sweeps: tuple[SweepChapter, ...]
+    remarks: tuple[str, ...] = ()  # what was left out, and why

@@ -1,0 +1,433 @@
+"""What the runs of a comparison add up to: the one place from which the terminal, JSON and reports take figures."""
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+import safetensors.numpy
+
+from rnnlab.comparing.cut_short import option_to_train_longer
+from rnnlab.comparing.tuning import Tuning
+from rnnlab.core.config import canonical_json
+from rnnlab.data.encoded import EncodedData
+from rnnlab.judging.findings import ArmScores, CostUnit, Estimate, Verdict
+from rnnlab.judging.verdict import MAJORITY, judge
+from rnnlab.models.baselines import Baseline
+from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome, RunDirectory
+from rnnlab.tasks.base import Task
+from rnnlab.training.spec import RunSpec
+
+FORMAT = 2  # 1 had other fields in the verdict
+LENGTH_BUCKETS = 4
+SEEN_SHARE = 0.01  # of the test rows, from which on those that stand in train are shown apart
+MARGIN = 0.01  # of a share of right answers: what a person would not care about
+
+
+class Record(Protocol):
+    """A run with what became of it (`sweeps.run.RunRecord`)."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def spec(self) -> RunSpec: ...
+    @property
+    def outcome(self) -> Outcome: ...
+    @property
+    def path(self) -> Path: ...
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What must be known of the test rows besides the answers."""
+
+    groups: np.ndarray  # (N,)
+    lengths: np.ndarray  # (N,)
+    tags: np.ndarray | None  # (N,) numbers into the names
+    tag_names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, data: EncodedData) -> Self:
+        test = data.test
+        tags = None if test.tags is None else np.asarray(test.tags)
+        return cls(np.asarray(test.groups), test.lengths, tags, data.tag_names)
+
+    @classmethod
+    def recorded(cls, predictions: Path) -> Self:
+        """As the file of a finished run has them."""
+        with safetensors.safe_open(predictions, "numpy") as saved:
+            names = json.loads((saved.metadata() or {}).get("test.tag_names", "[]"))
+            tags = saved.get_tensor("test.tags") if names else None  # earlier versions kept numbers without names
+            return cls(saved.get_tensor("test.groups"), saved.get_tensor("test.lengths"), tags, tuple(names))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Accuracy on a part of the test rows, all runs of an arm together."""
+
+    accuracy: float
+    count: int  # test rows in this part
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    seed: int
+    digest: str
+    path: str
+    status: str  # finished, diverged or failed
+    valid_accuracy: float | None
+    accuracy: float | None
+    macro_f1: float | None
+    best_epoch: int | None
+    reason: str | None  # why there is no score
+    ended_by: str | None = None  # which setting: patience, or a limit; None for runs of versions that didn't say
+
+
+@dataclass(frozen=True)
+class ArmSummary:
+    """One row of the table. Scores are None when no run of the arm finished."""
+
+    label: str
+    model: dict[str, Any]
+    accuracy: Estimate | None
+    macro_f1: float | None
+    loss: float | None
+    epoch_seconds: float | None  # None where batches are drawn afresh: there are no epochs
+    step_seconds: float | None
+    tokens_per_second: float | None
+    row_seconds: float | None  # to answer a test row, in batches; None for runs of versions that didn't measure it
+    best_epoch: float | None
+    parameters: int | None
+    peak_memory_mb: float | None
+    by_tag: dict[str, Cell]
+    by_length: dict[str, Cell]
+    runs: tuple[RunSummary, ...]
+    in_best_group: bool
+    failed_seeds: tuple[int, ...] = ()  # that failed to learn: see `judging.failures`
+    cut_short: bool = False  # whether its runs still improved when a limit ended them
+    by_seen: dict[str, Cell] = field(default_factory=dict)  # "seen": test rows that stand in train, too; "unseen"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The answer, with all it rests on."""
+
+    profile: dict[str, Any]
+    arms: tuple[ArmSummary, ...]  # best first
+    baselines: tuple[ArmSummary, ...]
+    verdict: Verdict
+    question: str | None  # what the recommended run can be asked with `rnnlab predict`, for example
+    recommended_run: str | None  # of the recommended arm, the run with the best *validation* score: test never selects
+    notes: tuple[str, ...]
+    folder: str | None = None  # where it is recorded; `rnnlab report` takes it
+    tuning: Tuning | None = None  # with --tune: which settings were tried, and which were chosen
+
+    @property
+    def ranking(self) -> tuple[ArmSummary, ...]:
+        """Models and baselines in one list, the best first; those without a score last."""
+        return _ranked((*self.arms, *self.baselines), self.verdict)
+
+    @property
+    def seen_matters(self) -> bool:
+        """Whether enough test rows stand in the training rows that accuracy on them is worth two columns."""
+        shares = [
+            arm.by_seen["seen"].count / sum(c.count for c in arm.by_seen.values())
+            for arm in self.ranking
+            if "seen" in arm.by_seen
+        ]
+        return max(shares, default=0.0) >= SEEN_SHARE
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"format": FORMAT, **asdict(self)}
+
+
+def summarise(
+    task: Task,
+    rows: HeldOut,
+    records: Sequence[Record],
+    profile: dict[str, Any],
+    notes: Sequence[str] = (),
+    *,
+    spent: float = 1.0,
+    look: int = 0,
+) -> Comparison:
+    """Score every arm on the predictions in its run directories, and judge. Where every seed drew its own split, runs
+    are scored on their own test rows; ``rows`` are those of one of them. ``spent``, ``look``: see `judging.looks`."""
+    by_label: dict[str, list[Record]] = {}
+    for record in records:
+        by_label.setdefault(record.label, []).append(record)
+    predictions = {label: _predictions(runs) for label, runs in by_label.items()}
+    baselines = [label for label, runs in by_label.items() if isinstance(runs[0].spec.model, Baseline)]
+    varies = splits_vary(records)
+    verdict = judge(
+        _arm_scores(by_label, predictions),
+        np.zeros(1, int) if varies else rows.groups,
+        metric=task.accuracy_name,
+        margin=MARGIN,
+        cost_unit=cost_unit(task),
+        test_per_train=_test_per_train(task) if varies else None,
+        spent=spent,
+        look=look,
+    )
+    summaries = {label: _summary(label, runs, predictions[label], rows, verdict) for label, runs in by_label.items()}
+    arms = [summaries[label] for label in by_label if label not in baselines]
+    return Comparison(
+        profile=profile,
+        arms=_ranked(arms, verdict),
+        baselines=tuple(summaries[label] for label in baselines),
+        verdict=verdict,
+        question=task.question,
+        recommended_run=best_run(summaries.get(verdict.recommended or "")),
+        notes=tuple(dict.fromkeys((*notes, *_chosen_notes(by_label)))),  # a report has them already
+    )
+
+
+def _chosen_notes(by_label: dict[str, list[Record]]) -> list[str]:
+    """``chosen on validation: nbsvm: C 3, ngrams 1, loss softmax``, of the baselines that leave something open; where
+    every seed has a split of its own, each choice once."""
+    notes = []
+    for label, runs in by_label.items():
+        found = [run.outcome.result.get("chosen") for run in runs if isinstance(run.outcome, Finished)]
+        texts = [", ".join(f"{k} {v:g}" if k == "C" else f"{k} {v}" for k, v in one.items()) for one in found if one]
+        if texts:
+            notes.append(f"chosen on validation: {label}: {' / '.join(dict.fromkeys(texts))}")
+    return notes
+
+
+def _ranked(arms: Sequence[ArmSummary], verdict: Verdict) -> tuple[ArmSummary, ...]:
+    """In the verdict's order: by mean, of equals the cheaper, then by name."""
+
+    def place(arm: ArmSummary) -> tuple[float, float, str]:
+        cost = verdict.costs.get(arm.label)
+        return -arm.accuracy.mean if arm.accuracy else math.inf, math.inf if cost is None else cost, arm.label
+
+    return tuple(sorted(arms, key=place))
+
+
+def unfinished(result: Comparison) -> str:
+    """The runs without a score, a line each; empty when every run has one."""
+    return "\n".join(
+        f"{arm.label} seed {run.seed} {run.status}: {run.reason}"
+        for arm in (*result.arms, *result.baselines)
+        for run in arm.runs
+        if run.status != "finished"
+    )
+
+
+def _predictions(runs: Sequence[Record]) -> list[dict[str, np.ndarray]]:
+    """Of the finished runs, in their order."""
+    paths = [RunDirectory(run.path).verified("predictions.safetensors") for run in _finished(runs)]
+    return [safetensors.numpy.load_file(path) for path in paths]
+
+
+def _finished(runs: Sequence[Record]) -> list[Record]:
+    return [run for run in runs if isinstance(run.outcome, Finished)]
+
+
+def _right(saved: dict[str, np.ndarray]) -> np.ndarray:
+    """(test rows,) from 0 to 1, how right each answer was; runs of earlier versions, all of one label per sequence,
+    didn't keep it."""
+    if "test.right" in saved:
+        return saved["test.right"]
+    return saved["test.logits"].argmax(1) == saved["test.targets"]
+
+
+def arm_scores(records: Sequence[Record]) -> list[ArmScores]:
+    """Every arm and baseline with the scores of its runs per test row, from their run directories; where every seed
+    has test rows of its own, with the mean of each run."""
+    by_label: dict[str, list[Record]] = {}
+    for record in records:
+        by_label.setdefault(record.label, []).append(record)
+    return _arm_scores(by_label, {label: _predictions(runs) for label, runs in by_label.items()})
+
+
+def splits_vary(records: Iterable[Record]) -> bool:
+    """Whether seeds have test rows of their own."""
+    return len({canonical_json(record.spec.task.identity()) for record in records}) > 1
+
+
+def cost_unit(task: Task) -> CostUnit:
+    return "milliseconds" if task.streamed else "seconds"
+
+
+def _arm_scores(
+    by_label: dict[str, list[Record]], predictions: dict[str, list[dict[str, np.ndarray]]]
+) -> list[ArmScores]:
+    varies = splits_vary(record for runs in by_label.values() for record in runs)
+    majority = {
+        (run.spec.seed if varies else 0): _right(saved)
+        for run, saved in zip(_finished(by_label.get(MAJORITY, [])), predictions.get(MAJORITY, []), strict=True)
+    }
+    return [_scores(label, runs, predictions[label], majority, varies) for label, runs in by_label.items()]
+
+
+def _scores(
+    label: str,
+    runs: Sequence[Record],
+    predictions: Sequence[dict[str, np.ndarray]],
+    majority: dict[int, np.ndarray],
+    varies: bool,
+) -> ArmScores:
+    """A run that diverged counts as answering the majority class, where that is known; elsewhere it is left out.
+    ``varies``: every seed has test rows of its own, so that a run has but one score."""
+    finished = _finished(runs)
+    by_seed = {run.spec.seed: _right(saved) for run, saved in zip(finished, predictions, strict=True)}
+    diverged = []
+    for run in runs:
+        counts_as = majority.get(run.spec.seed if varies else 0)
+        if isinstance(run.outcome, Diverged) and counts_as is not None:
+            by_seed[run.spec.seed] = counts_as
+            diverged.append(run.spec.seed)
+    scores = [np.mean(right, keepdims=True) if varies else right for right in by_seed.values()]
+    unit, update = cost_unit(runs[0].spec.task), _median(finished, "step_seconds")
+    return ArmScores(
+        label=label,
+        seeds=list(by_seed),
+        scores=np.array(scores, np.float64),
+        cost=_median(finished, "epoch_seconds") if unit == "seconds" else update and 1000 * update,
+        baseline=isinstance(runs[0].spec.model, Baseline),
+        diverged=diverged,
+        longer=option_to_train_longer(
+            [(r.spec, r.outcome.result, RunDirectory(r.path)) for r in runs if isinstance(r.outcome, Finished)], MARGIN
+        ),
+    )
+
+
+def _summary(
+    label: str,
+    runs: Sequence[Record],
+    predictions: Sequence[dict[str, np.ndarray]],
+    rows: HeldOut,
+    verdict: Verdict,
+) -> ArmSummary:
+    finished = _finished(runs)
+    return ArmSummary(
+        label=label,
+        model=runs[0].spec.model.to_dict(),
+        accuracy=verdict.estimates.get(label),
+        macro_f1=_mean(finished, "test", "macro_f1"),
+        loss=_mean(finished, "test", "loss"),
+        epoch_seconds=_median(finished, "epoch_seconds"),
+        step_seconds=_median(finished, "step_seconds"),
+        tokens_per_second=_median(finished, "tokens_per_second"),
+        row_seconds=_median(finished, "row_seconds"),
+        best_epoch=_median(finished, "best_epoch"),
+        parameters=_parameters(finished),
+        peak_memory_mb=_median(finished, "peak_memory_mb"),
+        by_tag=_by_tag(predictions, rows),
+        by_length=_by_length(predictions, rows),
+        by_seen=_by_seen(predictions),
+        runs=tuple(_run_summary(run) for run in runs),
+        in_best_group=label in verdict.best_group,
+        failed_seeds=verdict.failures[label].failed if label in verdict.failures else (),
+        cut_short=label in verdict.cut_short,
+    )
+
+
+def _test_per_train(task: Task) -> float:
+    """Test rows per training row of a split. A task that generates its rows makes new ones for every seed, training
+    rows too: nothing overlaps then."""
+    if not hasattr(task, "test_fraction"):
+        return 0.0
+    test, valid = getattr(task, "test_fraction"), getattr(task, "valid_fraction", 0.0)  # noqa: B009 (not every task's)
+    return test / (1 - test - valid)
+
+
+def _by_tag(predictions: Sequence[dict[str, np.ndarray]], rows: HeldOut) -> dict[str, Cell]:
+    if rows.tags is None:
+        return {}
+    return _by_part(predictions, [saved.get("test.tags", rows.tags) for saved in predictions], rows.tag_names)
+
+
+def _by_length(predictions: Sequence[dict[str, np.ndarray]], rows: HeldOut) -> dict[str, Cell]:
+    lengths = [saved.get("test.lengths", rows.lengths) for saved in predictions]
+    edges, names = _length_buckets(rows.lengths)
+    return _by_part(predictions, [np.minimum(np.searchsorted(edges, one), len(names) - 1) for one in lengths], names)
+
+
+def _by_seen(predictions: Sequence[dict[str, np.ndarray]]) -> dict[str, Cell]:
+    """Runs of earlier versions don't say which rows stand in train."""
+    seen = [saved["test.seen"].astype(np.int64) for saved in predictions if "test.seen" in saved]
+    return _by_part(predictions, seen, ("unseen", "seen")) if len(seen) == len(predictions) else {}
+
+
+def _by_part(
+    predictions: Sequence[dict[str, np.ndarray]], parts: Sequence[np.ndarray], names: Sequence[str]
+) -> dict[str, Cell]:
+    """Accuracy on each part of the test rows, all runs together; ``parts`` number the rows of each run."""
+    if not predictions:
+        return {}
+    every = np.concatenate(parts)
+    counts = np.bincount(every, minlength=len(names))
+    sums = np.bincount(every, weights=np.concatenate([_right(saved) for saved in predictions]), minlength=len(names))
+    return {
+        name: Cell(float(total / count), round(count / len(predictions)))
+        for name, total, count in zip(names, sums, counts, strict=True)
+        if count
+    }
+
+
+def _length_buckets(lengths: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Quarters of the test rows by length, as far as equal lengths allow: their upper ends, and names."""
+    edges = np.unique(np.quantile(lengths, np.linspace(0, 1, LENGTH_BUCKETS + 1)[1:], method="higher"))
+    lows = [int(lengths.min()), *(int(edge) + 1 for edge in edges[:-1])]
+    names = [f"{low}–{int(high)}" if low < high else str(low) for low, high in zip(lows, edges, strict=True)]
+    return edges, names
+
+
+def _run_summary(run: Record) -> RunSummary:
+    outcome = run.outcome
+    result: dict[str, Any] = outcome.result if isinstance(outcome, Finished | Diverged) else {}
+    reason = None
+    if isinstance(outcome, Failed):
+        reason = outcome.reason
+    elif isinstance(outcome, Diverged):
+        reason = f"step {result['divergence']['step']}: {result['divergence']['reason']}"
+    return RunSummary(
+        seed=run.spec.seed,
+        digest=run.spec.digest,
+        path=str(run.path),
+        status=type(outcome).__name__.lower(),
+        valid_accuracy=result.get("valid", {}).get("accuracy"),
+        accuracy=result.get("test", {}).get("accuracy"),
+        macro_f1=result.get("test", {}).get("macro_f1"),
+        best_epoch=result.get("best_epoch"),
+        reason=reason,
+        ended_by=result.get("ended_by"),
+    )
+
+
+def best_run(arm: ArmSummary | None) -> str | None:
+    """The path of the run that did best on validation."""
+    runs = [run for run in arm.runs if run.valid_accuracy is not None] if arm else []
+    return max(runs, key=lambda run: (run.valid_accuracy or 0.0, -run.seed)).path if runs else None
+
+
+def _values(runs: Sequence[Record], *path: str) -> list[float]:
+    found = []
+    for run in runs:
+        value: Any = run.outcome.result  # type: ignore[union-attr]  # only finished runs come here
+        for part in path:
+            value = value.get(part) if value is not None else None
+        if value is not None:
+            found.append(float(value))
+    return found
+
+
+def _parameters(runs: Sequence[Record]) -> int | None:
+    counts = _values(runs, "parameters", "total")
+    return int(counts[0]) if counts else None
+
+
+def _mean(runs: Sequence[Record], *path: str) -> float | None:
+    values = _values(runs, *path)
+    return statistics.fmean(values) if values else None
+
+
+def _median(runs: Sequence[Record], *path: str) -> float | None:
+    values = _values(runs, *path)
+    return statistics.median(values) if values else None

@@ -1,0 +1,160 @@
+"""How the arms of a comparison learnt: mean and band of their runs at every evaluation, and where runs ended."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rnnlab.comparing.chapters import Curve, CurvePoint, Ending, Learning, Split
+from rnnlab.comparing.comparison import Record
+from rnnlab.runs.directory import Diverged, Finished, RunDirectory
+from rnnlab.tasks.base import Task
+
+MOST_POINTS = 100  # of a curve: more than that aren't told apart on a page
+SPLITS: tuple[Split, ...] = ("train", "valid")
+
+
+def learning(records: Sequence[Record], task: Task) -> Learning:
+    """From the events in the run directories. Baselines, which learn in one go, have no curves; nor have runs that
+    failed or were stopped, which aren't part of the comparison."""
+    arms = _arms(records)
+    names = _quantities([run for runs in arms.values() for run in runs], task)
+    curves: list[Curve] = []
+    endings: list[Ending] = []
+    for arm, runs in arms.items():
+        clock = _clock(runs)
+        ended = _endings(arm, runs, clock)
+        kept = _thinned(list(clock), _worth_keeping(runs, ended, task))
+        for quantity, keys in names.items():
+            for split, key in keys.items():
+                points = _points(runs, key, clock, kept)
+                curves += [Curve(arm, split, quantity, points)] if points else []
+        endings += ended
+    return Learning(tuple(names), task.lower_is_better, task.rounds, tuple(curves), tuple(endings))
+
+
+@dataclass(frozen=True)
+class _Run:
+    record: Record
+    evaluations: dict[int, dict[str, Any]]  # events by epoch
+    seconds: dict[int, float]  # of training up to the end of an epoch
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """Of an epoch, the mean of the runs that got so far."""
+
+    step: float
+    seconds: float
+
+
+def _arms(records: Sequence[Record]) -> dict[str, list[_Run]]:
+    arms: dict[str, list[_Run]] = {}
+    for record in records:
+        if record.spec.training is not None and isinstance(record.outcome, Finished | Diverged):
+            arms.setdefault(record.label, []).append(_read(record))
+    return arms
+
+
+def _read(record: Record) -> _Run:
+    events = [event for event in RunDirectory(record.path).events() if event.get("event") == "epoch"]
+    seconds, total = {}, 0.0
+    for event in events:
+        total += event["seconds"]
+        seconds[event["epoch"]] = total
+    return _Run(record, {event["epoch"]: event for event in events}, seconds)
+
+
+def _quantities(runs: Sequence[_Run], task: Task) -> dict[str, dict[Split, str]]:
+    """What there are curves of, and under which key of an event each split has it: the score that chooses epochs, the
+    accuracy where that is something else, the loss."""
+    events = [event for run in runs for event in run.evaluations.values()]
+    present = {key for event in events for key in event}
+    metric = f"valid_{task.metric}"
+    names = dict.fromkeys([task.metric, "accuracy", "loss"])
+    keys: dict[str, dict[Split, str]] = {
+        name: {split: f"{split}_{name}" for split in SPLITS if f"{split}_{name}" in present} for name in names
+    }
+    if task.metric != "accuracy" and all(metric in e and e.get("valid_accuracy") == e[metric] for e in events):
+        # Two names of one score, as for sums, which are right as a whole: so is the accuracy in training.
+        keys[task.metric] = keys.pop("accuracy") | keys[task.metric]
+    return {name: found for name, found in keys.items() if found}
+
+
+def _clock(runs: Sequence[_Run]) -> dict[int, _Moment]:
+    """When each epoch ended, in ascending order."""
+    moments = {}
+    for epoch in sorted({epoch for run in runs for epoch in run.evaluations}):
+        there = [run for run in runs if epoch in run.evaluations]
+        moments[epoch] = _Moment(
+            statistics.fmean(run.evaluations[epoch]["step"] for run in there),
+            statistics.fmean(run.seconds[epoch] for run in there),
+        )
+    return moments
+
+
+def _points(
+    runs: Sequence[_Run], key: str, clock: Mapping[int, _Moment], kept: Sequence[int]
+) -> tuple[CurvePoint, ...]:
+    """Each point is of the runs that got so far, and says how many these are.
+
+    Where runs stop by themselves, the mean jumps as they leave. It is shown so: to go on with the last value of a run
+    that ended would draw what nobody measured, and to end the curve with the first of them would hide the epochs at
+    which the others were at their best."""
+    points = []
+    for epoch in kept:
+        values = [run.evaluations[epoch].get(key) for run in runs if epoch in run.evaluations]
+        finite = [float(value) for value in values if value is not None and math.isfinite(value)]
+        if finite:
+            # The mean of equal values may lie beside them in the last digit; a band always holds its mean.
+            mean = min(max(statistics.fmean(finite), min(finite)), max(finite))
+            at = clock[epoch]
+            points.append(CurvePoint(epoch, at.step, at.seconds, len(finite), mean, min(finite), max(finite)))
+    return tuple(points)
+
+
+def _endings(arm: str, runs: Sequence[_Run], clock: Mapping[int, _Moment]) -> list[Ending]:
+    endings = []
+    best = _median_best(runs)
+    reached = [epoch for epoch in clock if best is not None and epoch <= best]
+    if reached:
+        at = clock[reached[-1]]
+        endings.append(Ending(arm, "best", reached[-1], at.step, at.seconds))
+    for run in runs:
+        if isinstance(run.record.outcome, Diverged):
+            last = max(run.evaluations, default=0)
+            step = run.evaluations[last]["step"] if last else 0
+            found = run.record.outcome.result["divergence"]
+            reason = f"step {found['step']}: {found['reason']}"
+            seconds = run.seconds.get(last, 0.0)
+            endings.append(Ending(arm, "diverged", last, step, seconds, run.record.spec.seed, reason))
+    return endings
+
+
+def _median_best(runs: Sequence[_Run]) -> float | None:
+    results = [run.record.outcome.result for run in runs if isinstance(run.record.outcome, Finished)]
+    epochs = [result["best_epoch"] for result in results if result.get("best_epoch")]
+    return statistics.median(epochs) if epochs else None
+
+
+def _worth_keeping(runs: Sequence[_Run], endings: Iterable[Ending], task: Task) -> set[int]:
+    """Epochs that a thinned curve still has: where runs ended, and where the arm's mean is at its best."""
+    sums: dict[int, list[float]] = {}
+    for run in runs:
+        for epoch, event in run.evaluations.items():
+            sums.setdefault(epoch, []).append(event.get(f"valid_{task.metric}", math.nan))
+    sign = -1 if task.lower_is_better else 1
+    means = {epoch: sign * statistics.fmean(values) for epoch, values in sums.items()}
+    finite = {epoch: mean for epoch, mean in means.items() if math.isfinite(mean)}
+    best = {max(finite, key=lambda epoch: (finite[epoch], -epoch))} if finite else set[int]()
+    return best | {ending.epoch for ending in endings}
+
+
+def _thinned(epochs: Sequence[int], wanted: set[int]) -> list[int]:
+    """All of a few; of many, evenly spaced ones from the first to the last, and those that are wanted."""
+    if len(epochs) <= MOST_POINTS:
+        return list(epochs)
+    gap = (len(epochs) - 1) / (MOST_POINTS - 1)
+    spaced = {epochs[round(number * gap)] for number in range(MOST_POINTS)}
+    return [epoch for epoch in epochs if epoch in spaced or epoch in wanted]

@@ -1,0 +1,182 @@
+"""Frozen settings: TOML in, canonical JSON and a digest out, every problem at once with its path."""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rnnlab.core.errors import ConfigError, did_you_mean
+
+
+class Config(BaseModel):
+    """Pure data. An unknown key is an error; NaN and infinity are errors; nothing can be changed afterwards."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+
+    kind: ClassVar[str] = ""
+    """The name under which a registry knows the class; empty for settings that have only one kind."""
+
+    added: ClassVar[tuple[str, ...]] = ()
+    """Fields that came later. They are recorded only where they differ from their default, so that settings which were
+    written before keep their digest, and finished runs are found again."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, defaults filled in, as plain JSON values; ``kind`` first where there is one."""
+        fields = {
+            name: _plain(getattr(self, name))
+            for name, field in type(self).model_fields.items()
+            if name not in self._added_later() or getattr(self, name) != field.default
+        }
+        return {"kind": self.kind, **fields} if self.kind else fields
+
+    @classmethod
+    def _added_later(cls) -> set[str]:
+        """`added` of the class and of those that it extends."""
+        return {name for one in cls.__mro__ for name in vars(one).get("added", ())}
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed, validated again."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return parse(type(self), fields | changes)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Config):
+        return value.to_dict()
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return value
+
+
+def canonical_json(value: Any) -> str:
+    """One text for one value: sorted keys, no spaces, no NaN."""
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest_of(value: Any) -> str:
+    """Sixteen hexadecimal digits (64 bits of SHA-256) that stand for a value."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16]
+
+
+C = TypeVar("C", bound=Config)
+
+
+def with_settings(config: C, settings: Mapping[str, Any]) -> C:
+    """A copy with some settings changed, by path (``{"embedding.dropout": 0.3}``), all at once; validated again."""
+    tree: dict[str, Any] = {}
+    for path, value in settings.items():
+        assign(tree, path.split("."), value)
+    return _overlaid(config, tree)
+
+
+def _overlaid(config: C, tree: Mapping[str, Any]) -> C:
+    changes = {}
+    for name, value in tree.items():
+        inner = getattr(config, name, None)
+        changes[name] = _overlaid(inner, value) if isinstance(inner, Config) and isinstance(value, dict) else value
+    return config.replace(**changes)
+
+
+Elsewhere = Mapping[str, Sequence[str]]
+"""Keys of other kinds of the same sort, each with the kinds that have it."""
+
+
+def parse(cls: type[C], values: Mapping[str, Any], path: str = "", elsewhere: Elsewhere | None = None) -> C:
+    """Validate ``values`` as ``cls``. All problems are reported together, each with its path."""
+    try:
+        return cls.model_validate(dict(values))
+    except ValidationError as error:
+        raise ConfigError("\n".join(_explained(cls, error, path, elsewhere))) from None
+
+
+def problems(
+    cls: type[Config], values: Mapping[str, Any], path: str = "", elsewhere: Elsewhere | None = None
+) -> list[str]:
+    """Every reason why ``values`` isn't a valid ``cls``, a line each; empty when it is."""
+    try:
+        cls.model_validate(dict(values))
+    except ValidationError as error:
+        return _explained(cls, error, path, elsewhere)
+    return []
+
+
+def _explained(cls: type[Config], error: ValidationError, path: str, elsewhere: Elsewhere | None) -> list[str]:
+    return [_explain(cls, item, path, elsewhere or {}) for item in error.errors(include_url=False)]
+
+
+def _explain(cls: type[Config], item: Any, path: str, elsewhere: Elsewhere) -> str:
+    where = ".".join([path, *map(str, item["loc"])] if path else list(map(str, item["loc"]))) or cls.__name__
+    got = item.get("input")
+    if item["type"] == "extra_forbidden":
+        return f"{where}: {_explain_key(_owner(cls, item['loc'][:-1]), str(item['loc'][-1]), elsewhere)}"
+    if item["type"] == "missing":
+        return f"{where}: required, but not given"
+    if item["type"] == "value_error":
+        return f"{where}: {item['ctx']['error']}"
+    return f"{where}: {item['msg'][0].lower()}{item['msg'][1:]} (got {got!r})"
+
+
+def _explain_key(owner: type[Config], key: str, elsewhere: Elsewhere) -> str:
+    known = sorted(owner.model_fields)
+    hint = did_you_mean(key, known)
+    if owner.kind and key in elsewhere:
+        hint = hint or f"; '{owner.kind}' has: {', '.join(known)}"
+        return f"'{owner.kind}' has no such option; it belongs to {', '.join(elsewhere[key])}{hint}"
+    what = f" of '{owner.kind}'" if owner.kind else ""
+    hint = hint or f"; known: {', '.join(known)}"
+    return f"unknown key{what}{hint}"
+
+
+def _owner(cls: type[Config], location: tuple) -> type[Config]:
+    """The settings class that a nested location speaks of."""
+    for part in location:
+        field = cls.model_fields.get(str(part))
+        for candidate in _classes_in(field.annotation if field else None):
+            cls = candidate
+            break
+    return cls
+
+
+def _classes_in(annotation: Any) -> list[type[Config]]:
+    if isinstance(annotation, type) and issubclass(annotation, Config):
+        return [annotation]
+    return [c for argument in getattr(annotation, "__args__", ()) for c in _classes_in(argument)]
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """A TOML file as a dictionary; a syntax error names file, line and column."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: TOML files are UTF-8, this one isn't (byte {error.start})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+
+
+def parse_setting(text: str) -> tuple[list[str], Any]:
+    """``"training.lr=0.01"`` → ``(["training", "lr"], 0.01)``. A value that isn't TOML is taken as a string."""
+    key, equals, value = text.partition("=")
+    parts = [part.strip() for part in key.split(".")]
+    if not equals or not all(parts):
+        raise ConfigError(f"--set {text}: write it as path=value, for example --set training.lr=0.01")
+    try:
+        return parts, tomllib.loads(f"v = {value.strip()}")["v"]
+    except tomllib.TOMLDecodeError:
+        return parts, value.strip()
+
+
+def assign(tree: dict[str, Any], parts: list[str], value: Any) -> None:
+    """Set ``tree[a][b][c] = value``, making tables on the way."""
+    for part in parts[:-1]:
+        tree = tree.setdefault(part, {})
+        if not isinstance(tree, dict):
+            raise ConfigError(f"{'.'.join(parts)}: '{part}' is a value, not a table")
+    tree[parts[-1]] = value

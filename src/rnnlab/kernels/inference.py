@@ -1,0 +1,114 @@
+"""Recurrences for answers alone, in native code: weights packed once, what inputs bring looked up or given."""
+
+import ctypes
+from ctypes import c_int64, c_void_p
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rnnlab import kernels as native
+from rnnlab.kernels.recurrence import GATES, KINDS
+
+SUMMARIES = {"last": 0, "mean": 1, "max": 2}
+VECTORS = 4  # in a panel of an RNN's weights; those of LSTM and GRU hold one vector of units, all gates side by side
+
+
+class Reading(ctypes.Structure):
+    """The fields of Reading in inference.cpp, in its order."""
+
+    _fields_ = [
+        *((name, c_int64) for name in ("kind", "batch", "tokens", "hidden", "reverse", "threads")),
+        *((name, c_void_p) for name in ("offsets", "ids")),
+        ("words", c_int64),
+        *((name, c_void_p) for name in ("brought", "weights", "candidate_bias", "h_start", "c_start", "states")),
+        ("states_step", c_int64),
+        ("ends", c_void_p),
+        *((name, c_int64) for name in ("end_row", "summary")),
+    ]
+
+
+@cache
+def _functions() -> tuple[Any, int]:
+    library = native.library()
+    assert library is not None  # the caller asked `native.ready`
+    read, width = library.inference_read, library.inference_width
+    read.argtypes, read.restype = [ctypes.POINTER(Reading)], c_int64
+    width.restype = c_int64
+    return read, width()
+
+
+class Layer:
+    """One layer in one direction, float32. Its lanes are its gates in the order of the panels, padded to vectors:
+    `from_input` (D, lanes) and `bias` (lanes,) make of inputs what `read` wants to know of them."""
+
+    def __init__(
+        self, kind: str, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, start: tuple[Tensor, ...] = ()
+    ):
+        """``w_ih`` (G · H, D), ``w_hh`` (G · H, H), biases (G · H,); ``start`` (H,) for each part of the state, or
+        nothing: zeros."""
+        self._run, width = _functions()
+        self.kind, self.hidden, gates = KINDS[kind], w_hh.shape[1], GATES[kind]
+        order = _lanes(gates, self.hidden, width)
+        bias = b_ih + b_hh
+        candidate_bias = None
+        if kind == "gru":  # the candidate's second bias is inside the reset gate
+            bias[2 * self.hidden :] = b_ih[2 * self.hidden :]
+            candidate_bias = _padded(b_hh[2 * self.hidden :], width)
+        self.from_input = _rows(w_ih, order).t().contiguous()
+        self.bias = _rows(bias[:, None], order)[:, 0].contiguous()
+        panels = _rows(w_hh, order).split(width * (VECTORS if gates == 1 else gates))
+        weights = torch.cat([panel.t().flatten() for panel in panels])
+        h_start, c_start = (*(_padded(part, width) for part in start), None, None)[:2]
+        self._kept = (weights, candidate_bias, h_start, c_start)
+        self._places = tuple(map(_place, self._kept))
+
+    def read(
+        self,
+        offsets: Tensor,
+        brought: Tensor,
+        ids: Tensor | None,
+        reverse: bool,
+        ends: Tensor,
+        states: Tensor | None,
+        summary: str = "last",
+    ) -> None:
+        """All steps of sequences laid end to end, ``offsets`` (B + 1,) int64. ``brought`` (V, lanes) has what each of
+        the ``ids`` (N,) int32 brings to the gates; without ids, (N, lanes), each token. Written are the last states to
+        ``ends`` (B, H), or what else of `SUMMARIES` is asked for, and, if wanted, all states to ``states`` (N, H): each
+        may be part of a wider tensor."""
+        assert offsets.dtype == torch.int64
+        assert ids is None or ids.dtype == torch.int32
+        tokens = len(brought if ids is None else ids)
+        found = self._run(
+            Reading(
+                self.kind, len(offsets) - 1, tokens, self.hidden, reverse, torch.get_num_threads(),
+                offsets.data_ptr(), _place(ids), len(brought), brought.data_ptr(), *self._places,
+                _place(states), 0 if states is None else states.stride(0), ends.data_ptr(), ends.stride(0),
+                SUMMARIES[summary],
+            )
+        )  # fmt: skip
+        if found == 1:
+            raise ValueError("offsets must be those of sequences of at least one token each, and of all tokens")
+        if found:
+            raise IndexError(f"an id is not in the table of {len(brought)} rows")
+
+
+def _lanes(gates: int, hidden: int, width: int) -> Tensor:
+    """The row of the weights (G · H, ·) that each lane has; G · H where it has none."""
+    unit = torch.arange(-(-hidden // width) * width).view(-1, 1, width)
+    row = unit + hidden * torch.arange(gates)[:, None]  # (vectors, G, width)
+    return torch.where(unit < hidden, row, gates * hidden).flatten()
+
+
+def _rows(weights: Tensor, order: Tensor) -> Tensor:
+    return torch.cat([weights, weights.new_zeros(1, weights.shape[1])])[order]
+
+
+def _padded(values: Tensor, width: int) -> Tensor:
+    return torch.nn.functional.pad(values, (0, -len(values) % width))
+
+
+def _place(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()

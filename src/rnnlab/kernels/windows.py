@@ -1,0 +1,70 @@
+"""Filters over windows of tokens, relu, and the highest of each over time, as one native pass each way."""
+
+from collections.abc import Sequence
+from ctypes import c_int64, c_void_p
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from rnnlab.kernels.steps import function
+
+
+def highest_answers(x: Tensor, lengths: Tensor, bias: Tensor, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """From x (B, T, D), bias (F,), and of each width filters (F / widths, width · D): the relu of all filters over the
+    window that starts at each token, states (B, T, F), zero at padding; and the highest of each, (B, F)."""
+    return _HighestAnswers.apply(x, lengths, bias, *weights)  # type: ignore[return-value]  # torch types it as Any
+
+
+class _HighestAnswers(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, lengths: Tensor, bias: Tensor, *weights: Tensor) -> tuple[Tensor, Tensor]:
+        batch, steps, _ = x.shape
+        states, summary = x.new_empty((batch, steps, len(bias))), x.new_empty((batch, len(bias)))
+        function("windows_forward", x.dtype)(
+            *_sizes(x, weights),
+            _pointers(weights),
+            bias.data_ptr(),
+            x.data_ptr(),
+            lengths.data_ptr(),
+            states.data_ptr(),
+            summary.data_ptr(),
+            torch.get_num_threads(),
+        )
+        ctx.save_for_backward(x, lengths, states, summary, *weights)
+        ctx.set_materialize_grads(False)  # nobody reads the states, as a rule, and then backward is short
+        return states, summary
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]  # the decorator hides ctx
+        x, lengths, states, summary, *weights = ctx.saved_tensors
+        for_states, for_summary = (None if g is None else g.contiguous() for g in gradients)
+        for_x, for_bias = torch.empty_like(x), x.new_empty(states.shape[2])
+        for_weights = [torch.empty_like(weight) for weight in weights]
+        function("windows_backward", x.dtype)(
+            *_sizes(x, weights),
+            _pointers(weights),
+            x.data_ptr(),
+            lengths.data_ptr(),
+            states.data_ptr(),
+            summary.data_ptr(),
+            None if for_states is None else for_states.data_ptr(),
+            None if for_summary is None else for_summary.data_ptr(),
+            for_x.data_ptr(),
+            _pointers(for_weights),
+            for_bias.data_ptr(),
+            torch.get_num_threads(),
+        )
+        return for_x, None, for_bias, *for_weights
+
+
+def _sizes(x: Tensor, weights: Sequence[Tensor]) -> tuple[Any, ...]:
+    batch, steps, inputs = x.shape
+    widths = [weight.shape[1] // inputs for weight in weights]
+    return batch, steps, inputs, len(weights), len(weights[0]), (c_int64 * len(widths))(*widths)
+
+
+def _pointers(tensors: Sequence[Tensor]) -> Any:
+    return (c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))

@@ -1,1 +1,0 @@
-"""From run folders to reports."""

@@ -1,0 +1,147 @@
+"""What is taken for what: the confusion matrix of an arm that is chosen beside it; in a file those of the best arms."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from rnnlab.comparing.chapters import Chapter, Confusion
+from rnnlab.show.figures.chart_text import title
+from rnnlab.show.figures.heatmap import NARROWEST, slanted
+from rnnlab.show.figures.palette import BASELINE
+from rnnlab.show.figures.pieces import ARM, DESCRIBED, LABEL_LIMIT, WIDTH, Row, data, finished, short, switches
+from rnnlab.show.pages.parts import Both, Control, Figure, Language, same
+
+MOST_LABELS = 40  # more can't be read: those with the most confusion are shown
+NUMBERED = 12  # classes: with more, cells are too small for numbers
+MOST_CELLS = 20_000  # of all arms together
+PANELS = 4
+FILL = "#005f99"  # as much of it as there are answers: 0 looks like the page, light or dark
+WHITE_FROM = 0.77  # share from which on white is read better than the page's own colour of texts
+TITLE = Both("What is taken for what", "混淆矩阵")
+CAPTION = Both(
+    "Of the test rows of each class (a line), the share that got each answer (a column), mean of the runs. On the "
+    "diagonal are the right ones.{cut}",
+    "每行为一个真实类别的测试样本，每列为模型的回答，格中为所占比例（各次运行的平均）；对角线上为答对的。{cut}",
+)
+CUT = Both(" The {shown} most confused of {total} classes are shown.", "仅显示 {total} 个类别中最易混淆的 {shown} 个。")
+TRUE, SAID = Both("true class", "真实类别"), Both("answer", "回答")
+SHARE, COUNT = Both("share of the class", "占该类别的比例"), Both("rows", "样本数")
+
+
+@dataclass(frozen=True)
+class Matrices:
+    labels: tuple[str, ...]  # those shown
+    shown: tuple[int, ...]  # their numbers among all
+    confusions: tuple[Confusion, ...]  # the best arm first
+
+
+def matrices(chapter: Chapter) -> Matrices | None:
+    found = {one.arm: one for one in chapter.differences.confusions}
+    order = [arm.label for arm in (*chapter.comparison.arms, *chapter.comparison.baselines)]
+    confusions = [found[label] for label in order if label in found]
+    labels = chapter.differences.labels
+    if not confusions or len(labels) < 2:
+        return None
+    shown = sorted(sorted(range(len(labels)), key=lambda n: -_wrong(confusions, n))[:MOST_LABELS])
+    affordable = max(1, MOST_CELLS // len(shown) ** 2)
+    return Matrices(tuple(labels[n] for n in shown), tuple(shown), tuple(confusions[:affordable]))
+
+
+def _wrong(confusions: Sequence[Confusion], number: int) -> float:
+    """Rows of that class that got another answer, or of others that got it."""
+    total = 0.0
+    for one in confusions:
+        total += sum(one.counts[number]) + sum(line[number] for line in one.counts) - 2 * one.counts[number][number]
+    return total
+
+
+def confusion_rows(found: Matrices) -> list[Row]:
+    """Rows {arm, o: its rank, t: true class, a: answer, v: share of the class, n: rows}; of many classes, those that
+    aren't 0."""
+    rows = []
+    for place, one in enumerate(found.confusions):
+        for number, true in zip(found.shown, found.labels, strict=True):
+            total = sum(one.counts[number])
+            for other, said in zip(found.shown, found.labels, strict=True):
+                count = one.counts[number][other]
+                if total and (count or len(found.labels) <= NUMBERED):
+                    row = {"arm": one.arm, "o": place, "t": true, "a": said}
+                    rows.append(row | {"v": short(count / total), "n": short(count)})
+    return rows
+
+
+def confusion_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
+    found = matrices(chapter)
+    if found is None:
+        return None
+    total = len(chapter.differences.labels)
+    cut = CUT.format(shown=len(found.labels), total=total) if len(found.labels) < total else Both("", "")
+    caption = CAPTION.format(cut=cut)
+    control = Control("arm", ARM, tuple((one.arm, same(one.arm)) for one in found.confusions))
+
+    def draw(language: Language, for_page: bool) -> Any:
+        if for_page:
+            chosen = alt.Chart().transform_filter("datum.arm == arm")
+            chart = alt.layer(*_layers(chosen, found, language), data=data(confusion_rows(found)))
+            size = {"height": alt.Step(_cell(found))}
+            return finished(chart, language, for_page, TITLE, caption, switches([control], arms=False), **size)
+        return _panels(chapter, found, language, caption)
+
+    controls = (control,) if len(control.choices) > 1 else ()
+    return Figure(f"{prefix}confusion", TITLE, caption, draw, controls)
+
+
+def _panels(chapter: Chapter, found: Matrices, language: Language, caption: Both) -> alt.FacetChart:
+    """Of the best arms; baselines only when there is nothing else."""
+    arms = {arm.label for arm in chapter.comparison.arms}
+    best = [one for one in found.confusions if one.arm in arms] or list(found.confusions)
+    panels = Matrices(found.labels, found.shown, tuple(best[: PANELS if len(found.labels) <= NUMBERED else 1]))
+    columns = min(2, len(panels.confusions))
+    side = max(len(found.labels) * _cell(found), (WIDTH - 60) // columns - 70)
+    header = alt.Header(title=None, labelFontSize=13, labelFontWeight="bold", labelLimit=side)
+    return (
+        alt.layer(*_layers(alt.Chart(), found, language, str(side)), width=side, height=alt.Step(_cell(found)))
+        .facet(
+            facet=alt.Facet("arm:N", sort=alt.EncodingSortField("o", op="min"), header=header),
+            columns=columns,
+            data=data(confusion_rows(panels)),
+            title=title(TITLE[language], caption[language], WIDTH),
+        )
+        .properties(description=DESCRIBED.format(name=TITLE, caption=caption)[language])
+        .resolve_axis(x="independent", y="independent")
+    )
+
+
+def _cell(found: Matrices) -> int:
+    return 32 if len(found.labels) <= NUMBERED else 16
+
+
+def _layers(base: alt.Chart, found: Matrices, language: Language, room: str = "width") -> list[alt.Chart]:
+    labels = list(found.labels)
+    ordered: Row = {"scale": alt.Scale(domain=labels)}
+    names = alt.Axis(labelLimit=LABEL_LIMIT - 40, labelOverlap=False, ticks=False, domain=False)
+    base = base.encode(
+        x=alt.X("a:N", title=SAID[language], axis=slanted(labels, LABEL_LIMIT - 40, room), **ordered),
+        y=alt.Y("t:N", title=TRUE[language], axis=names, **ordered),
+    )
+    tooltip = [
+        alt.Tooltip("arm:N", title=ARM[language]),
+        alt.Tooltip("t:N", title=TRUE[language]),
+        alt.Tooltip("a:N", title=SAID[language]),
+        alt.Tooltip("v:Q", title=SHARE[language], format=".1%"),
+        alt.Tooltip("n:Q", title=COUNT[language], format=",.4~r"),
+    ]
+    opacity = alt.FillOpacity("v:Q", scale=alt.Scale(domain=[0, 1], range=[0, 1]), legend=None)
+    cells = base.mark_rect(fill=FILL, stroke=BASELINE, strokeWidth=0.5, strokeOpacity=0.6)
+    cells = cells.encode(fillOpacity=opacity, tooltip=tooltip)
+    if len(labels) > NUMBERED:
+        return [cells]
+    narrow = f"{room} / {len(labels)} < {NARROWEST}"
+    text = base.transform_calculate(shown=f"{narrow} ? '' : format(datum.v, '.0%')").encode(text="shown:N")
+    return [
+        cells,
+        text.transform_filter(f"datum.v >= {WHITE_FROM}").mark_text(fontSize=12, color="white"),
+        text.transform_filter(f"datum.v < {WHITE_FROM} && datum.v > 0").mark_text(fontSize=12),
+    ]

@@ -1,0 +1,127 @@
+"""Charts as files and as parts of a page. Nothing here needs a network: vl-convert brings Vega with it."""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from rnnlab.core.errors import ConfigError
+from rnnlab.core.files import write_atomically
+from rnnlab.show.figures.themes import LIGHT_CONFIG, themed
+
+SCALE = 2  # pixels of a PNG for one of the chart
+CJK_FONTS = "Noto Sans CJK SC, Source Han Sans SC, PingFang SC, Microsoft YaHei, WenQuanYi Zen Hei, sans-serif"
+NO_CHARACTER = "\u0378"  # never assigned: it looks as characters do that no font has
+Warn = Callable[[str], None]
+
+
+def to_stderr(message: str) -> None:
+    print(f"warning: {message}", file=sys.stderr)
+
+
+def save(chart: Any, *paths: str | Path, warn: Warn = to_stderr) -> None:
+    """Write a chart as .png and .svg files. If no installed font has its characters, a PNG shows boxes: ``warn``."""
+    unknown = [path for path in paths if Path(path).suffix not in (".png", ".svg")]
+    if unknown:
+        raise ConfigError(f"{unknown[0]}: charts are written as .png or .svg (got '{Path(unknown[0]).suffix}')")
+    drawn, texts = _svg(chart)
+    for path in map(Path, paths):
+        if path.suffix == ".svg":  # drawn with the fonts of whoever looks at it
+            write_atomically(path, drawn)
+            continue
+        message = font_warning(texts)
+        if message:
+            warn(f"{path.name}: {message}")
+        write_atomically(path, vl_convert.svg_to_png(drawn, scale=SCALE))
+
+
+def svg(chart: Any) -> str:
+    return _svg(chart)[0]
+
+
+def _svg(chart: Any) -> tuple[str, str]:
+    """A chart, and all texts in it."""
+    spec = themed(chart.to_dict(), LIGHT_CONFIG | {"background": "white"})
+    texts = "".join(_strings(spec))
+    spec["config"]["font"] = fonts_for(texts)
+    return _renumbered(vl_convert.vegalite_to_svg(spec, vl_version=vega_lite_version())), texts
+
+
+def _renumbered(drawn: str) -> str:
+    """Vega numbers gradients and clips through all charts of a process; here each chart counts its own, so that the
+    same chart gives the same bytes."""
+    numbers: dict[str, int] = {}
+    found = re.compile(r'(?<=id="|rl\(#)(gradient_|clip)(\d+)')
+    return found.sub(lambda match: f"{match[1]}{numbers.setdefault(match[0], len(numbers))}", drawn)
+
+
+def font_warning(texts: str) -> str | None:
+    """Which characters no installed font has, and what to do; None when all can be drawn."""
+    missing = [c for c in sorted(set(texts)) if not c.isascii() and not can_draw(c)]
+    if not missing:
+        return None
+    shown = "".join(missing[:8]) + ("…" if len(missing) > 8 else "")
+    cure = (
+        "install the package fonts-noto-cjk (apt install fonts-noto-cjk)"
+        if any(is_cjk(c) for c in missing)
+        else "install a font that has them"
+    )
+    return f"no installed font has {shown}, so this PNG shows boxes; {cure} and write it again, or use the SVG or HTML"
+
+
+@cache
+def can_draw(character: str) -> bool:
+    """Whether it comes out as something else than what stands for a missing one."""
+    return _drawn(character) != _drawn(NO_CHARACTER)
+
+
+@cache
+def _drawn(character: str) -> bytes:
+    text = f'<text x="4" y="30" font-size="24" font-family="{CJK_FONTS}">{escape(character)}</text>'
+    return vl_convert.svg_to_png(f'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">{text}</svg>')
+
+
+def fonts_for(texts: str) -> str:
+    """Chinese in Chinese shapes: left alone, some systems would take the Japanese ones."""
+    return CJK_FONTS if any(map(is_cjk, texts)) else "sans-serif"
+
+
+def is_cjk(character: str) -> bool:
+    """Ideographs, their punctuation, and full-width forms."""
+    code = ord(character)
+    return 0x2E80 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF or 0xFF00 <= code <= 0xFFEF or 0x20000 <= code < 0x40000
+
+
+def _strings(spec: Any) -> Iterator[str]:
+    if isinstance(spec, str):
+        yield spec
+    elif isinstance(spec, dict):
+        for value in spec.values():
+            yield from _strings(value)
+    elif isinstance(spec, list | tuple):
+        for value in spec:
+            yield from _strings(value)
+
+
+def embedded(chart: Any) -> str:
+    """A chart as JSON that can stand inside a script element, whatever the user's text holds."""
+    return json.dumps(chart.to_dict(), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+
+
+@cache
+def vega_script() -> str:
+    """Vega, Vega-Lite and Vega-Embed in one script, of the version that the charts are written for."""
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version())
+    return bundle.replace("</script", "<\\/script")
+
+
+def vega_lite_version() -> str:
+    """``"6.4"``"""
+    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])

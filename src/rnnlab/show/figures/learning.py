@@ -1,0 +1,311 @@
+"""Learning curves: mean and band over the runs of every arm, by epoch or by second."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from rnnlab.comparing.chapters import Chapter, Curve, CurvePoint, Ending, Learning, Split
+from rnnlab.show.figures.chart_text import AnyChart
+from rnnlab.show.figures.pieces import (
+    ARM,
+    SHOWN,
+    Row,
+    choose,
+    colour,
+    colours,
+    data,
+    finished,
+    quantity_of,
+    quoted,
+    short,
+    switches,
+)
+from rnnlab.show.figures.sweep_curves import CROSS
+from rnnlab.show.pages.parts import Both, Control, Figure, Language
+from rnnlab.show.words.sweep_wording import is_share
+
+MOST_POINTS = 6_000  # of all curves together: a page stays small, and lines are no finer than pixels
+TITLE = Both("Learning curves", "学习曲线")
+CAPTION = Both(
+    "Mean of the runs, with a band from the least to the most. The dot marks the best {round} by validation{more}",
+    "各次运行的平均，色带从最小到最大。圆点为验证集上最好的{round}{more}",
+)
+ONE = Both(
+    "Mean of the runs, with a line from the least to the most: there was one evaluation only{more}",
+    "各次运行的平均，竖线从最小到最大：只评估过一次{more}",
+)
+CROSSES = Both("; a cross, a run that diverged", "；叉号表示有一次运行在此发散")
+DASHED = Both("; dashed: training", "；虚线为训练集")
+ROUNDS = {"epoch": Both("epoch", "轮次"), "evaluation": Both("evaluation", "评估")}
+SECONDS = Both("seconds of training", "训练秒数")
+SPLITS: dict[tuple[Split, ...], Both] = {
+    ("valid",): Both("validation {quantity}", "验证集{quantity}"),
+    ("train",): Both("training {quantity}", "训练集{quantity}"),
+    ("valid", "train"): Both("{quantity}, training and validation", "训练集与验证集{quantity}"),
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """One of the choices: which curves it shows, and between which values."""
+
+    value: str
+    quantity: str
+    splits: tuple[Split, ...]
+    low: float
+    high: float
+
+    @property
+    def name(self) -> Both:
+        return SPLITS[self.splits].format(quantity=quantity_of(self.quantity))
+
+    def within(self, value: float) -> float:
+        return min(max(value, self.low), self.high)
+
+    @property
+    def numbers(self) -> str:
+        """The format of its axis."""
+        if not is_share(self.quantity):
+            return ".3~g"
+        return ".0%" if self.high - self.low > 0.03 else ".1%"
+
+
+def views(learning: Learning) -> list[View]:
+    """Validation first, then training, then both, of every quantity."""
+    found: list[View] = []
+    for quantity in learning.quantities:
+        for splits in SPLITS:
+            curves = [one for one in learning.curves if one.quantity == quantity and one.split in splits]
+            if {one.split for one in curves} == set(splits):
+                found.append(View(str(len(found)), quantity, splits, *_range(curves, quantity)))
+    return found
+
+
+def _range(curves: Sequence[Curve], quantity: str) -> tuple[float, float]:
+    points = [point for curve in curves for point in curve.points]
+    low, high = min(point.least for point in points), max(point.most for point in points)
+    if not is_share(quantity):
+        high = min(high, _unexploded([point.most for point in points]))
+    room = 0.05 * (high - low) or 0.05 * abs(high) or 0.01
+    if is_share(quantity):
+        return max(0.0, low - room), min(1.0, high + room)
+    return (max(0.0, low - room) if low >= 0 else low - room), high + room
+
+
+def _unexploded(values: Sequence[float]) -> float:
+    """A loss that explodes would press all others flat: more than ten times what nine in ten keep within is cut."""
+    return 10 * max(sorted(values)[round(0.9 * (len(values) - 1))], 1e-12)
+
+
+def learning_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
+    learning = chapter.learning
+    found = views(learning)
+    if not found:
+        return None
+    round_name = ROUNDS.get(learning.rounds, ROUNDS["epoch"])
+    curve = Control("curve", Both("curve", "曲线"), tuple((view.value, view.name) for view in found))
+    by = Control("by", Both("by", "横轴"), (("e", round_name), ("t", Both("second", "秒"))))
+    single = _single(learning)
+    controls = tuple(one for one in (curve, by) if len(one.choices) > 1 and not (single and one is by))
+    diverged = any(ending.kind == "diverged" for ending in learning.endings)
+
+    def caption(for_page: bool) -> Both:
+        dashed = for_page and any(len(view.splits) > 1 for view in found)
+        said = [*([CROSSES] if diverged else []), *([DASHED] if dashed else [])]
+        more = Both("".join(one.en for one in said), "".join(one.zh for one in said))
+        return (ONE if single else CAPTION).format(round=round_name, more=more)
+
+    def draw(language: Language, for_page: bool) -> AnyChart:
+        shown = found if for_page else found[:1]
+        chart = _chart(chapter, shown, round_name, language, for_page)
+        name = TITLE if for_page else Both(f"{TITLE.en}: {found[0].name.en}", f"{TITLE.zh}：{found[0].name.zh}")
+        return finished(chart, language, for_page, name, caption(for_page), switches([curve, by]))
+
+    return Figure(f"{prefix}learning", TITLE, caption(True), draw, controls, arms=True)
+
+
+def _single(learning: Learning) -> bool:
+    return all(len(curve.points) == 1 for curve in learning.curves)
+
+
+def curve_rows(learning: Learning, shown: Sequence[View]) -> list[Row]:
+    """A row a curve {arm, s: split, q: quantity}, its points as lists that the chart takes apart: e(poch), t (seconds),
+    m(ean), lo, hi, n (runs)."""
+    quantities = {view.quantity for view in shown}
+    curves = [one for one in learning.curves if one.quantity in quantities]
+    stride = max(1, -(-sum(len(one.points) for one in curves) // MOST_POINTS))
+    rows = []
+    for one in curves:
+        points = thinned(one.points, stride)
+        numbers = {"e": "epoch", "t": "seconds", "m": "mean", "lo": "least", "hi": "most", "n": "runs"}
+        lists = {key: [short(getattr(point, name)) for point in points] for key, name in numbers.items()}
+        rows.append(
+            {"k": "curve", "arm": one.arm, "s": one.split, "q": learning.quantities.index(one.quantity), **lists}
+        )
+    return rows
+
+
+def thinned(points: Sequence[CurvePoint], stride: int) -> list[CurvePoint]:
+    """Every so many, and the last."""
+    kept = list(points[::stride])
+    return kept if not points or kept[-1] is points[-1] else [*kept, points[-1]]
+
+
+def ending_rows(learning: Learning, shown: Sequence[View]) -> list[Row]:
+    """Rows {k: "best" | "diverged", arm, v: choice, e, t, me, mt: how high by epoch and by second}. A run that diverged
+    before anything was measured stands at the bad edge."""
+    rows = []
+    for view in shown:
+        split = view.splits[0]
+        curves = {one.arm: one for one in learning.curves if (one.quantity, one.split) == (view.quantity, split)}
+        better_high = not (learning.lower_is_better if view.quantity == learning.quantities[0] else True)
+        for ending in learning.endings:
+            curve = curves.get(ending.arm)
+            if curve is None and ending.kind == "best":
+                continue
+            edge = view.low if better_high else view.high
+            by_epoch, by_second = _heights(curve, ending) or (edge, edge)
+            row: Row = {"k": ending.kind, "arm": ending.arm, "v": view.value}
+            row |= {"e": ending.epoch, "t": short(ending.seconds)}
+            row |= {"me": short(view.within(by_epoch)), "mt": short(view.within(by_second))}
+            rows.append(row if ending.kind == "best" else row | {"seed": ending.seed, "why": ending.reason})
+    return rows
+
+
+def _heights(curve: Curve | None, ending: Ending) -> tuple[float, float] | None:
+    """Of the curve at that epoch (the last one before it that was evaluated) and at that second."""
+    before = [point.mean for point in (curve.points if curve else ()) if point.epoch <= ending.epoch]
+    if curve is None or not before:
+        return None
+    seconds, means = [point.seconds for point in curve.points], [point.mean for point in curve.points]
+    return before[-1], float(np.interp(ending.seconds, seconds, means))
+
+
+def _chart(chapter: Chapter, shown: Sequence[View], round_name: Both, language: Language, for_page: bool) -> AnyChart:
+    learning = chapter.learning
+    rows = [*curve_rows(learning, shown), *ending_rows(learning, shown)]
+    arms = list(dict.fromkeys(row["arm"] for row in rows))
+    paint = colour(colours(chapter), arms, for_page, symbolType="stroke", symbolStrokeWidth=3)
+    x, y = _axes(learning, shown)
+    chosen = [(view.value, _filter(view, learning)) for view in shown]
+    lines = (
+        alt.Chart()
+        .transform_filter(f"datum.k == 'curve' && {SHOWN}")
+        .transform_filter(choose("curve", chosen, "false"))
+        .transform_flatten(["e", "t", "m", "lo", "hi", "n"])
+        .transform_calculate(x="by == 'e' ? datum.e : datum.t")
+        .encode(x=x, y=y, color=paint, detail=["s:N"])
+    )
+    marks = (
+        alt.Chart()
+        .transform_filter(f"datum.k != 'curve' && datum.v == curve && {SHOWN}")
+        .transform_calculate(x="by == 'e' ? datum.e : datum.t", m="by == 'e' ? datum.me : datum.mt")
+        .encode(x=x, y=y, color=paint)
+    )
+    band = {"y": alt.Y("lo:Q", title=None, stack=None), "y2": "hi:Q"}
+    tooltip = _tooltip(round_name, language)
+    if _single(learning):
+        layers = [
+            lines.mark_rule(strokeWidth=2, opacity=0.6).encode(**band),
+            lines.mark_point(size=90, filled=True, opacity=1),
+        ]
+    else:
+        layers = _line_layers(lines, band, shown, len(arms))
+        layers.append(marks.transform_filter("datum.k == 'best'").mark_point(size=75, filled=True, opacity=1))
+    layers.append(lines.mark_point(size=110, opacity=0, filled=True).encode(tooltip=tooltip))
+    crosses = marks.transform_filter("datum.k == 'diverged'").mark_point(shape=CROSS, size=70, strokeWidth=3, opacity=1)
+    if any(row["k"] == "diverged" for row in rows):
+        layers.append(crosses.encode(tooltip=_diverged_tooltip(round_name, language)))
+    layers += _axis_titles(shown, round_name, language)
+    return alt.layer(*layers, data=data(rows))
+
+
+def _line_layers(lines: alt.Chart, band: dict[str, Any], shown: Sequence[View], arms: int) -> list[Any]:
+    """Training is dashed where validation is shown too. Of very many arms the bands would cover everything."""
+    mixed = [view.value for view in shown if len(view.splits) > 1]
+    dash = f"datum.s == 'train' && indexof({mixed}, curve) >= 0"
+    width = 2.2 if arms <= 12 else 1.2
+    layers = [lines.mark_area(opacity=0.14 if arms <= 6 else 0.08).encode(**band)] if arms <= 24 else []
+    if mixed:
+        layers.append(lines.transform_filter(dash).mark_line(strokeWidth=width, strokeDash=[5, 3]))
+    return [*layers, lines.transform_filter(f"!({dash})").mark_line(strokeWidth=width)]
+
+
+def _filter(view: View, learning: Learning) -> str:
+    quantity = f"datum.q == {learning.quantities.index(view.quantity)}"
+    return f"({quantity} && indexof({list(view.splits)}, datum.s) >= 0)"
+
+
+def _axes(learning: Learning, shown: Sequence[View]) -> tuple[alt.X, alt.Y]:
+    """Their ends are fixed, so that nothing moves when arms are switched off."""
+    points = [point for curve in learning.curves for point in curve.points]
+    first = min((ending.epoch for ending in learning.endings), default=1)
+    epochs = [min(first, *(point.epoch for point in points)), max(point.epoch for point in points)]
+    if epochs[0] == epochs[1]:
+        epochs = [epochs[0] - 1, epochs[1] + 1]
+    seconds = max(max(point.seconds for point in points), 1e-9)
+    across = alt.Scale(
+        domain=[
+            alt.ExprRef(f"by == 'e' ? {epochs[0]} : 0"),
+            alt.ExprRef(f"by == 'e' ? {epochs[1]} : {1.02 * seconds:.5g}"),
+        ],
+        nice=False,
+        zero=False,
+    )
+    up = alt.Scale(
+        domain=[
+            alt.ExprRef(choose("curve", [(view.value, f"{view.low:.5g}") for view in shown])),
+            alt.ExprRef(choose("curve", [(view.value, f"{view.high:.5g}") for view in shown])),
+        ],
+        nice=False,
+        zero=False,
+        clamp=True,
+    )
+    numbers = choose("curve", [(view.value, f"format(datum.value, '{view.numbers}')") for view in shown])
+    whole = "by == 'e' && datum.value != floor(datum.value) ? '' : format(datum.value, ',.10~g')"
+    step = alt.ExprRef("by == 'e' ? 1 : 0")
+    return (
+        alt.X(
+            "x:Q", title=None, scale=across, axis=alt.Axis(labelExpr=whole, tickCount=8, tickMinStep=step, grid=False)
+        ),
+        alt.Y("m:Q", title=None, scale=up, axis=alt.Axis(labelExpr=numbers, tickCount=6)),
+    )
+
+
+def _axis_titles(shown: Sequence[View], round_name: Both, language: Language) -> list[alt.Chart]:
+    """Titles that follow the choices, which those of axes can't."""
+    across = f"by == 'e' ? {quoted(round_name[language])} : {quoted(SECONDS[language])}"
+    up = choose("curve", [(view.value, quoted(view.name[language])) for view in shown])
+    base = alt.Chart(alt.InlineData(values=[{}]))
+    look: Row = {"style": "guide-title", "fontSize": 11, "fontWeight": "bold"}
+    return [
+        base.mark_text(**look, text=alt.ExprRef(across), dy=34, baseline="middle").encode(
+            x=alt.value(alt.ExprRef("width / 2")), y=alt.value("height")
+        ),
+        base.mark_text(**look, text=alt.ExprRef(up), dy=-10, align="left", baseline="bottom").encode(
+            x=alt.value(0), y=alt.value(0)
+        ),
+    ]
+
+
+def _tooltip(round_name: Both, language: Language) -> list[alt.Tooltip]:
+    names = {"m": Both("mean", "平均"), "lo": Both("least", "最小"), "hi": Both("most", "最大")}
+    return [
+        alt.Tooltip("arm:N", title=ARM[language]),
+        alt.Tooltip("e:Q", title=round_name[language]),
+        alt.Tooltip("t:Q", title=SECONDS[language], format=".4~g"),
+        *(alt.Tooltip(f"{key}:Q", title=name[language], format=".4~g") for key, name in names.items()),
+        alt.Tooltip("n:Q", title=Both("runs", "运行次数")[language]),
+    ]
+
+
+def _diverged_tooltip(round_name: Both, language: Language) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("arm:N", title=ARM[language]),
+        alt.Tooltip("seed:Q", title=Both("diverged: seed", "发散：种子")[language]),
+        alt.Tooltip("e:Q", title=Both("after {round}", "在此{round}之后").format(round=round_name)[language]),
+        alt.Tooltip("why:N", title=Both("reason", "原因")[language]),
+    ]

@@ -1,0 +1,282 @@
+"""Every run of every model as a dot, with the mean and its interval: on the report page, and on that of `rnnlab judge`.
+
+Runs that lie far outside, such as those that failed to learn, don't press the others flat: they are arrows at the edge,
+with their scores beside them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from rnnlab.judging.findings import Verdict
+from rnnlab.judging.wording import WORTH_SAYING
+from rnnlab.show.figures.chart_text import AnyChart
+from rnnlab.show.figures.palette import FAILED
+from rnnlab.show.figures.pieces import (
+    ARM,
+    LABEL_LIMIT,
+    SHOWN,
+    Row,
+    colour,
+    colours,
+    data,
+    finished,
+    metric_of,
+    share,
+    short,
+    switches,
+)
+from rnnlab.show.pages.parts import Both, Figure, Language
+
+if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
+    from rnnlab.comparing.chapters import Chapter
+
+MOST_ROWS = 40  # models and baselines
+FEW, ROW, NARROW_ROW = 12, 46, 28  # pixels of a row, where there are few of them and where there are more
+LANES, BELOW = 0.42, 0.2  # of a row: the runs lie so far above its middle, the interval so far below it
+LEAST = 4  # margins: a smaller range of scores isn't stretched over the whole width
+ROOM, ONE, SEVERAL = 0.03, 0.24, 0.34  # of the width, beside the outermost dots: nothing, a score or two is written
+NARROW, NARROW_LIMIT = 500, 110  # pixels of a page on which labels are cut shorter, to leave room for the dots
+DOT = 44  # square pixels
+INWARDS = 7  # pixels from the edge to the middle of an arrow
+SHAPES = {
+    "mean": "diamond",
+    "learnt": "circle",
+    "failed": "M-1,-.7L-.7,-1L0,-.3L.7,-1L1,-.7L.3,0L1,.7L.7,1L0,.3L-.7,1L-1,.7L-.3,0Z",  # a cross
+    "below": "triangle-left",
+    "above": "triangle-right",
+}
+SIZES = {"mean": 90, "learnt": DOT, "failed": 1.7 * DOT, "below": 2 * DOT, "above": 2 * DOT}
+TITLE = Both("{metric} of every run", "每次运行的{metric}")
+CAPTION = Both(
+    "A dot is one seed{failed}. The diamond below is the mean of the model, and the bar is its {level} % interval, "
+    "which counts the luck of {luck}.{picked}{outside}{cut}",
+    "每个点是一个随机种子{failed}。下方的菱形是该模型的平均值，横线是其 {level}% 区间，区间计入了{luck}的偶然性。"
+    "{picked}{outside}{cut}",
+)
+CROSSES = Both("; a red cross or arrow is a seed that failed to learn", "，红色的叉号或箭头是没有学会的种子")
+LUCK = {
+    "rows": Both("the test rows alone", "测试样本"),
+    "seeds": Both("seeds and of test rows", "随机种子和测试样本"),
+    "split": Both("seeds, of test rows and of the split", "随机种子、测试样本和数据划分"),
+}
+PICKED = {
+    "lower": Both(
+        " The interval of the recommended one lies lower, because it was picked for being ahead.",
+        "推荐者因领先而被挑中，其区间为此调低。",
+    ),
+    "higher": Both(
+        " The interval of the recommended one lies higher, because it was picked for being ahead.",
+        "推荐者因领先而被挑中，其区间为此调高。",
+    ),
+}
+OUTSIDE = Both(
+    " Arrows at the edge stand for runs far outside, whose scores are written beside them.",
+    "边缘的箭头表示远在图外的运行，旁边写有其得分。",
+)
+CUT = Both(" The best {shown} of {total} are shown.", "仅显示 {total} 个中最好的 {shown} 个。")
+SEED = Both("seed", "随机种子")
+ENDS = (Both("{level} % interval from", "{level}% 区间下限"), Both("to", "上限"))
+
+
+def seeds_figure(chapter: "Chapter", prefix: str = "") -> Figure | None:
+    """Of the report. None when there is no score."""
+    comparison = chapter.comparison
+    scored = [arm.label for arm in comparison.ranking if arm.accuracy and arm.label in comparison.verdict.scores]
+    if not scored:
+        return None
+    return runs_figure(comparison.verdict, scored, colours(chapter), metric_of(chapter), f"{prefix}seeds")
+
+
+def runs_figure(
+    verdict: Verdict, labels: Sequence[str], shades: Mapping[str, str], metric: Both, name: str = "seeds"
+) -> Figure:
+    """Of any verdict: ``labels`` in the order of the rows, ``shades`` their colours, ``metric`` what the score is."""
+    shown = labels[:MOST_ROWS]
+    rows = run_rows(verdict, shown)
+    heading = TITLE.format(metric=Both(metric.en[:1].upper() + metric.en[1:], metric.zh))
+    caption = _caption(verdict, len(shown), len(labels), any(row["k"] == "edge" for row in rows))
+
+    def draw(language: Language, for_page: bool) -> AnyChart:
+        chart = _chart(verdict, rows, shades, metric[language], language)
+        return finished(chart, language, for_page, heading, caption, switches(), height=alt.Step(_height(len(shown))))
+
+    return Figure(name, heading, caption, draw, arms=True)
+
+
+def domain(verdict: Verdict, labels: Sequence[str]) -> tuple[float, float]:
+    """Where the runs of models are that learnt. Other runs, baselines, means and intervals widen it to each side, but
+    those that are further away than the learnt ones are from each other stay outside."""
+    learnt = [
+        score
+        for label in labels
+        for seed, score in verdict.scores[label].items()
+        if label not in verdict.baselines and seed not in _failed(verdict, label)
+    ]
+    every = [score for label in labels for score in verdict.scores[label].values()]
+    low, high = min(learnt or every), max(learnt or every)
+    reach = max(high - low, LEAST * verdict.margin)
+    estimates = [verdict.estimates[label] for label in labels]
+    every += [end for estimate in estimates for end in (estimate.low, estimate.mean, estimate.high)]
+    low, high = min(one for one in every if one >= low - reach), max(one for one in every if one <= high + reach)
+    spare = max(0.0, LEAST * verdict.margin - (high - low)) / 2
+    return (low, high) if not spare else _within(verdict, low - spare, high + spare)
+
+
+def _within(verdict: Verdict, low: float, high: float) -> tuple[float, float]:
+    """Moved to where scores can be: there is no 101 %."""
+    if verdict.unit == "number":
+        return low, high
+    move = min(0.0, 1 - high) - min(0.0, low)
+    return low + move, high + move
+
+
+def run_rows(verdict: Verdict, labels: Sequence[str]) -> list[Row]:
+    """Rows {k: "mean" | "run" | "edge", arm, o: place of the arm, v: score, s: which of `SHAPES`, …}. An "edge" row has
+    what is written beside the arrows of an arm: the least and the most of their scores."""
+    limits = domain(verdict, labels)
+    rows: list[Row] = []
+    for place, label in enumerate(labels):
+        about: Row = {"arm": label, "o": place}
+        estimate, runs = verdict.estimates[label], verdict.scores[label]
+        ends = {"lo": _number(verdict, estimate.low), "hi": _number(verdict, estimate.high)}
+        mean = _mark(verdict, estimate.mean, "mean", limits)
+        own = []
+        for number, (seed, score) in enumerate(runs.items()):  # one below the other, so that none hides another
+            failed = seed in _failed(verdict, label)
+            mark = _mark(verdict, score, "failed" if failed else "learnt", limits)
+            lane = short(LANES * (1 - (number + 0.5) / len(runs)))
+            own.append({"k": "run", **about, **mark, "seed": seed, "f": failed, "lane": lane})
+        alone = mean["s"] != "mean" and all(run["s"] == mean["s"] for run in own)  # the arrows of the runs will do
+        rows += [{"k": "mean", **about, **mean, **ends, "lane": -BELOW, "drawn": not alone}, *own]
+        for side in ("below", "above"):
+            out = [row["v"] for row in own if row["s"] == side]
+            rows += [{"k": "edge", **about, "s": side, "lo": min(out), "hi": max(out)}] if out else []
+    return rows
+
+
+def _mark(verdict: Verdict, value: float, shape: str, limits: tuple[float, float]) -> Row:
+    low, high = limits
+    return {"v": _number(verdict, value), "s": "below" if value < low else "above" if value > high else shape}
+
+
+def _number(verdict: Verdict, value: float) -> float | None:
+    return share(value) if verdict.unit == "percent" else float(f"{value:.7g}")
+
+
+def _failed(verdict: Verdict, label: str) -> tuple[int, ...]:
+    return verdict.failures[label].failed if label in verdict.failures else ()
+
+
+def _height(rows: int) -> int:
+    return ROW if rows <= FEW else NARROW_ROW
+
+
+def _caption(verdict: Verdict, shown: int, total: int, outside: bool) -> Both:
+    nothing = Both("", "")
+    luck = "split" if "split" in verdict.luck else "seeds" if max(verdict.runs.values(), default=1) > 1 else "rows"
+    moved = (verdict.optimism or 0.0) > WORTH_SAYING * verdict.margin
+    return CAPTION.format(
+        failed=CROSSES if verdict.failures else nothing,
+        level=_level(verdict),
+        luck=LUCK[luck],
+        picked=PICKED["higher" if verdict.lower_is_better else "lower"] if moved else nothing,
+        outside=OUTSIDE if outside else nothing,
+        cut=CUT.format(shown=shown, total=total) if shown < total else nothing,
+    )
+
+
+def _level(verdict: Verdict) -> str:
+    return f"{100 * (1 - verdict.alpha):g}"
+
+
+def _chart(
+    verdict: Verdict, rows: Sequence[Row], shades: Mapping[str, str], metric: str, language: Language
+) -> AnyChart:
+    labels = list(dict.fromkeys(row["arm"] for row in rows))
+    height = _height(len(labels))
+    limit = alt.ExprRef(f"containerSize()[0] < {NARROW} ? {NARROW_LIMIT} : {LABEL_LIMIT}")
+    names = alt.Axis(labelLimit=limit, labelOverlap=False, ticks=False, domain=False)
+    y = alt.Y("arm:N", sort=alt.EncodingSortField("o", op="min"), title=None, axis=names)
+    x, frame = _across(verdict, labels, [row for row in rows if row["k"] == "edge"], metric)
+    own = colour(shades, labels, for_page=True)
+    base = alt.Chart().transform_filter(SHOWN).encode(y=y, color=own)
+    placed = base.transform_calculate(x=_choice("s", {"below": frame[0], "above": frame[1]}, "datum.v")).encode(x=x)
+    mark: Row = {
+        "filled": True,
+        "size": alt.ExprRef(_choice("s", SIZES, "0")),
+        "xOffset": alt.ExprRef(_choice("s", {"below": INWARDS, "above": -INWARDS}, "0")),
+        "yOffset": alt.ExprRef(f"-{height} * datum.lane"),
+    }
+    shape = alt.Shape("s:N", scale=alt.Scale(domain=list(SHAPES), range=list(SHAPES.values())), legend=None)
+    about_mean, about_run = _tooltips(verdict, metric, language)
+    means = base.transform_filter("datum.k == 'mean'")
+    runs = placed.transform_filter("datum.k == 'run'").mark_point(opacity=0.8, **mark)
+    return alt.layer(
+        means.mark_rule(strokeWidth=2, opacity=0.75, yOffset=BELOW * height, clip=True).encode(
+            x=alt.X("lo:Q", title=metric), x2="hi:Q"
+        ),
+        placed.transform_filter("datum.k == 'mean' && datum.drawn")
+        .mark_point(opacity=1, **mark)
+        .encode(shape=shape, tooltip=about_mean),
+        runs.encode(shape=shape, color=alt.condition("datum.f", alt.value(FAILED), own), tooltip=about_run),
+        *_edges(verdict, y, height),
+        data=data(rows),
+    )
+
+
+def _across(
+    verdict: Verdict, labels: Sequence[str], edges: Sequence[Row], metric: str
+) -> tuple[alt.X, tuple[float, float]]:
+    """The axis, and where it ends: there is room for what is written at the edges."""
+    low, high = domain(verdict, labels)
+    left, right = (_room([row for row in edges if row["s"] == side]) for side in ("below", "above"))
+    wide = (high - low) / (1 - left - right)
+    low, high = low - left * wide, high + right * wide
+    form = "~g" if verdict.unit == "number" else "%" if high - low > 0.06 else ".1%"
+    scale = alt.Scale(domain=[low, high], nice=False, zero=False)
+    return alt.X("x:Q", title=metric, scale=scale, axis=alt.Axis(format=form, tickCount=6)), (low, high)
+
+
+def _room(edge: Sequence[Row]) -> float:
+    if not edge:
+        return ROOM
+    return SEVERAL if any(row["lo"] < row["hi"] for row in edge) else ONE
+
+
+def _edges(verdict: Verdict, y: alt.Y, height: int) -> list[alt.Chart]:
+    """The scores of the runs outside, beside their arrows."""
+    form = _form(verdict)
+    said = f"(datum.lo < datum.hi ? format({_bare('lo', verdict)}) + '–' : '') + format(datum.hi, '{form}')"
+    found = []
+    for side, x, inwards, align in (("below", 0, 1, "left"), ("above", "width", -1, "right")):
+        text = alt.Chart().transform_filter(f"{SHOWN} && datum.k == 'edge' && datum.s == '{side}'")
+        mark: Row = {"align": align, "baseline": "middle", "fontSize": 11, "style": "guide-label"}
+        mark |= {"dx": inwards * (2 * INWARDS + 1), "dy": -LANES * height / 2}
+        found.append(text.transform_calculate(said=said).mark_text(**mark).encode(x=alt.value(x), y=y, text="said:N"))
+    return found
+
+
+def _tooltips(verdict: Verdict, metric: str, language: Language) -> tuple[list[alt.Tooltip], list[alt.Tooltip]]:
+    arm, score = alt.Tooltip("arm:N", title=ARM[language]), alt.Tooltip("v:Q", title=metric, format=_form(verdict))
+    ends = zip(("lo", "hi"), ENDS, strict=True)
+    interval = [
+        alt.Tooltip(f"{end}:Q", title=said.format(level=_level(verdict))[language], format=_form(verdict))
+        for end, said in ends
+    ]
+    return [arm, score, *interval], [arm, alt.Tooltip("seed:N", title=SEED[language]), score]
+
+
+def _form(verdict: Verdict) -> str:
+    return ".1%" if verdict.unit == "percent" else ".4~g"
+
+
+def _bare(field: str, verdict: Verdict) -> str:
+    """Without the sign of percent, which comes once."""
+    return f"100 * datum.{field}, '.1f'" if verdict.unit == "percent" else f"datum.{field}, '{_form(verdict)}'"
+
+
+def _choice(field: str, options: Mapping[str, float], otherwise: str) -> str:
+    """An expression. Its options are ours alone."""
+    return "".join(f"datum.{field} == '{value}' ? {then:.9g} : " for value, then in options.items()) + otherwise

@@ -1,0 +1,216 @@
+"""Mean curves of a sweep, with bands."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from rnnlab.comparing.studies import Repeat, Study
+from rnnlab.show.figures.chart_text import AnyChart, description, log_ticks, title
+from rnnlab.show.figures.palette import BASELINE, PALETTE
+from rnnlab.show.sweep_summary import ranked, repeats_at, value_labels
+from rnnlab.show.words.sweep_wording import WORDS, Language, is_share, quantity_name
+
+MOST_COLOURS = 10  # that can be told apart
+MOST_STEPS = 120  # of a curve: more can't be seen
+GREY = BASELINE  # of lines that stay in the background
+WIDTH, HEIGHT = 560, 300
+PANEL_WIDTH, PANEL_HEIGHT, PANELS_ABREAST = 230, 170, 3
+CROSS = "M-1,-1L1,1M1,-1L-1,1"
+ENDS = {"diverged": CROSS, "pruned": "circle"}  # how a run can end that has more to say, and its mark
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line: which runs it is the mean of, and in which panel it stands."""
+
+    name: str
+    repeats: Sequence[Repeat]
+    panel: str = ""
+    grey: bool = False
+
+
+def curves(study: Study, quantity: str, language: Language = "en") -> AnyChart:
+    """The mean over the runs at each evaluated step, with a band from the least to the most. ``quantity`` is a key of
+    the evaluations: ``valid_exact``, ``train_loss``. With many settings there is a panel a value of the first axis."""
+    words = WORDS[language]
+    series, said = _series(study, words)
+    logarithmic = quantity.endswith("loss")
+    rows, ends = _curve_rows(series, quantity, logarithmic)
+    panels = list(dict.fromkeys(one.panel for one in series))
+    width, height = (PANEL_WIDTH, PANEL_HEIGHT) if len(panels) > 1 else (WIDTH, HEIGHT)
+    vertical = _vertical(rows, quantity, logarithmic, language)
+    layers = _line_layers(series, vertical, words)
+    if ends:
+        layers += _end_marks(series, ends, vertical, words, edge=0 if logarithmic else height)
+    data = alt.Data(values=[*rows, *ends])
+    head = title(
+        f"{study.name} · {quantity_name(quantity, language)}",
+        words["stop"].join(_about(series, said, bool(ends), words)),
+        WIDTH + 200 if len(panels) == 1 else PANELS_ABREAST * (PANEL_WIDTH + 50) + 80,
+    )
+    if len(panels) == 1:
+        return alt.layer(*layers, data=data, width=width, height=height, title=head, description=description(head))
+    header = alt.Header(labelFontSize=12, labelLimit=width)
+    panel = alt.Facet("panel:N", title=None, sort=panels, header=header)
+    return (
+        alt.layer(*layers, width=width, height=height)
+        .facet(facet=panel, columns=PANELS_ABREAST, data=data, title=head, description=description(head))
+        .resolve_axis(x="independent", y="independent")
+    )
+
+
+def _about(series: Sequence[Series], said: list[str], ends: bool, words: dict[str, str]) -> list[str]:
+    """What one must know to read the picture."""
+    runs = max((len(one.repeats) for one in series), default=1)
+    about = [words["mean of runs"].format(runs=runs) if runs > 1 else words["mean of one"], *said]
+    if any(_held(one.repeats) for one in series):
+        about.append(words["held"])
+    return [*about, words["marks"]] if ends else about
+
+
+def _held(repeats: Sequence[Repeat]) -> bool:
+    """Whether a finished run ended before another."""
+    ended = [repeat.curve[-1]["step"] for repeat in repeats if repeat.curve]
+    return any(
+        repeat.curve[-1]["step"] < max(ended) for repeat in repeats if repeat.curve and repeat.status == "finished"
+    )
+
+
+def _series(study: Study, words: dict[str, str]) -> tuple[list[Series], list[str]]:
+    """The lines of a chart that can be read, and what has to be said about them."""
+    if len(study.points) <= MOST_COLOURS:
+        return [Series(point.label, point.repeats) for point in study.points], []
+    varied = [axis for axis in study.axes if len(axis.values) > 1]
+    if len(varied) >= 2 and max(len(axis.values) for axis in varied[:2]) <= MOST_COLOURS:
+        first, second = varied[:2]
+        found = [
+            Series(f"{second.name} {b}", repeats, f"{first.name} {a}")
+            for value, a in zip(first.values, value_labels(first), strict=True)
+            for other, b in zip(second.values, value_labels(second), strict=True)
+            if (repeats := repeats_at(study, {first.name: value, second.name: other}))
+        ]
+        pooled = words["comma"].join(axis.name for axis in varied[2:])
+        return found, [words["pooled"].format(axes=pooled)] if pooled else []
+    best = ranked(study)[:MOST_COLOURS]
+    chosen = set(map(id, best))
+    found = [Series(point.label, point.repeats, grey=True) for point in study.points if id(point) not in chosen]
+    found += [Series(point.label, point.repeats) for point in best]
+    return found, [words["shown best"].format(shown=len(best), total=len(study.points))]
+
+
+def values(repeat: Repeat, quantity: str) -> list[tuple[int, float]]:
+    """(step, value) of every evaluation that has it. A failed run says nothing."""
+    if repeat.status == "failed":
+        return []
+    found = [(event["step"], event.get(quantity)) for event in repeat.curve]
+    return [(step, value) for step, value in found if value is not None and math.isfinite(value)]
+
+
+def mean_curve(repeats: Sequence[Repeat], quantity: str) -> list[Row]:
+    """{step, mean, least, most, runs} at every step at which one of the runs was evaluated. A finished run keeps its
+    last value; one that diverged or was given up doesn't go on."""
+    known = [(repeat, found) for repeat in repeats if (found := values(repeat, quantity))]
+    rows = []
+    for step in _thinned(sorted({step for _, found in known for step, _ in found})):
+        now = []
+        for repeat, found in known:
+            so_far = [value for at, value in found if at <= step]
+            if so_far and (repeat.status == "finished" or step <= found[-1][0]):
+                now.append(so_far[-1])
+        if now:
+            row = {"step": step, "mean": sum(now) / len(now), "least": min(now), "most": max(now), "runs": len(now)}
+            rows.append(row)
+    return rows
+
+
+def _thinned(steps: list[int]) -> list[int]:
+    stride = -(-len(steps) // MOST_STEPS)
+    return sorted({*steps[::stride], steps[-1]}) if steps else []
+
+
+def _curve_rows(series: Sequence[Series], quantity: str, logarithmic: bool) -> tuple[list[Row], list[Row]]:
+    """The means, and where runs ended that weren't finished. Zeros have no place on a logarithmic axis."""
+    rows, ends = [], []
+    for line, one in enumerate(series):
+        where = {"name": one.name, "panel": one.panel, "line": line, "grey": one.grey}
+        shown = [row for row in mean_curve(one.repeats, quantity) if row["least"] > 0 or not logarithmic]
+        rows += [{"kind": "mean", **where, **_short(row)} for row in shown]
+        for repeat in one.repeats:
+            if repeat.status in ENDS and not one.grey:
+                found = values(repeat, quantity)
+                step = repeat.result.get("divergence", {}).get("step") or (found[-1][0] if found else 0)
+                value = found[-1][1] if found and (found[-1][1] > 0 or not logarithmic) else None
+                kind = "end" if value is not None else "end at edge"
+                ends.append({"kind": kind, **where, "step": step, "mean": value, "end": repeat.status})
+    return rows, ends
+
+
+def _short(row: Row) -> Row:
+    """Five digits: more can't be seen, and a page holds thousands."""
+    return {key: float(f"{value:.5g}") if isinstance(value, float) else value for key, value in row.items()}
+
+
+def _vertical(rows: Sequence[Row], quantity: str, logarithmic: bool, language: Language) -> dict[str, Any]:
+    """Title, scale and axis."""
+    name = quantity_name(quantity, language)
+    if is_share(quantity):
+        return {"title": name, "scale": alt.Scale(domain=[0, 1]), "axis": alt.Axis(format="%", tickCount=5)}
+    if not logarithmic:
+        return {"title": name, "scale": alt.Scale(zero=False), "axis": alt.Axis()}
+    low, high = min((row["least"] for row in rows), default=0.1), max((row["most"] for row in rows), default=1.0)
+    axis = alt.Axis(values=log_ticks(low, high), format="~g" if low >= 0.001 and high < 1e5 else "~e")
+    return {"title": name, "scale": alt.Scale(type="log", domain=[0.93 * low, 1.07 * high], nice=False), "axis": axis}
+
+
+def _line_layers(series: Sequence[Series], vertical: dict[str, Any], words: dict[str, str]) -> list[Any]:
+    """Bands and lines, above those that stay grey."""
+    colour = _colour(series)
+    lines = _base(words).transform_filter("datum.kind == 'mean'")
+    tooltip = [
+        alt.Tooltip("name:N", title=words["setting"]),
+        alt.Tooltip("step:Q", title=words["step"]),
+        *(alt.Tooltip(f"{key}:Q", title=words[key], format=".4g") for key in ("mean", "least", "most")),
+    ]
+    mean = lines.encode(y=alt.Y("mean:Q", **vertical), detail="line:N", tooltip=tooltip)
+    band = lines.encode(y=alt.Y("least:Q", **vertical), y2="most:Q", detail="line:N", color=colour)
+    layers = [
+        band.transform_filter("!datum.grey").mark_area(opacity=0.13),
+        mean.transform_filter("!datum.grey").mark_line(strokeWidth=2).encode(color=colour),
+    ]
+    if any(one.grey for one in series):
+        layers.insert(0, mean.transform_filter("datum.grey").mark_line(color=GREY, strokeWidth=1, opacity=0.45))
+    return layers
+
+
+def _end_marks(
+    series: Sequence[Series], ends: Sequence[Row], vertical: dict[str, Any], words: dict[str, str], edge: int
+) -> list[Any]:
+    """A mark where a run ended; at the bad edge when it did before its first evaluation."""
+    present = [status for status in ENDS if any(row["end"] == status for row in ends)]
+    names = " : ".join([*(f"datum.label == '{status}' ? '{words[status]}'" for status in present), "''"])
+    shape = alt.Shape(
+        "end:N",
+        scale=alt.Scale(domain=present, range=[ENDS[status] for status in present]),
+        legend=alt.Legend(title=None, labelExpr=names),
+    )
+    mark = _base(words).mark_point(size=60, filled=False, strokeWidth=2.5, opacity=1)
+    mark = mark.encode(color=_colour(series), shape=shape)
+    return [
+        mark.transform_filter("datum.kind == 'end'").encode(y=alt.Y("mean:Q", **vertical)),
+        mark.transform_filter("datum.kind == 'end at edge'").encode(y=alt.value(edge)),
+    ]
+
+
+def _base(words: dict[str, str]) -> alt.Chart:
+    scale = alt.Scale(domainMin=0, nice=False)
+    return alt.Chart().encode(x=alt.X("step:Q", title=words["step"], scale=scale, axis=alt.Axis(tickCount=6)))
+
+
+def _colour(series: Sequence[Series]) -> alt.Color:
+    names = list(dict.fromkeys(one.name for one in series if not one.grey))
+    legend = alt.Legend(title=None, labelLimit=320, symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1)
+    return alt.Color("name:N", scale=alt.Scale(domain=names, range=PALETTE[: len(names)]), legend=legend)

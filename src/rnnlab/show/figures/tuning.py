@@ -1,0 +1,160 @@
+"""What tuning is worth: the expected best validation score of every arm against the number of trials, and a table of
+the settings that were chosen."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+
+from rnnlab.comparing.chapters import Chapter
+from rnnlab.comparing.tuning import TunedArm, Tuning
+from rnnlab.show.figures.pieces import ARM, SHOWN, Row, colour, colours, data, finished, quantity_of, short, switches
+from rnnlab.show.pages.parts import Both, Figure, Language
+from rnnlab.show.pages.report_tables import PageTable
+from rnnlab.show.pages.table import Cell, Column
+from rnnlab.show.pages.table import Row as TableRow
+from rnnlab.show.words.sweep_wording import is_share
+from rnnlab.show.words.tuning_wording import axis_text, lead_lines, score_text, value_text
+
+TITLE = Both("Expected best validation score by number of trials", "不同试验次数下验证集最好成绩的期望")
+CAPTION = Both(
+    "What the best of so many settings scores on the validation rows, on average (Dodge et al. 2019). The first trial "
+    "is the default setting. The bands are 95 % intervals: they count the luck of the settings that were drawn and of "
+    "the validation rows. Grey: baselines",
+    "若只试这么多组设置，其中最好的一组在验证集上的平均成绩（Dodge 等，2019）。第一次试验为默认设置。"
+    "色带为 95% 区间，计入了所抽设置与验证样本的偶然性。灰色：基线",
+)
+NAME = Both("Settings that were chosen", "选出的设置")
+NOTE = Both(
+    "Every model was to get {trials} trials; the setting that did best on {rows} validation rows was then trained anew "
+    "over the seeds. All trials have seed {seed}, which no run of the comparison has, so that the luck of the chosen "
+    "trial isn't in the test scores.",
+    "每个模型试验 {trials} 次；在 {rows} 条验证样本上成绩最好的设置再用各个随机种子重新训练。"
+    "所有试验都使用种子 {seed}，比较中的运行均不使用它，因此入选试验的运气不会计入测试成绩。",
+)
+COLUMNS = {
+    "model": (Both("model", "模型"), Both("Grey: a baseline.", "灰色：基线。")),
+    "setting": (
+        Both("setting", "设置"),
+        Both("The values of all axes that were searched.", "所有搜索项的取值。"),
+    ),
+    "trials": (
+        Both("trials", "试验次数"),
+        Both("Different settings that were tried, the default included.", "试过的不同设置数，含默认设置。"),
+    ),
+    "stopped": (
+        Both("stopped early", "提前停止"),
+        Both("Trials that were given up because they were behind.", "因落后而放弃的试验数。"),
+    ),
+    "default": (
+        Both("default, validation", "默认设置（验证集）"),
+        Both("The best validation score of the default setting.", "默认设置在验证集上的最好成绩。"),
+    ),
+    "best": (
+        Both("chosen, validation", "入选设置（验证集）"),
+        Both(
+            "Of the chosen setting. It was picked because it is high: its test score is the fair one.",
+            "入选设置的成绩。因高而入选，故偏高；测试成绩才是公平的。",
+        ),
+    ),
+}
+DEFAULT = Both("default", "默认")
+NOTHING = Both("nothing to tune", "无可调项")
+
+
+def lead_texts(tuning: Tuning) -> list[Both]:
+    return [Both(*lines) for lines in zip(lead_lines(tuning, "en"), lead_lines(tuning, "zh"), strict=True)]
+
+
+def tuning_table(tuning: Tuning, shades: Mapping[str, str]) -> PageTable:
+    columns = [Column(*texts, number=name not in ("model", "setting")) for name, texts in COLUMNS.items()]
+    note = NOTE.format(trials=tuning.trials, rows=f"{tuning.rows:,}", seed=tuning.seed)
+    return PageTable(NAME, columns, [_table_row(arm, tuning, shades) for arm in tuning.arms], note)
+
+
+def _table_row(arm: TunedArm, tuning: Tuning, shades: Mapping[str, str]) -> TableRow:
+    stopped = sum(trial.status == "stopped" for trial in arm.trials)
+    setting = ", ".join(f"{axis_text(path)} {value_text(value)}" for path, value in arm.setting.items())
+    return TableRow(
+        [
+            Cell(arm.label),
+            Cell(setting if arm.searched else NOTHING),
+            Cell(str(len(arm.trials)), value=len(arm.trials)),
+            Cell(str(stopped), value=stopped),
+            Cell(score_text(arm.default.score, tuning.metric), value=arm.default.score),
+            Cell(score_text(arm.best.score, tuning.metric), value=arm.best.score),
+        ],
+        mark="baseline" if arm.baseline else None,
+        badge=DEFAULT if arm.chosen == 0 and arm.searched else None,
+        colour=shades.get(arm.label),
+    )
+
+
+def tuning_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
+    tuning = chapter.comparison.tuning
+    if tuning is None or not tuning.rivals:
+        return None
+
+    def draw(language: Language, for_page: bool) -> Any:
+        chart = _chart(chapter, tuning, language, for_page)
+        return finished(chart, language, for_page, TITLE, CAPTION, switches())
+
+    return Figure(f"{prefix}tuning", TITLE, CAPTION, draw, arms=True)
+
+
+def curve_rows(tuning: Tuning) -> list[Row]:
+    """Rows {arm, n: trials, m: expected, lo, hi, end: whether the name of a baseline stands there}."""
+    rows = []
+    for arm in tuning.rivals:
+        for one in arm.curve:
+            row: Row = {"arm": arm.label, "n": one.trials, "m": short(one.expected)}
+            end = arm.baseline and one.trials == tuning.trials
+            rows.append(row | {"lo": short(one.low), "hi": short(one.high), "end": end})
+    return rows
+
+
+def _chart(chapter: Chapter, tuning: Tuning, language: Language, for_page: bool) -> Any:
+    rows = curve_rows(tuning)
+    arms = list(dict.fromkeys(row["arm"] for row in rows))
+    shares = is_share(tuning.metric)
+    up = Both("validation {quantity}, expected best", "验证集{quantity}（最好成绩的期望）")
+    name = up.format(quantity=quantity_of(tuning.metric))[language]
+    scale = alt.Scale(zero=False, domain=_range(rows, shares), nice=False, clamp=True)
+    number = "%" if shares else ".3~g"
+    base = (
+        alt.Chart()
+        .transform_filter(SHOWN)
+        .encode(
+            x=alt.X(
+                "n:Q",
+                title=Both("trials", "试验次数")[language],
+                scale=alt.Scale(domain=[1, tuning.trials], nice=False),
+                axis=alt.Axis(tickMinStep=1, format="d", grid=False),
+            ),
+            y=alt.Y("m:Q", title=name, scale=scale, axis=alt.Axis(format=number, tickCount=6)),
+            color=colour(colours(chapter), arms, for_page, symbolType="stroke", symbolStrokeWidth=3),
+        )
+    )
+    band = {"y": alt.Y("lo:Q", title=name, scale=scale, stack=None), "y2": "hi:Q"}
+    exact = ".1%" if shares else ".4~g"
+    tooltip = [
+        alt.Tooltip("arm:N", title=ARM[language]),
+        alt.Tooltip("n:Q", title=Both("trials", "试验次数")[language]),
+        alt.Tooltip("m:Q", title=Both("expected best", "最好成绩的期望")[language], format=exact),
+        alt.Tooltip("lo:Q", title=Both("from", "下限")[language], format=exact),
+        alt.Tooltip("hi:Q", title=Both("to", "上限")[language], format=exact),
+    ]
+    layers = [
+        base.mark_area(opacity=0.14 if len(arms) <= 6 else 0.07).encode(**band),
+        base.mark_line(strokeWidth=2.2),
+        base.transform_filter("datum.end").mark_text(align="right", dy=-7).encode(text="arm:N"),  # all are grey
+        base.mark_point(size=110, opacity=0, filled=True).encode(tooltip=tooltip),
+    ]
+    return alt.layer(*layers, data=data(rows))
+
+
+def _range(rows: list[Row], shares: bool) -> list[float]:
+    """The ends are fixed, so that nothing moves when arms are switched off."""
+    low, high = min(row["lo"] for row in rows), max(row["hi"] for row in rows)
+    room = 0.05 * (high - low) or 0.01
+    return [max(0.0, low - room), min(1.0, high + room)] if shares else [low - room, high + room]

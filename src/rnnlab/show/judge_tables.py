@@ -1,0 +1,152 @@
+"""A verdict on results of any framework as a table: on the terminal, as Markdown and as JSON."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any
+
+from rnnlab.core.numbers import count
+from rnnlab.judging.findings import Difference, Verdict
+from rnnlab.runs.directory import pretty_json
+from rnnlab.show.pages.parts import Both, Language, same
+from rnnlab.show.terminal.columns import print_table
+from rnnlab.show.terminal.output import Screen
+from rnnlab.show.words import judge_wording as words
+
+FORMAT = 1  # of the JSON
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """What the tables say of a model."""
+
+    label: str
+    mean: float  # of its runs as measured: tables are sorted by it
+    score: str
+    interval: str
+    seeds: int
+    failed: int
+    cost: float | None
+    cost_text: str
+    best: bool
+    baseline: bool
+
+
+def score_rows(verdict: Verdict) -> list[ScoreRow]:
+    """The best first, baselines among the others."""
+    rows = []
+    for label, estimate in verdict.estimates.items():
+        runs, failures, cost = verdict.scores[label], verdict.failures.get(label), verdict.costs[label]
+        rows.append(
+            ScoreRow(
+                label=label,
+                mean=fmean(runs.values()),
+                score=score_text(verdict, estimate.mean, sign=" %"),
+                interval=f"{score_text(verdict, estimate.low)}–{score_text(verdict, estimate.high)}",
+                seeds=len(runs),
+                failed=len(failures.failed) if failures else 0,
+                cost=cost,
+                cost_text="" if cost is None else cost_text(cost),
+                best=label in verdict.best_group,
+                baseline=label in verdict.baselines,
+            )
+        )
+    return sorted(rows, key=lambda row: (row.mean if verdict.lower_is_better else -row.mean, row.label))
+
+
+def score_text(verdict: Verdict, value: float, sign: str = "") -> str:
+    """A share in per cent; any other score with as many digits as its margin makes worth reading."""
+    if verdict.unit == "percent":
+        return f"{100 * value:.1f}{sign}"
+    places = max(0, 1 - math.floor(math.log10(verdict.margin)))
+    return f"{value:.{places}f}"
+
+
+def gap_text(verdict: Verdict, difference: Difference) -> tuple[str, str]:
+    """A difference and its interval, which may begin below zero."""
+    low, high = (score_text(verdict, end).replace("-", "−") for end in (difference.low, difference.high))
+    return score_text(verdict, difference.mean), f"{low} – {high}"
+
+
+def cost_text(cost: float) -> str:
+    return count(cost) if cost >= 1000 else f"{cost:.3g}"
+
+
+def metric_text(verdict: Verdict) -> Both:
+    return words.METRICS.get(verdict.metric, same(verdict.metric))
+
+
+def level_text(verdict: Verdict) -> str:
+    return f"{100 * (1 - verdict.alpha):g}"
+
+
+def margin_text(verdict: Verdict) -> Both:
+    number = f"{100 * verdict.margin:g}" if verdict.unit == "percent" else f"{verdict.margin:g}"
+    if verdict.unit == "number":
+        return same(number)
+    return words.POINTS[number != "1"].format(number=number)
+
+
+def title(verdict: Verdict) -> Both:
+    models, rows = len(verdict.estimates), verdict.rows
+    metric = metric_text(verdict)
+    return words.TABLE_TITLE.format(
+        metric=Both(metric.en[:1].upper() + metric.en[1:], metric.zh),
+        models=words.MODELS[models != 1].format(number=f"{models:,}"),
+        rows=words.ROWS[rows != 1].format(number=f"{rows:,}"),
+        stars=words.STARS.format(margin=margin_text(verdict)) if verdict.best_group else same(""),
+    )
+
+
+def table(verdict: Verdict, language: Language) -> tuple[list[str], list[list[str]]]:
+    """The names of the columns, and the cells of every row. Costs have a column if one is known."""
+    rows = score_rows(verdict)
+    costs = any(row.cost is not None for row in rows)
+    level = level_text(verdict)
+    names = [words.COLUMNS["model"], metric_text(verdict), words.COLUMNS["interval"].format(level=level)]
+    names += [words.COLUMNS["seeds"], words.COLUMNS["failed"], *([words.COSTS[verdict.cost_unit]] if costs else [])]
+    cells = [
+        [
+            f"{row.label} *" if row.best else row.label,
+            row.score,
+            row.interval,
+            str(row.seeds),
+            words.OF.format(part=row.failed, whole=row.seeds)[language] if row.failed else "",
+            *([row.cost_text] if costs else []),
+        ]
+        for row in rows
+    ]
+    return [name[language] for name in names], cells
+
+
+def sentence(verdict: Verdict, language: Language) -> str:
+    return verdict.sentence if language == "en" else verdict.sentence_zh
+
+
+def print_verdict(screen: Screen, verdict: Verdict, notes: Sequence[str] = (), language: Language = "en") -> None:
+    """The notes, the table with baselines dim, and the verdict."""
+    for note in notes:
+        screen.out.print(f"note: {note}", soft_wrap=True)
+    names, cells = table(verdict, language)
+    styles = ["dim" if row.baseline else None for row in score_rows(verdict)]
+    screen.out.print(title(verdict)[language], style="bold", soft_wrap=True)
+    print_table(screen.out, "", names, list(zip(cells, styles, strict=True)))
+    screen.out.print(f"\n{sentence(verdict, language)}", soft_wrap=True)
+
+
+def markdown(verdict: Verdict, language: Language = "en") -> str:
+    names, rows = table(verdict, language)
+    lines = [f"{title(verdict)[language]}".replace("*", "\\*"), ""]
+    lines += [_line(names), "|---" + "|---:" * (len(names) - 1) + "|", *map(_line, rows)]
+    return "\n".join([*lines, "", sentence(verdict, language)]) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    """A label may hold what Markdown reads as an end of the cell or of the line."""
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|").replace("*", "\\*") for cell in cells) + " |"
+
+
+def to_json(verdict: Verdict, notes: Sequence[str] = ()) -> str:
+    found: dict[str, Any] = {"format": FORMAT, "notes": list(notes), **asdict(verdict)}
+    return pretty_json(found)

@@ -1,0 +1,106 @@
+"""What a report shows of the inside of trained models: how far back they look, what their gates do, and which words an
+answer rests on."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rnnlab.comparing.chapters import GateShare, Internals, Look, TokenWeight
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.interface import Interface
+from rnnlab.data.sequences import Sequences
+from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
+from rnnlab.inspecting.gates import gate_statistics
+from rnnlab.inspecting.gradients import FURTHEST, finite, gradients_by_input
+from rnnlab.inspecting.readings import in_double
+from rnnlab.inspecting.saliency import Integrated, integrated_gradients
+from rnnlab.models.network import Network
+from rnnlab.runs.directory import RunDirectory
+from rnnlab.training.monitor import probe_batch
+from rnnlab.training.run import own_process_state
+from rnnlab.use.stored import at_first, open_run, recorded_gradients
+
+LONGEST_LOOK = 400  # tokens; longer rows would take too long
+SHOWN_TOKENS = 80
+LONG, FEW_POINTS = 100, 8  # of rows with more tokens, a rough picture: the colours of the page don't show more
+
+
+@own_process_state(threads=1)  # as in training
+def internals(arms: Mapping[str, RunDirectory], valid: Sequences) -> tuple[Internals, ...]:
+    """Inside one finished run of each arm, no baseline, on those of the validation rows that the probe of the training
+    looks at, too. All runs are of one task, whose rows these are."""
+    batch = probe_batch(valid)
+    return tuple(_inside(arm, run, batch.inputs, batch.lengths) for arm, run in arms.items())
+
+
+def _inside(arm: str, run: RunDirectory, inputs: Tensor, lengths: Tensor) -> Internals:
+    spec, interface, network = open_run(run)
+    first = at_first(spec, interface)
+    seen = gradients_by_input(network, inputs, lengths)
+    layers = gate_statistics(network, inputs, lengths)
+    return Internals(
+        arm=arm,
+        run=run.path.resolve().name,
+        rows=len(inputs),
+        longest=int(lengths.max()),
+        norms=tuple(finite(seen.norms[:FURTHEST]) or ()),
+        memory=seen.memory,
+        memory_at_first=gradients_by_input(first, inputs, lengths).memory if first is not None else None,
+        gates=tuple(
+            GateShare(layer.name, gate.name, gate.low, gate.high, gate.mean) for layer in layers for gate in layer.gates
+        ),
+        dead_units=sum(len(layer.dead) for layer in layers),
+        epochs=tuple(recorded_gradients(run)),
+    )
+
+
+@own_process_state(threads=1)
+def looks(run: RunDirectory, rows: Sequence[int], data: EncodedData, texts: Sequence[str | None]) -> list[Look | None]:
+    """What a run's answers to some test rows rest on. ``texts`` are these rows as they stand in the data, where they
+    are known; they may be cut. None for a row that is too long, and for sequences that aren't texts with a label."""
+    if run.spec()["training"] is None or data.tokenizer is None or data.test.values.ndim != 1 or data.test.per_step:
+        return [None] * len(rows)
+    _, interface, network = open_run(run)
+    weigh = _Weigher(network)
+    found: list[Look | None] = []
+    for row, text in zip(rows, texts, strict=True):
+        ids = data.test.values[data.test.offsets[row] : data.test.offsets[row + 1]]
+        found.append(_look(weigh(ids), interface, ids, text) if len(ids) <= LONGEST_LOOK else None)
+    return found
+
+
+class _Weigher:
+    """Integrated gradients: exact to a hundredth for a short row, a rough picture of a long one."""
+
+    def __init__(self, network: Network):
+        self.double, self.single = in_double(network), network.eval().requires_grad_(False)
+
+    def __call__(self, ids: np.ndarray) -> Integrated:
+        inputs = torch.from_numpy(ids).long()[None]
+        if len(ids) <= LONG:
+            return integrated_gradients(self.double, inputs)
+        return integrated_gradients(self.single, inputs, first_points=FEW_POINTS, most_points=FEW_POINTS)
+
+
+def _look(weights: Integrated, interface: Interface, ids: np.ndarray, text: str | None) -> Look:
+    tokens = [
+        TokenWeight(token, weight, number != UNKNOWN)
+        for token, weight, number in zip(_tokens(interface, ids, text), weights.shares, ids.tolist(), strict=True)
+    ]
+    probability = float(torch.tensor(weights.outputs, dtype=torch.float64).softmax(0)[weights.target])
+    cut = max(0, len(tokens) - SHOWN_TOKENS)
+    return Look(interface.labels[weights.target], probability, tuple(tokens[:SHOWN_TOKENS]), cut)
+
+
+def _tokens(interface: Interface, ids: np.ndarray, text: str | None) -> Sequence[str]:
+    """As they were written, if the text is that of the row, to its end; else as the vocabulary has them, to which all
+    unknown words are the same."""
+    vocabulary, tokenizer = interface.vocabulary, interface.tokenizer
+    assert vocabulary is not None
+    if text is not None and tokenizer is not None:
+        written = tokenizer.tokenize(text)[: interface.max_length] or [SPECIAL[UNKNOWN]]
+        if vocabulary.encode(written) == ids.tolist():
+            return written
+    return [vocabulary.words[number] for number in ids.tolist()]

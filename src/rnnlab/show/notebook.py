@@ -1,0 +1,108 @@
+"""Results that show themselves in a notebook: the answer, the table, and charts of the report as pictures."""
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from rnnlab.comparing.chapters import Chapter, Differences, Provenance
+from rnnlab.comparing.comparison import Comparison
+from rnnlab.comparing.learning import learning
+from rnnlab.comparing.studies import Study
+from rnnlab.runs.directory import Failed, Outcome, RunDirectory
+from rnnlab.show.pages.parts import Both, Language
+from rnnlab.training.spec import RunSpec
+
+MORE = Both("All there is to see: rnnlab.write_report({folder!r})", "完整报告：rnnlab.write_report({folder!r})")
+
+
+@dataclass(frozen=True)
+class Result(Comparison):
+    """A comparison that a notebook shows with its charts."""
+
+    def html(self, language: Language = "en") -> str:
+        """What a notebook shows: pictures, which need neither scripts nor a network."""
+        from rnnlab.show.figures.chapter import chapter_figures  # only now: they load Altair
+        from rnnlab.show.pages.report_tables import score_table
+
+        sentence = self.verdict.sentence if language == "en" else self.verdict.sentence_zh
+        drawn = [figure for figures in chapter_figures(_chapter(self)).values() for figure in figures]
+        pictures = (figure.draw(language, False) for figure in drawn)
+        more = [MORE.format(folder=self.folder)[language]] if self.folder else []
+        return _block([sentence], [_table(score_table(self, {}), language)], _images(pictures), more)
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
+class Studies(list[Study]):
+    """The studies of a sweep, which a notebook shows with their charts."""
+
+    def html(self, language: Language = "en") -> str:
+        from rnnlab.show.figures.sweep_charts import charts  # only now: they load Altair
+
+        return _block([], [], _images(chart for study in self for _, chart in charts(study, language)), [])
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
+def result_of(comparison: Comparison) -> Result:
+    return Result(**{field.name: getattr(comparison, field.name) for field in fields(Comparison)})
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    label: str
+    spec: RunSpec
+    outcome: Outcome
+    path: Path
+
+
+def _chapter(result: Comparison) -> Chapter:
+    """What can be told without the data and the models: scores and how they were learnt."""
+    records = []
+    for arm in (*result.arms, *result.baselines):
+        for run in arm.runs:
+            directory = RunDirectory(run.path)
+            outcome = directory.outcome() or Failed(run.reason or "")
+            records.append(_Recorded(arm.label, RunSpec.from_dict(directory.spec()), outcome, directory.path))
+    return Chapter(
+        name="",
+        comparison=result,
+        learning=learning(records, records[0].spec.task),
+        differences=Differences((), (), (), ()),
+        internals=(),
+        terms=(),
+        provenance=Provenance(None, None, (), {}, 0.0),
+    )
+
+
+def _table(shown: Any, language: Language) -> Markup:
+    head = Markup().join(Markup("<th>{}</th>").format(column.name[language]) for column in shown.columns)
+    rows = Markup().join(
+        Markup("<tr>{}</tr>").format(
+            Markup().join(Markup("<td>{}</td>").format(_text(cell.text, language)) for cell in row.cells)
+        )
+        for row in shown.rows
+    )
+    return Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(head, rows)
+
+
+def _text(text: Both | str, language: Language) -> str:
+    return text[language] if isinstance(text, Both) else text
+
+
+def _images(charts: Iterable[Any]) -> list[Markup]:
+    from rnnlab.show.figures.drawing import svg
+
+    pictures = (base64.b64encode(svg(chart).encode()).decode() for chart in charts)
+    return [Markup('<img style="max-width: 100%" src="data:image/svg+xml;base64,{}">').format(one) for one in pictures]
+
+
+def _block(before: Iterable[str], tables: Iterable[Markup], images: Iterable[Markup], after: Iterable[str]) -> str:
+    said = [[Markup("<p>{}</p>").format(text) for text in texts] for texts in (before, after)]
+    return str(Markup("\n").join([*said[0], *tables, *images, *said[1]]))

@@ -1,0 +1,123 @@
+"""The charts of a page as one piece of JSON: both languages, every set of rows once, safe inside a script element."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rnnlab.show.pages.parts import LANGUAGES, Figure
+
+DIGITS = 8  # significant ones: more than any chart can show
+AXES_HEIGHT, LINE_HEIGHT = 55, 20  # what axes, and a line of a title, add to the height of a chart
+
+
+@dataclass(frozen=True)
+class Embedded:
+    json: str
+    heights: dict[str, int]  # by the figure's name: about so many pixels, kept free until it is drawn
+
+
+def embed(figures: Sequence[Figure]) -> str:
+    """``{"datasets": {key: table}, "figures": {name: {"en": spec, "zh": spec, "arms": bool}}}``
+
+    A spec says ``{"name": key}`` where it had rows. A table is ``{"fields": […], "rows": [[…], …]}`` when its rows have
+    the same fields, and ``{"values": […]}`` otherwise."""
+    return embedded(figures).json
+
+
+def embedded(figures: Sequence[Figure]) -> Embedded:
+    names = [figure.name for figure in figures]
+    if len(set(names)) < len(names):
+        raise ValueError(f"two figures have one name: {sorted(names)}")
+    datasets: dict[str, Any] = {}
+    heights: dict[str, int] = {}
+    drawn: dict[str, dict[str, Any]] = {}
+    for figure in figures:
+        drawn[figure.name] = {"arms": figure.arms}
+        for language in LANGUAGES:
+            spec = figure.draw(language, True).to_dict(validate=False)
+            spec.setdefault("description", figure.title[language] or figure.caption[language] or " ".join(_title(spec)))
+            heights.setdefault(figure.name, height(spec))
+            drawn[figure.name][language] = _pull_out(spec, datasets)
+    return Embedded(script_json({"datasets": datasets, "figures": drawn}), heights)
+
+
+def script_json(value: Any) -> str:
+    """JSON that can stand inside a script element, whatever the user's text holds."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character, code in (("<", "\\u003c"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029")):
+        text = text.replace(character, code)
+    return text
+
+
+def _pull_out(spec: dict[str, Any], datasets: dict[str, Any]) -> dict[str, Any]:
+    """The spec without its rows, which are put into ``datasets`` under a name made of their content."""
+    own = {name: _store(rows, datasets) for name, rows in spec.get("datasets", {}).items()}
+
+    def walk(part: Any) -> Any:
+        if isinstance(part, list):
+            return [walk(one) for one in part]
+        if not isinstance(part, dict):
+            return part
+        return {key: _data(value, own, datasets) if key == "data" else walk(value) for key, value in part.items()}
+
+    return {key: walk({key: value})[key] for key, value in spec.items() if key != "datasets"}
+
+
+def _data(data: Any, own: dict[str, str], datasets: dict[str, Any]) -> Any:
+    if isinstance(data, dict) and isinstance(data.get("values"), list):
+        return {
+            **{key: value for key, value in data.items() if key != "values"},
+            "name": _store(data["values"], datasets),
+        }
+    if isinstance(data, dict) and data.get("name") in own:
+        return {**data, "name": own[data["name"]]}
+    return data
+
+
+def _store(rows: list[Any], datasets: dict[str, Any]) -> str:
+    table = _table(_short(rows))
+    key = hashlib.sha256(json.dumps(table, ensure_ascii=False).encode()).hexdigest()[:12]
+    datasets[key] = table
+    return key
+
+
+def _table(rows: list[Any]) -> dict[str, Any]:
+    fields = list(rows[0]) if rows and isinstance(rows[0], dict) else []
+    if fields and all(isinstance(row, dict) and list(row) == fields for row in rows):
+        return {"fields": fields, "rows": [list(row.values()) for row in rows]}
+    return {"values": rows}
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, float):
+        short = float(f"{value:.{DIGITS}g}")
+        return int(short) if short.is_integer() and abs(short) < 1e15 else short
+    if isinstance(value, dict):
+        return {key: _short(one) for key, one in value.items()}
+    return [_short(one) for one in value] if isinstance(value, list) else value
+
+
+def height(spec: dict[str, Any]) -> int:
+    """About so many pixels: what a chart says of its height, and room for its axes and its title."""
+    return _body_height(spec) + len(_title(spec)) * LINE_HEIGHT
+
+
+def _title(spec: dict[str, Any]) -> list[str]:
+    """The lines of a chart's title and subtitle."""
+    title = spec.get("title") or {}
+    parts = [title.get("text"), title.get("subtitle")] if isinstance(title, dict) else [title]
+    return [line for part in parts if part for line in (part if isinstance(part, list) else [part])]
+
+
+def _body_height(spec: dict[str, Any]) -> int:
+    if "vconcat" in spec:
+        return sum(height(part) for part in spec["vconcat"])
+    if "hconcat" in spec:
+        return max(map(height, spec["hconcat"]))
+    inner = spec.get("spec", spec)
+    own = inner.get("height", spec.get("height"))
+    if own is None and "layer" in inner:
+        own = next((layer["height"] for layer in inner["layer"] if "height" in layer), None)
+    return round(own if isinstance(own, int | float) else 300) + AXES_HEIGHT

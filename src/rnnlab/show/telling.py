@@ -1,0 +1,165 @@
+"""From recorded runs to all that a report tells of them."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rnnlab.comparing.chapters import Chapter, Differences, Report, SweepChapter
+from rnnlab.comparing.comparison import ArmSummary, Comparison, HeldOut, best_run, summarise
+from rnnlab.comparing.differences import differences, with_texts
+from rnnlab.comparing.learning import learning
+from rnnlab.comparing.terms import provenance, settings_of, terms
+from rnnlab.core.config import canonical_json
+from rnnlab.core.errors import RnnlabError, RunError
+from rnnlab.data import catalogue
+from rnnlab.data.encoded import EncodedData
+from rnnlab.runs.directory import Finished, RunDirectory
+from rnnlab.show.experiment_file import experiment_file
+from rnnlab.show.gathering import RecordedComparison, RecordedSweep, gather
+from rnnlab.show.looking import internals, looks
+
+MOST_INSIDE = 12  # arms that are looked into, the best
+Watch = Callable[[str], None]
+
+
+def tell(paths: Sequence[str | Path], watch: Watch = lambda _: None) -> Report:
+    """All that there is to tell of some runs, see `gather`; ``watch`` hears what is being done."""
+    watch("reading the runs")
+    found = gather(paths)
+    chapters = tuple(_chapter(one, found.specs, watch) for one in found.comparisons)
+    return Report(chapters, tuple(sweep_chapter(one) for one in found.sweeps), found.remarks)
+
+
+def _chapter(found: RecordedComparison, specs: Sequence[dict[str, Any]], watch: Watch) -> Chapter:
+    watch(f"{found.name}: scoring {len(found.records)} runs")
+    remarks: list[str] = []
+    data = _data(found, remarks)
+    profile = found.profile or (data.profile if data else {"lines": []})
+    rows = _held_out(found, data)
+    comparison = summarise(found.task, rows, found.records, profile, found.notes, spent=found.spent, look=found.look)
+    comparison = replace(comparison, folder=found.folder, tuning=found.tuning)
+    inside = {}
+    for arm in comparison.arms[:MOST_INSIDE]:
+        path = best_run(_on_the_data_of(found, arm))
+        if path is not None:
+            inside[arm.label] = RunDirectory(path)
+    if len(comparison.arms) > MOST_INSIDE:
+        remarks.append(f"only the {MOST_INSIDE} best models were looked into")
+    if found.splits_vary:
+        remarks.append(
+            f"the split varies with the seed; models were looked into with seed {found.records[0].spec.seed}"
+        )
+    watch(f"{found.name}: looking into {len(inside)} models")
+    return Chapter(
+        name=found.name,
+        comparison=comparison,
+        learning=learning(found.records, found.task),
+        differences=_differences(found, comparison, data, rows, remarks),
+        internals=internals(inside, data.valid) if data else (),
+        terms=terms(found.records, specs),
+        provenance=provenance(found.records, found.command, _experiment(found)),
+        remarks=tuple(remarks),
+    )
+
+
+def _on_the_data_of(found: RecordedComparison, arm: ArmSummary) -> ArmSummary:
+    """The arm without its runs on other splits: what is shown side by side must be seen on the same rows."""
+    same = {record.spec.digest for record in found.records if record.spec.task.identity() == found.task.identity()}
+    return replace(arm, runs=tuple(run for run in arm.runs if run.digest in same))
+
+
+def _experiment(found: RecordedComparison) -> str | None:
+    """The comparison as a file, to be repeated."""
+    specs = [(record.label, record.spec.to_dict()) for record in found.records]
+    return experiment_file(found.name, specs)
+
+
+def _data(found: RecordedComparison, remarks: list[str]) -> EncodedData | None:
+    """The encoded data, from the cache or the source; without them some parts of a report are missing. Nothing is
+    fetched: a report doesn't wait for a network."""
+    name = getattr(found.task, "data", None)
+    if name in catalogue.names() and catalogue.locate(name) is None:
+        remarks.append(f"the data set isn't here, so rows and gradients aren't shown; rnnlab data get {name}")
+        return None
+    try:
+        return found.task.load()
+    except (RnnlabError, OSError) as error:
+        remarks.append(f"the data can't be read any more, so rows and gradients aren't shown: {error}")
+        return None
+
+
+def _held_out(found: RecordedComparison, data: EncodedData | None) -> HeldOut:
+    for record in found.records:
+        if isinstance(record.outcome, Finished):
+            return HeldOut.recorded(RunDirectory(record.path).verified("predictions.safetensors"))
+    return HeldOut.of(data) if data else HeldOut(np.zeros(1, np.int64), np.ones(1, np.int64), None, ())
+
+
+def _differences(
+    found: RecordedComparison, comparison: Comparison, data: EncodedData | None, rows: HeldOut, remarks: list[str]
+) -> Differences:
+    labels = _labels(found, remarks)
+    if found.splits_vary and labels:
+        remarks.append("every seed has test rows of its own, so the rows on which models disagree aren't shown")
+    shown = differences(found.records, labels, tags=rows.tag_names)
+    if data is None or not shown.rows:
+        return shown
+    try:
+        shown = with_texts(shown, found.task)
+    except (RnnlabError, OSError) as error:
+        remarks.append(f"the texts of the test rows can't be read any more: {error}")
+    arm = _looked_at(comparison)
+    run = best_run(arm) if arm else None
+    if arm is None or run is None:
+        return shown
+    seen = looks(RunDirectory(run), [row.row for row in shown.rows], data, [row.text for row in shown.rows])
+    with_looks = (replace(row, look=look) for row, look in zip(shown.rows, seen, strict=True))
+    return replace(shown, rows=tuple(with_looks), looked=arm.label)
+
+
+def _looked_at(comparison: Comparison) -> Any:
+    """The recommended model; the best one where a baseline or nothing is recommended."""
+    by_label = {arm.label: arm for arm in comparison.arms}
+    verdict = comparison.verdict
+    return by_label.get(verdict.recommended or "") or by_label.get(verdict.best_model or "")
+
+
+def _labels(found: RecordedComparison, remarks: list[str]) -> tuple[str, ...]:
+    """Of the answers; none where a task asks for something else than a label per sequence."""
+    if found.task.per_step:
+        return ()
+    of_split = {}
+    for record in found.records:
+        if isinstance(record.outcome, Finished):
+            of_split.setdefault(canonical_json(record.spec.task.identity()), RunDirectory(record.path))
+    every = {tuple(json.loads(run.verified("model.json").read_bytes())["labels"]) for run in of_split.values()}
+    if len(every) > 1:  # each split has a sample of its own, in which a rare label may be missing
+        remarks.append("splits have different labels, so classes aren't shown")
+        return ()
+    return every.pop() if every else ()
+
+
+def sweep_chapter(found: RecordedSweep) -> SweepChapter:
+    repeats = {r.digest: r for study in found.studies for point in study.points for r in point.repeats}
+    specs: list[tuple[str, dict[str, Any]]] = []
+    environments: dict[str, dict[str, Any]] = {}
+    for digest, repeat in repeats.items():
+        environment = repeat.result.get("environment")
+        if environment:
+            environments.setdefault(canonical_json(environment), environment)
+        try:
+            specs.append((digest, RunDirectory(found.runs / digest).spec()))
+        except RunError:  # its directory was deleted: its figures are kept with the sweep, its spec isn't
+            continue
+    return SweepChapter(
+        name=found.name,
+        studies=found.studies,
+        command=found.command,
+        settings=settings_of(specs),
+        environments=tuple(environments[key] for key in sorted(environments)),
+        seconds=sum(event.get("seconds", 0.0) for repeat in repeats.values() for event in repeat.curve),
+    )

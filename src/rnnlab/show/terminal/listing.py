@@ -1,0 +1,158 @@
+"""`rnnlab list models` and `rnnlab list tasks`: every kind with its purpose, or one kind with its options. All of it is
+read from the schema."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.table import Table
+
+from rnnlab.core.config import Config
+from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.toml import toml_value
+from rnnlab.show.terminal.output import Screen
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Something to choose by its name: a class, or a class with some options set."""
+
+    cls: type[Config]
+    name: str
+    preset: Mapping[str, Any] = field(default_factory=dict)
+    remark: str = ""
+
+    def purpose(self) -> str:
+        if self.preset:
+            settings = ", ".join(f"{name} = {toml_value(value)}" for name, value in self.preset.items())
+            return f"Short for {self.cls.kind} with {settings}."
+        about = (self.cls.__doc__ or "").split("\n\n")[0].replace("``", "'")
+        return " ".join([*about.split(), self.remark]).rstrip()
+
+    def schema(self) -> Schema:
+        """The JSON schema; the default of an option that is set is what it is set to."""
+        schema = self.cls.model_json_schema()
+        for name, value in self.preset.items():
+            schema["properties"][name]["default"] = value
+        return schema
+
+
+def show(what: str, kinds: Sequence[Kind], name: str | None, as_json: bool, example: str) -> None:
+    """All kinds, or the one of that name. ``what`` is the word after ``rnnlab list``, ``example`` one of the names."""
+    if name is not None:
+        kinds = [_find(what, kinds, name)]
+    if as_json:
+        print(json.dumps({kind.name: kind.schema() for kind in kinds}, indent=2, ensure_ascii=False))
+    elif name is not None:
+        _print_options(kinds[0])
+    else:
+        _print_purposes(kinds)
+        print(f"\nrnnlab list {what} {example}  shows its options")
+
+
+def _find(what: str, kinds: Sequence[Kind], name: str) -> Kind:
+    known = {kind.name: kind for kind in kinds}
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
+        raise ConfigError(f"unknown {what.removesuffix('s')} '{name}'{hint}")
+    return known[name]
+
+
+def _print_purposes(kinds: Sequence[Kind]) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for kind in kinds:
+        table.add_row(kind.name, kind.purpose())
+    Screen().out.print(table)
+
+
+def _print_options(kind: Kind) -> None:
+    out = Screen().out
+    out.print(f"{kind.name}: {kind.purpose()}\n", soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("option", no_wrap=True)
+    table.add_column("type", max_width=32)
+    table.add_column("default")
+    table.add_column("meaning")
+    for row in options(kind.schema()):
+        table.add_row(*row)
+    out.print(table)
+
+
+def options(schema: Schema) -> Iterator[tuple[str, str, str, str]]:
+    """(name, type, default, meaning) of every option. Tables come last, each followed by the options within, which have
+    a dot in their names."""
+    classes = schema.get("$defs", {})
+    tables: dict[str, Schema] = {}
+    for name, option in schema["properties"].items():
+        reference = _reference(option)
+        if reference and "properties" in classes[reference]:
+            tables[name] = classes[reference]
+        else:
+            yield _row(name, option)
+    for name, table in tables.items():
+        yield _row(name, schema["properties"][name])
+        for option, kind, default, meaning in options({**table, "$defs": classes}):
+            yield f"{name}.{option}", kind, default, meaning
+
+
+def _row(name: str, option: Schema) -> tuple[str, str, str, str]:
+    default = option.get("default")
+    shown = "not set" if default is None else "as below" if isinstance(default, dict) else toml_value(default)
+    return name, readable_type(option), shown, option.get("description", "")
+
+
+def _reference(option: Schema) -> str | None:
+    """The name of the settings class that an option holds."""
+    choices = (option, *option.get("anyOf", ()), *option.get("allOf", ()))
+    return next((choice["$ref"].rsplit("/", 1)[-1] for choice in choices if "$ref" in choice), None)
+
+
+_TYPES = {
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "string": "text",
+    "object": "table",
+    "array": "list",
+}
+
+
+def readable_type(option: Schema) -> str:
+    """``{"type": "integer", "minimum": 1}`` → ``"whole number from 1"``."""
+    if "anyOf" in option:
+        choices = [choice for choice in option["anyOf"] if choice.get("type") != "null"]
+        optional = len(choices) < len(option["anyOf"]) and option.get("default") is not None
+        return " or ".join([*map(readable_type, choices), *(["none"] if optional else [])])
+    if _reference(option):
+        return "table"
+    if "enum" in option:
+        return f"one of {', '.join(map(str, option['enum']))}"
+    if "const" in option:
+        return str(option["const"])
+    if option.get("type") == "array" and "items" in option:
+        return f"list of {readable_type(option['items']).replace('number', 'numbers')}"
+    return f"{_TYPES.get(option.get('type', ''), 'anything')}{_range(option)}"
+
+
+def _range(option: Schema) -> str:
+    """`` 1–8``, `` from 1``, `` above 0, below 0.5``; a bound that is itself excluded is never written as an end."""
+    lowest, highest = option.get("minimum"), option.get("maximum")
+    if lowest is not None and highest is not None:
+        return f" {lowest:g}–{_number(highest)}"
+    bounds = {
+        "from": lowest,
+        "above": option.get("exclusiveMinimum"),
+        "up to": highest,
+        "below": option.get("exclusiveMaximum"),
+    }
+    shown = ", ".join(f"{word} {_number(bound)}" for word, bound in bounds.items() if bound is not None)
+    return f" {shown}" if shown else ""
+
+
+def _number(bound: float) -> str:
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"

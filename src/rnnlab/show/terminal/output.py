@@ -1,0 +1,302 @@
+"""What the commands print. Answers go to standard output, progress to standard error."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from rnnlab.core.numbers import count, duration, percent, size
+from rnnlab.data.profile import Profile
+from rnnlab.runs.directory import RunDirectory, Stopped
+from rnnlab.show.terminal.columns import Row, print_table
+from rnnlab.show.terminal.progress import LiveTable, PlainLines, describe
+from rnnlab.show.terminal.sweep_progress import SweepLines, SweepTable
+
+if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
+    from rnnlab.comparing.comparison import ArmSummary, Comparison
+    from rnnlab.comparing.studies import Estimate
+    from rnnlab.comparing.tuning import Tuning
+
+
+def _console(stderr: bool = False) -> Console:
+    """A pipe or a file gets lines of 120 columns rather than rich's 80."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else 120, highlight=False, markup=False)
+
+
+class Screen:
+    """One command's conversation with a person."""
+
+    def __init__(self, quiet: bool = False):
+        self.quiet = quiet
+        self.out, self.progress = _console(), _console(stderr=True)
+
+    def profile(self, profile: dict[str, Any], notes: Sequence[str]) -> None:
+        """The data first: people read it."""
+        if not self.quiet:
+            for line in [*profile_lines(profile), *(f"note: {note}" for note in notes), ""]:
+                self.out.print(line, soft_wrap=True)
+
+    def live(self, jobs: int) -> LiveTable | PlainLines:
+        return LiveTable(self.progress, jobs) if self.progress.is_terminal else PlainLines(self.progress)
+
+    def sweep(self, jobs: int) -> "SweepTable | SweepLines":
+        return SweepTable(self.progress, jobs) if self.progress.is_terminal else SweepLines(self.progress, jobs)
+
+    def estimate(self, found: "Estimate", jobs: int) -> None:
+        """The answer to --dry-run."""
+        more = f", and {found.searched} settings that a strategy draws" if found.searched else ""
+        self.out.print(f"{found.runs:,} runs, {found.found:,} of them finished{more}")
+        if found.runs > found.found:
+            self.out.print(
+                f"at most {duration(found.wall_seconds(jobs))} for the others, {jobs} at a time, from "
+                f"{found.probes} timed settings; about {size(found.disk)} of disk",
+                soft_wrap=True,
+            )
+
+    @contextmanager
+    def working(self) -> Iterator[Callable[[str], None]]:
+        """Says what is being done: in place on a terminal, a line each elsewhere."""
+        if not self.progress.is_terminal:
+            yield lambda text: None if self.quiet else self.progress.print(f"… {text}", soft_wrap=True)
+            return
+        with self.progress.status("…") as status:
+            yield status.update
+
+    def note(self, text: str) -> None:
+        """Something to know while work goes on."""
+        if not self.quiet:
+            self.progress.print(f"… {text}", soft_wrap=True)
+
+    def how_long(self, text: str) -> None:
+        """What is about to be spent; beside JSON too, which is on the other stream."""
+        self.progress.print(f"… {text}", soft_wrap=True)
+
+    def report(self, path: str) -> None:
+        if not self.quiet:
+            self.out.print(f"\nReport: {path}", soft_wrap=True)
+
+    def written(self, files: Sequence[Path], first: Path) -> None:
+        what = "1 file" if len(files) == 1 else f"{len(files)} files"
+        self.out.print(f"\n{what} written; open {first}", soft_wrap=True)
+
+    def verdict(self, result: "Comparison", folder: str) -> None:
+        _print_scores(self.out, result)
+        if any(arm.by_tag for arm in result.arms):
+            _print_by_tag(self.out, result)
+        if result.tuning is not None:
+            self.tuning(result.tuning)
+        self.out.print(result.verdict.sentence, soft_wrap=True)
+        for note in result.notes:
+            if note.startswith(("chosen on validation:", "until sure:", "budget:")):
+                self.out.print(f"\n{note[0].upper()}{note[1:]}.", soft_wrap=True)
+        if result.recommended_run and result.question:
+            self.out.print(f'\nUse it:  rnnlab predict {result.recommended_run} "{result.question}"', soft_wrap=True)
+
+    def tuning(self, tuning: "Tuning") -> None:
+        """Which setting each model got, and from how many trials on one is ahead."""
+        from rnnlab.show.words.tuning_wording import equal_text, lead_lines, tuning_lines
+
+        self.out.print(f"\nSettings, chosen on validation ({equal_text(tuning)}):", soft_wrap=True)
+        for line in [*tuning_lines(tuning), *lead_lines(tuning), ""]:
+            self.out.print(line, soft_wrap=True)
+
+    def run(self, run: RunDirectory) -> None:
+        """One trained model."""
+        from rnnlab.tasks.base import TASKS
+
+        outcome = run.outcome() or Stopped()
+        self.out.print(describe(outcome), soft_wrap=True)
+        result = run.result() or {}
+        if "test" in result:
+            test, parameters = result["test"], result["parameters"]["total"]
+            second = f"macro-F1 {percent(test['macro_f1'])}" if "macro_f1" in test else f"loss {test['loss']:.4f}"
+            self.out.print(
+                f"test accuracy {percent(test['accuracy'])}, {second}; "
+                f"{count(parameters)} parameters. One seed: 'rnnlab compare' says how much that is worth."
+            )
+            question = TASKS[run.spec()["task"]["kind"]].question
+            if question:
+                self.out.print(f'Use it:  rnnlab predict {run.path} "{question}"', soft_wrap=True)
+
+
+def _print_scores(out: Console, result: "Comparison") -> None:
+    seeds = max((len(arm.runs) for arm in result.arms), default=0)
+    metric = result.verdict.metric
+    margin = f"{100 * result.verdict.margin:.1f}"
+    stars = f" (* within {margin} points of the best, and not measurably worse)" if result.verdict.best_group else ""
+    plus = " (+ still improving at its limit)" if result.verdict.cut_short else ""
+    title = f"Test {metric}, {seeds} seed{'s' if seeds != 1 else ''} per model{stars}{plus}"
+    failed = bool(result.verdict.failures)
+    columns = (
+        "model",
+        metric,
+        "95 % interval",
+        *(("failed seeds",) if failed else ()),
+        *(("seen rows", "unseen rows") if result.seen_matters else ()),
+        "macro-F1" if _has_f1(result) else "loss",
+        "s/epoch" if _has_epochs(result) else "ms/update",
+        "tokens/s",
+        "best epoch" if _has_epochs(result) else "best evaluation",
+        "parameters",
+        "MB",
+    )
+    rows: list[Row] = [
+        (_row(arm, _has_f1(result), failed, result.seen_matters), "dim" if arm in result.baselines else None)
+        for arm in result.ranking
+    ]
+    print_table(out, title, columns, rows)
+
+
+def _has_epochs(result: "Comparison") -> bool:
+    """Where batches are drawn afresh there are none."""
+    return all(arm.epoch_seconds is not None or arm.step_seconds is None for arm in result.arms)
+
+
+def _has_f1(result: "Comparison") -> bool:
+    """Tasks with one label per sequence have it; for the others the loss says more."""
+    return any(arm.macro_f1 is not None for arm in (*result.arms, *result.baselines))
+
+
+def _row(arm: "ArmSummary", f1: bool, failed: bool, seen: bool) -> list[str]:
+    second = arm.macro_f1 if f1 else arm.loss
+    name = f"{arm.label} *" if arm.in_best_group else arm.label
+    if arm.accuracy is None:
+        states = sorted({run.status for run in arm.runs})
+        return [name, "/".join(states), *[""] * (7 + failed + 2 * seen)]
+    return [
+        name,
+        percent(arm.accuracy.mean),
+        f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}",
+        *([f"{len(arm.failed_seeds)} of {len(arm.runs)}" if arm.failed_seeds else ""] if failed else []),
+        *([percent(arm.by_seen[p].accuracy) if p in arm.by_seen else "" for p in ("seen", "unseen")] if seen else []),
+        "" if second is None else percent(second) if f1 else f"{second:.4f}",
+        _speed(arm),
+        count(arm.tokens_per_second) if arm.tokens_per_second is not None else "",
+        f"{arm.best_epoch:.0f}{'+' if arm.cut_short else ''}" if arm.best_epoch is not None else "",
+        count(arm.parameters) if arm.parameters is not None else "",
+        f"{arm.peak_memory_mb:.0f}" if arm.peak_memory_mb is not None else "",
+    ]
+
+
+def _speed(arm: "ArmSummary") -> str:
+    if arm.epoch_seconds is not None:
+        return f"{arm.epoch_seconds:.2f}"
+    return "" if arm.step_seconds is None else f"{1000 * arm.step_seconds:.1f}"
+
+
+def _print_by_tag(out: Console, result: "Comparison") -> None:
+    arms = [arm for arm in result.ranking if arm.by_tag]
+    tags = list(dict.fromkeys(tag for arm in arms for tag in arm.by_tag))
+    rows: list[Row] = []
+    for arm in arms:
+        cells = [f"{100 * arm.by_tag[tag].accuracy:.1f}" if tag in arm.by_tag else "" for tag in tags]
+        rows.append(([arm.label, *cells], None if arm in result.arms else "dim"))
+    counts = arms[0].by_tag
+    rows.append((["(test rows)", *(count(counts[tag].count) if tag in counts else "" for tag in tags)], "dim"))
+    print_table(out, "\nAccuracy by tag, %", ["model", *tags], rows)
+
+
+@contextmanager
+def prediction_progress() -> Iterator[Callable[[int, int], None]]:
+    """Rows done and rows in all: a bar on a terminal, a line every half minute elsewhere."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    console = _console(stderr=True)
+    last = time.monotonic()
+
+    def note(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > 30:
+            last = time.monotonic()
+            console.print(f"… {done:,} of {total:,} rows", soft_wrap=True)
+
+    if not console.is_terminal:
+        yield note
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        job = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(job, completed=done, total=total)
+
+
+def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
+    rows = []
+    for run in runs:
+        spec, result = run.spec(), run.result()
+        status = result["status"] if result else "unfinished"
+        test = (result or {}).get("test", {})
+        rows.append(
+            {
+                "run": run.path.name,
+                "model": spec["model"]["kind"],
+                "data": spec["task"].get("data", spec["task"]["kind"]),
+                "seed": spec["seed"],
+                "status": status,
+                "accuracy": test.get("accuracy"),
+                "macro_f1": test.get("macro_f1"),
+                "best_epoch": (result or {}).get("best_epoch"),
+            }
+        )
+    if as_json:
+        for row in rows:
+            print(json.dumps(row, ensure_ascii=False))
+        return
+    columns = ["run", "model", "data", "seed", "status", "accuracy", "macro-F1", "best epoch"]
+    print_table(_console(), "", columns, [(_run_cells(row), None) for row in rows])
+
+
+def _run_cells(row: dict[str, Any]) -> list[str]:
+    return [
+        row["run"],
+        row["model"],
+        Path(row["data"]).name,
+        str(row["seed"]),
+        row["status"],
+        percent(row["accuracy"]) if row["accuracy"] is not None else "",
+        percent(row["macro_f1"]) if row["macro_f1"] is not None else "",
+        str(row["best_epoch"] or ""),
+    ]
+
+
+def catalogue(entries: Sequence[tuple[Any, Path | None]]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("name", "what", "rows", "languages", "licence", "here"):
+        table.add_column(name, overflow="fold")
+    for entry, where in entries:
+        table.add_row(
+            entry.name,
+            entry.title,
+            count(sum(entry.rows.values())),
+            ", ".join(entry.languages),
+            entry.licence,
+            str(where) if where else "no; rnnlab data get " + entry.name,
+        )
+    _console().print(table)
+
+
+@contextmanager
+def download_progress() -> Iterator[Callable[[int, int | None], None]]:
+    """A bar on a terminal, silence elsewhere."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+
+    console = _console(stderr=True)
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        job = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(job, completed=done, total=total)
+
+
+def data_profile(profile: dict[str, Any], as_json: bool) -> None:
+    print(json.dumps(profile, indent=2, ensure_ascii=False) if as_json else "\n".join(profile_lines(profile)))
+
+
+def profile_lines(profile: dict[str, Any]) -> list[str]:
+    """Generated data brings its own lines; of a file, those of its profile."""
+    return profile["lines"] if "lines" in profile else Profile.from_dict(profile).lines()

@@ -1,0 +1,312 @@
+"""An experiment is labelled arms × seeds; each pair is a run."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rnnlab.core.config import parse, problems
+from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.models.base import ARCHITECTURES, Architecture
+from rnnlab.models.baselines import BASELINES, Baseline
+from rnnlab.models.embedding import Embedding
+from rnnlab.tasks.base import TASKS, Task
+from rnnlab.training.spec import RunSpec, Training
+
+SEEDS, SPLIT_SEEDS = 3, 5  # runs per arm, unless the user says how many; the latter where the split varies
+MOST_TRIALS = 1000  # of --tune, per arm
+
+Match = Literal["parameters", "seconds"]
+
+
+@dataclass(frozen=True)
+class Arm:
+    model: Architecture
+    training: Training
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Labelled arms × seeds on one task. Baselines run once per split, beside them."""
+
+    task: Task
+    arms: dict[str, Arm]
+    seeds: tuple[int, ...]
+    name: str = ""
+    notes: tuple[str, ...] = field(default=())
+    match: Match | None = None  # what the arms are made to have in common; `sweeps.plan` sees to it
+    vary_split: bool = False  # the seed of a run draws the split of the data, too
+    splits: Mapping[int, Task] = field(default_factory=dict)  # then, the resolved task of each seed; by `sweeps.plan`
+    tune: int | None = None  # settings to try per arm before it is compared; `sweeps.tune` does
+    fixed: Mapping[str, frozenset[str]] = field(default_factory=dict)  # by arm or baseline, paths that the user set
+    baselines: Mapping[str, Baseline] = field(default_factory=dict)  # by name, where not as they are by default
+
+    def task_of(self, seed: int) -> Task:
+        """The same for all arms of a seed, so that their runs can be paired."""
+        if not self.vary_split:
+            return self.task
+        return self.splits[seed] if seed in self.splits else self.task.with_split(seed)
+
+    def specs(self) -> list[tuple[str, RunSpec]]:
+        """(label, spec) of every run, seed by seed, so that an early stop leaves all arms with as many seeds."""
+        return [
+            (label, RunSpec(task, arm.model, arm.training, seed))
+            for seed, task in ((seed, self.task_of(seed)) for seed in self.seeds)
+            for label, arm in self.arms.items()
+        ]
+
+
+_TOP_KEYS = ("name", "seeds", "vary_split", "match", "tune", "task", "model", "training", "arms", "baselines")
+
+
+def experiment_problems(tree: dict[str, Any]) -> list[str]:
+    """Everything that is wrong with an experiment file, each with its path."""
+    known = f"; known: {', '.join(_TOP_KEYS)}"
+    found = [f"{key}: unknown key{did_you_mean(key, _TOP_KEYS) or known}" for key in tree if key not in _TOP_KEYS]
+    tables = [k for k in ("task", "model", "training", "arms", "baselines") if not isinstance(tree.get(k, {}), dict)]
+    if tables:
+        return found + [f"{key}: must be a table, written as [{key}]" for key in tables]
+    task = {"kind": "classify", **tree.get("task", {})}
+    of_the_task = TASKS.problems(task, "task")
+    found += of_the_task
+    found += problems(Training, _training_values(tree), "training")
+    found += _rhythm_problems(task["kind"], tree.get("training", {}), "training")
+    found += [f"seeds: {reason}" for reason in _seed_problems(_seeds(tree))]
+    found += _split_problems(tree, None if of_the_task else task)
+    if not tree.get("arms"):
+        found.append('arms: at least one is needed, for example [arms.lstm.model] with kind = "lstm"')
+    for label, arm in tree.get("arms", {}).items():
+        path = f"arms.{label}"
+        if not isinstance(arm, dict) or not all(isinstance(v, dict) for v in arm.values()):
+            found.append(f"{path}: must be a table with a table 'model' (and perhaps 'training')")
+            continue
+        found += [
+            f"{path}.{key}: unknown key; known: model, training" for key in arm if key not in ("model", "training")
+        ]
+        model = merged(tree.get("model", {}), arm.get("model", {}))
+        of_the_model = ARCHITECTURES.problems(model, f"{path}.model")
+        if not of_the_task and not of_the_model:
+            of_the_model = unsuited(ARCHITECTURES.parse(model), TASKS[task["kind"]], f"{path}.model")
+        found += of_the_model
+        if arm.get("training"):
+            found += problems(Training, _training_values(tree, arm), f"{path}.training")
+            found += _rhythm_problems(task["kind"], arm["training"], f"{path}.training")
+    return found + _baseline_problems(tree) + _match_problems(tree) + _tune_problems(tree)
+
+
+def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
+    """Settings of a model that the task would ignore, and why the model can't do it."""
+    if task.per_step and "pooling" in model.model_fields_set:
+        return [f"{path}.pooling: the task '{task.kind}' answers at every step, where nothing is pooled; leave it out"]
+    if task.per_step and getattr(model, "ends", False):
+        return [
+            f"{path}.ends: the task '{task.kind}' answers at every step, and the last one would be told that it is the "
+            "last; take ends = false"
+        ]
+    if not task.causal or model.causal:
+        return []
+    rule = f"the task '{task.kind}' answers each step from the steps up to it, and"
+    for option in ("bidirectional", "look_ahead"):
+        if getattr(model, option, None) is True:
+            return [f"{path}.{option}: {rule} this option reads later ones; take {option} = false"]
+    able = [cls.kind for cls in ARCHITECTURES if not ARCHITECTURES.problems({"kind": cls.kind}) and cls().causal]
+    return [f"{path}.kind: {rule} '{model.kind}' as it is set reads later ones; take {', '.join(able)}"]
+
+
+def _rhythm_problems(kind: Any, training: dict[str, Any], path: str) -> list[str]:
+    """Fresh batches have no epochs, and rows that are passed over again and again are evaluated after each pass. Either
+    rows or tokens make a batch."""
+    if kind not in TASKS.names():
+        return []  # which is said elsewhere
+    if not TASKS[kind].streamed:
+        rule = f"'{kind}' is evaluated after every epoch; only tasks that draw fresh batches ({_streamed()}) have this"
+        found = [f"{path}.eval_every: {rule}"] if training.get("eval_every") is not None else []
+        if training.get("batch_tokens") is not None and training.get("batch_size") == Training().batch_size:
+            found.append(
+                f"{path}.batch_size: 'batch_tokens' would ignore it; leave one of them out"
+            )  # else: `Training`
+        return found
+    found = []
+    if training.get("epochs") not in (None, "none"):
+        found.append(
+            f"{path}.epochs: '{kind}' draws fresh batches, so there are no epochs; say how many updates with steps"
+        )
+    if training.get("batch_tokens") is not None:
+        found.append(f"{path}.batch_tokens: '{kind}' draws as many rows as batch_size says; set that")
+    return found
+
+
+def _streamed() -> str:
+    return ", ".join(cls.kind for cls in TASKS if cls.streamed)
+
+
+def _split_problems(tree: dict[str, Any], settings: dict[str, Any] | None) -> list[str]:
+    """``settings`` are those of the task; None where they are wrong, which comes first."""
+    asked = tree.get("vary_split", False)
+    if not isinstance(asked, bool):
+        return [f"vary_split: must be true or false (got {asked!r})"]
+    if not asked or settings is None:
+        return []
+    task = TASKS.parse(settings)
+    given = task.given_split()
+    if given:
+        return [f"vary_split: {given}"]
+    if task.split_by in settings:
+        return [f"task.{task.split_by}: with vary_split it is the seed of each run; leave it out, and set seeds"]
+    return []
+
+
+def _match_problems(tree: dict[str, Any]) -> list[str]:
+    match = tree.get("match")
+    if match is None or match == "parameters":
+        return []
+    if match != "seconds":
+        hint = did_you_mean(str(match), ("parameters", "seconds"))
+        return [f"match: must be 'parameters' or 'seconds' (got {match!r}){hint}"]
+    found = []
+    if tree.get("training", {}).get("minutes") is None:
+        found.append(
+            "match: 'seconds' gives every run the same training time; say how long, with --minutes M or with minutes "
+            "under [training]"
+        )
+    return found + [
+        f"arms.{label}.training.minutes: with match = 'seconds' training.minutes holds for every arm; leave it out"
+        for label, arm in tree.get("arms", {}).items()
+        if isinstance(arm, dict) and isinstance(arm.get("training"), dict) and "minutes" in arm["training"]
+    ]
+
+
+def _baseline_problems(tree: dict[str, Any]) -> list[str]:
+    found = []
+    for name, values in tree.get("baselines", {}).items():
+        if name not in BASELINES.names():
+            known = f"; known: {', '.join(BASELINES.names())}"
+            found.append(f"baselines.{name}: no such baseline{did_you_mean(name, BASELINES.names()) or known}")
+        elif not isinstance(values, dict):
+            found.append(f"baselines.{name}: must be a table, written as [baselines.{name}]")
+        else:
+            found += BASELINES.problems({**values, "kind": name}, f"baselines.{name}")
+    return found
+
+
+def _tune_problems(tree: dict[str, Any]) -> list[str]:
+    asked = tree.get("tune")
+    if asked is None:
+        return []
+    if not isinstance(asked, int) or isinstance(asked, bool) or not 2 <= asked <= MOST_TRIALS:
+        return [f"tune: how many settings to try per model, from 2 to {MOST_TRIALS:,} (got {asked!r})"]
+    if tree.get("match") == "parameters":
+        return ["tune: it searches the sizes that match = 'parameters' makes equal; leave one of them out"]
+    return []
+
+
+def _set_paths(tree: dict[str, Any], arm: dict[str, Any]) -> frozenset[str]:
+    """What was said of an arm, for all arms or for it alone: ``{"model.hidden", "training.lr"}``."""
+    said = {key: merged(tree.get(key, {}), arm.get(key, {})) for key in ("model", "training")}
+    return frozenset(_paths(said))
+
+
+def _paths(values: dict[str, Any], before: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        yield from _paths(value, f"{before}{key}.") if isinstance(value, dict) else [f"{before}{key}"]
+
+
+def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) -> dict[str, Any]:
+    """How an arm is trained, or all arms: as the file says, else as its architecture or its task is trained best. With
+    ``match = "seconds"`` minutes alone end a run."""
+    task, model = tree.get("task", {}).get("kind"), merged(tree.get("model", {}), (arm or {}).get("model", {}))
+    values: dict[str, Any] = {}
+    if model.get("kind") in ARCHITECTURES.names():
+        values = ARCHITECTURES[model["kind"]].training_defaults
+    for given in (
+        TASKS[task].training_defaults if task in TASKS.names() else {},
+        tree.get("training", {}),
+        (arm or {}).get("training", {}),
+    ):
+        values = merged(values, given)
+        if isinstance(given.get("schedule"), dict) and "shape" in given["schedule"]:
+            values["schedule"] = given["schedule"]  # another shape has other settings
+    if tree.get("match") == "seconds" and values.get("minutes") is not None:
+        values |= {"epochs": None, "steps": None, "patience": None}
+    return values
+
+
+def suited(model: dict[str, Any], task: type[Task]) -> dict[str, Any]:
+    """Settings of a model as a file says them, filled in as suits the task: how a recurrence pools, and what an
+    architecture says of itself. Of that, tasks whose rows are made by a rule take later fields alone; and where there
+    is an answer at every step, none is told where the text ends."""
+    cls = ARCHITECTURES[model["kind"]]
+    usual = {name: value for name, value in cls.model_defaults.items() if task.regularised or name in cls.added}
+    if task.per_step:
+        usual.pop("ends", None)
+    if cls.reads_in_turn:
+        usual["pooling"] = task.recurrent_pooling
+    return {**usual, **model}
+
+
+def regularised(model: Architecture, task: type[Task]) -> Architecture:
+    """A model that reads text, with the usual dropout where neither the user nor the task says otherwise."""
+    if not task.regularised:
+        return model
+    embedding = model.embedding or Embedding()
+    if "dropout" not in embedding.model_fields_set:
+        embedding = embedding.model_copy(update={"dropout": model.usual_dropout})
+    summary = {} if "output_dropout" in model.model_fields_set else {"output_dropout": model.usual_dropout}
+    return model.model_copy(update={"embedding": embedding, **summary})
+
+
+def merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """What an arm says over what all arms share, table by table."""
+    both = {
+        key: merged(shared[key], value) if isinstance(value, dict) and isinstance(shared.get(key), dict) else value
+        for key, value in own.items()
+    }
+    return {**shared, **both}
+
+
+def _seed_problems(seeds: Any) -> list[str]:
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        return [] if 1 <= seeds <= 10_000 else [f"how many must be between 1 and 10,000 (got {seeds})"]
+    if isinstance(seeds, list) and seeds and all(isinstance(s, int) and s >= 0 for s in seeds):
+        return [] if len(set(seeds)) == len(seeds) else ["each seed may stand in the list once"]
+    return [f"a number of seeds, or a list such as [0, 1, 2] (got {seeds!r})"]
+
+
+def _seeds(tree: dict[str, Any]) -> Any:
+    return tree.get("seeds", SPLIT_SEEDS if tree.get("vary_split") is True else SEEDS)
+
+
+def seed_numbers(seeds: int | list[int]) -> tuple[int, ...]:
+    """How many, or which."""
+    return tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+
+
+def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experiment:
+    """``{task, training, arms, seeds}`` → an Experiment, or one error that lists every problem."""
+    found = experiment_problems(tree)
+    if found:
+        lines = "\n".join(f"  {problem}" for problem in found)
+        raise ConfigError(f"{source}: {len(found)} problem{'s' if len(found) > 1 else ''}\n{lines}")
+    task = TASKS.parse({"kind": "classify", **tree.get("task", {})}, "task")
+    arms = {
+        label: Arm(
+            ARCHITECTURES.parse(
+                suited(merged(tree.get("model", {}), arm.get("model", {})), type(task)), f"arms.{label}.model"
+            ),
+            parse(Training, _training_values(tree, arm), f"arms.{label}.training"),
+        )
+        for label, arm in tree["arms"].items()
+    }
+    return Experiment(
+        task=task,
+        arms=arms,
+        seeds=seed_numbers(_seeds(tree)),
+        name=tree.get("name", ""),
+        match=tree.get("match"),
+        vary_split=tree.get("vary_split", False),
+        tune=tree.get("tune"),
+        fixed={label: _set_paths(tree, arm) for label, arm in tree["arms"].items()}
+        | {name: frozenset(_paths({"model": values})) for name, values in tree.get("baselines", {}).items()},
+        baselines={
+            name: BASELINES.parse({**values, "kind": name}) for name, values in tree.get("baselines", {}).items()
+        },
+    )

@@ -1,0 +1,343 @@
+"""From what a person asked for to an experiment with nothing left open."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from rnnlab.core.config import assign, canonical_json, parse_setting, read_toml
+from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.data import catalogue, vectors
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.interface import Interface
+from rnnlab.data.vocabulary import SPECIAL
+from rnnlab.models.base import ARCHITECTURES, Architecture
+from rnnlab.models.fasttext import FastText
+from rnnlab.sweeps.experiment import SPLIT_SEEDS, Arm, Experiment, parse_experiment, regularised, unsuited
+from rnnlab.sweeps.match import counter, gave_way, input_width, match_parameters
+from rnnlab.tasks.answers import OneLabel
+from rnnlab.tasks.base import TASKS, Task
+from rnnlab.training.assemble import look_up, resolve_device
+
+DEFAULT_MODELS = ("rnn", "lstm", "gru", "bilstm", "bigru", "textcnn", "cnn2", "transformer", "linear")
+SHORT_NAMES: dict[str, tuple[str, dict[str, Any]]] = {  # a kind, and what is set of it
+    "birnn": ("rnn", {"bidirectional": True}),
+    "bilstm": ("lstm", {"bidirectional": True}),
+    "bigru": ("gru", {"bidirectional": True}),
+}
+KNOWN_DATA = (*catalogue.names(), "reviews")  # names, not paths, whatever lies beside a file
+KIND = "model.kind: "  # begins a problem of `Architecture.check` that no other setting would solve
+
+
+def experiment_tree(
+    data: str | None,
+    *,
+    models: Sequence[str] | None = None,
+    seeds: int | None = None,
+    task: dict[str, Any] | None = None,
+    training: dict[str, Any] | None = None,
+    vectors: str | None = None,
+    match: str | None = None,
+    vary_split: bool | None = None,
+    lookup: bool | None = None,
+    tune: int | None = None,
+    settings: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The experiment as a tree, as a TOML file would say it: from a file or from options, options last."""
+    tree: dict[str, Any] = {}
+    if data is not None and data.endswith(".toml"):
+        tree = read_toml(data)
+        if is_sweep(tree):
+            raise ConfigError(f"{data}: this file has axes, not arms: run it with 'rnnlab sweep {data}'")
+        if isinstance(tree.get("task"), dict):
+            tree["task"] = seen_from(Path(data).parent, tree["task"])
+    elif data is not None:
+        tree["task"] = {"data": data}
+    for key, given in (("task", task), ("training", training)):
+        if isinstance(tree.get(key, {}), dict):  # else the file is wrong, and will be told so
+            tree[key] = {**tree.get(key, {}), **(given or {})}
+    if seeds is not None:
+        tree["seeds"] = seeds
+    if match is not None:
+        tree["match"] = match
+    if vary_split is not None:
+        tree["vary_split"] = vary_split
+    if lookup is not None and isinstance(tree.get("model", {}), dict):
+        tree["model"] = {**tree.get("model", {}), "lookup": lookup}
+    if tune is not None:
+        tree["tune"] = tune
+    if models is not None or not tree.get("arms"):
+        tree["arms"] = {name: {"model": named_model(name)} for name in models or default_models(tree)}
+    for text in settings:
+        parts, value = parse_setting(text)
+        assign(tree, parts, value)
+    if vectors is not None:
+        _share_vectors(tree, vectors)
+        if _table(tree, "task").get("kind", "classify") == "classify":
+            tree["task"] = {"extra_words": vectors, **tree.get("task", {})}
+    return tree
+
+
+def default_models(tree: dict[str, Any]) -> list[str]:
+    """All that the task can use: one that asks for an answer at every step has no use for those that look ahead."""
+    kind = _table(tree, "task").get("kind", "classify")
+    if kind not in TASKS.names():
+        return list(DEFAULT_MODELS)  # the mistake will be told
+    return [n for n in DEFAULT_MODELS if not unsuited(ARCHITECTURES.parse(named_model(n)), TASKS[kind], "model")]
+
+
+def is_sweep(tree: dict[str, Any]) -> bool:
+    """Whether a file is one of `sweeps.studies`."""
+    return "axes" in tree or "study" in tree
+
+
+def seen_from(folder: Path, task: dict[str, Any]) -> dict[str, Any]:
+    """Paths in a file are seen from the file."""
+    found = {}
+    for key in ("data", "valid", "test"):
+        named = task.get(key)
+        if not isinstance(named, str) or named in KNOWN_DATA or Path(named).is_file():
+            continue
+        if (folder / named).is_file():
+            found[key] = str(folder / named)
+    return task | found
+
+
+def _share_vectors(tree: dict[str, Any], vectors: str) -> None:
+    """Give every arm the vectors, unless it has its own or asks for a random embedding."""
+    labels = list(_table(tree, "arms"))
+    willing = [label for label in labels if asked_channels(tree, label) != "random"]
+    for label in willing or labels:  # if no arm can use them, the mistake is to be seen
+        if "vectors" not in _table(tree, "arms", label, "model", "embedding"):
+            assign(tree, ["arms", label, "model", "embedding", "vectors"], vectors)
+
+
+def asked_channels(tree: dict[str, Any], label: str) -> str | None:
+    """What was said of an arm's embedding channels, in the arm or for all arms; None when nothing was."""
+    own, shared = _table(tree, "arms", label, "model", "embedding"), _table(tree, "model", "embedding")
+    return own.get("channels", shared.get("channels"))
+
+
+def _table(tree: Any, *path: str) -> dict[str, Any]:
+    """A table within the tree; empty when there is none."""
+    for key in path:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree if isinstance(tree, dict) else {}
+
+
+def named_model(name: str) -> dict[str, Any]:
+    """``lstm`` → its settings; ``bilstm`` and the like are short for ``bidirectional = true``."""
+    if name in SHORT_NAMES:
+        kind, settings = SHORT_NAMES[name]
+        return {"kind": kind, **settings}
+    if name not in ARCHITECTURES.names():
+        known = sorted([*ARCHITECTURES.names(), *SHORT_NAMES])
+        hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
+        raise ConfigError(f"unknown model '{name}'{hint}")
+    return {"kind": name}
+
+
+class Opened:
+    """Data that was read, by the task: the points of a sweep mostly share it."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[Task, EncodedData]] = {}
+
+    def open(self, task: Task) -> tuple[Task, EncodedData]:
+        """The task with everything filled in, and its data."""
+        key = canonical_json(task)
+        if key not in self._found:
+            resolved = task.resolve()
+            self._found = {**dict([*self._found.items()][-3:]), key: (resolved, resolved.load())}
+        return self._found[key]
+
+
+def plan(tree: dict[str, Any], source: str = "experiment") -> tuple[Experiment, EncodedData]:
+    """Check everything, read the data once, and fill in what was automatic. An arm that can't be run on this data
+    is left out with a note."""
+    experiment = parse_experiment(tree, source)
+    if experiment.vary_split:
+        planned, data = _complete_splits(experiment, tree)
+    else:
+        planned, data = complete_experiment(experiment, tree, Opened())
+    if not planned.arms:
+        raise ConfigError("no model is left to train\n" + "\n".join(planned.notes))
+    return planned, data
+
+
+def complete_experiment(experiment: Experiment, tree: dict[str, Any], opened: Opened) -> tuple[Experiment, EncodedData]:
+    """An experiment with nothing left open. Perhaps no arm of it can be run on this data: the notes say why."""
+    task, data = opened.open(experiment.task)
+    return _completed(experiment, tree, task, data), data
+
+
+def _complete_splits(experiment: Experiment, tree: dict[str, Any]) -> tuple[Experiment, EncodedData]:
+    """The same where every seed has a split of its own. The data are those of the first seed: arms depend on nothing in
+    which splits differ. The other splits come after the arms, so that mistakes in these show early."""
+    splits = experiment.task.resolve_splits(experiment.seeds)
+    task = next(splits)
+    data = task.load()
+    planned = _completed(experiment, tree, task, data)
+    if not planned.arms:
+        return planned, data
+    tasks = dict(zip(experiment.seeds, (task, *splits), strict=True))
+    return replace(planned, splits=tasks, notes=(*_split_notes(experiment), *planned.notes)), data
+
+
+def _split_notes(experiment: Experiment) -> list[str]:
+    first, count, setting = experiment.seeds[0], len(experiment.seeds), experiment.task.split_by
+    notes = [
+        f"vary_split: the seed of a run is its {setting} too, so each seed has training and test rows of its own; "
+        f"what is said of the data is said of seed {first}"
+    ]
+    if count < SPLIT_SEEDS:
+        notes.append(f"seeds = {count} is few where the split varies: intervals can be trusted from {SPLIT_SEEDS} on")
+    return notes
+
+
+def _completed(experiment: Experiment, tree: dict[str, Any], task: Task, data: EncodedData) -> Experiment:
+    arms: dict[str, Arm] = {}
+    notes: list[str] = []
+    for label, arm in experiment.arms.items():
+        reason = why_not(arm.model, data, asked_channels(tree, label))
+        if reason:
+            notes.append(f"{label} is left out: {reason}")
+        else:
+            device = resolve_device(arm.training.device)
+            model = arm.model if data.vocabulary is None else regularised(arm.model, type(task))
+            arms[label] = Arm(complete(model, data), arm.training.replace(device=device))
+    _refuse_unsuited(arms, data)
+    _refuse_idle_words(arms, task)
+    _refuse_frozen_ngrams(arms, data)
+    _refuse_lookup(arms, task)
+    notes += _coverage_notes(arms, data)
+    planned = replace(experiment, task=task, arms=arms, notes=tuple(notes))
+    return _matched(planned, experiment, data) if arms else planned
+
+
+def _refuse_unsuited(arms: dict[str, Arm], data: EncodedData) -> None:
+    """Settings that don't suit this kind of input are a mistake, and show before the training."""
+    kind = _input_kind(data)
+    found = [f"arms.{label}.{problem}" for label, arm in arms.items() for problem in arm.model.check(kind)]
+    if found:
+        raise ConfigError("\n".join(found))
+
+
+def _refuse_idle_words(arms: dict[str, Arm], task: Task) -> None:
+    source = getattr(task, "extra_words", None)
+    if (
+        source is not None
+        and arms
+        and all(a.model.embedding is None or not a.model.embedding.vectors for a in arms.values())
+    ):
+        raise ConfigError(
+            f"task.extra_words: no model has the vectors '{source}'; pass --vectors {source}, or leave it out"
+        )
+
+
+def _refuse_lookup(arms: dict[str, Arm], task: Task) -> None:
+    for label, arm in arms.items():
+        if arm.model.lookup and not isinstance(task, OneLabel):
+            raise ConfigError(
+                f"arms.{label}.model.lookup: rows are looked up where each has one label, and '{task.kind}' has "
+                "others; leave it out"
+            )
+
+
+def _refuse_frozen_ngrams(arms: dict[str, Arm], data: EncodedData) -> None:
+    for label, arm in arms.items() if data.vocabulary is not None and data.vocabulary.ngrams is not None else ():
+        if arm.model.embedding is not None and arm.model.embedding.channels == "frozen":
+            raise ConfigError(
+                f"arms.{label}.model.embedding.channels: 'frozen' trains no vectors, so that those of task.ngrams "
+                "would stay zero; take 'tuned' or 'two', or leave task.ngrams out"
+            )
+
+
+def _input_kind(data: EncodedData) -> Literal["tokens", "features"]:
+    return "features" if data.vocabulary is None else "tokens"
+
+
+def _matched(planned: Experiment, asked: Experiment, data: EncodedData) -> Experiment:
+    """The experiment with arms that have in common what ``match`` says, and notes about it."""
+    arms, notes = planned.arms, list(planned.notes)
+    if planned.match == "parameters":
+        interface = Interface.of(data)
+        models = {label: arm.model for label, arm in arms.items()}
+        models, said = match_parameters(models, counter(planned.task, interface))
+        notes += said
+        changed = [p for label, model in models.items() for p in gave_way(label, asked.arms[label].model, model)]
+        if changed:
+            notes.append(f"sizes that were set gave way to the matching: {', '.join(changed)}")
+        widths = {label: input_width(model, interface) for label, model in models.items()}
+        if len(set(widths.values())) > 1:
+            shown = ", ".join(f"{label} {width}" for label, width in widths.items())
+            notes.append(f"embeddings are not matched, and theirs differ in width: {shown}")
+        arms = {label: Arm(models[label], arm.training) for label, arm in arms.items()}
+        _refuse_twins(arms)
+    elif planned.match == "seconds":
+        minutes = next(iter(arms.values())).training.minutes
+        notes.append(
+            f"every run trains for {minutes:g} minutes, whatever epochs, steps and patience say; "
+            "results depend on the machine"
+        )
+    return replace(planned, arms=arms, notes=tuple(notes))
+
+
+def _refuse_twins(arms: dict[str, Arm]) -> None:
+    for one, other in itertools.combinations(arms, 2):
+        if arms[one] == arms[other]:
+            raise ConfigError(
+                f"match: '{one}' and '{other}' differ in size alone, and matched they are the same; leave one out"
+            )
+
+
+def _coverage_notes(arms: dict[str, Arm], data: EncodedData) -> list[str]:
+    """How much of the training text each source of vectors knows."""
+    sources = {arm.model.embedding.vectors: arm.model.embedding for arm in arms.values() if arm.model.embedding}
+    notes = []
+    for source, embedding in sources.items():
+        if source is not None and data.vocabulary is not None:
+            words = data.vocabulary.learnt_words
+            found = np.any(look_up(embedding, data.vocabulary.words)[: len(words)] != 0, axis=1)[len(SPECIAL) :]
+            counts = np.bincount(data.train.tokens, minlength=len(words))[len(SPECIAL) :]
+            share = vectors.coverage(found, counts)
+            words, tokens = (f"{100 * share[name]:.1f} %" for name in ("words_share", "tokens_share"))
+            notes.append(f"{source} covers {words} of the words and {tokens} of the tokens of the training rows")
+    return notes
+
+
+def why_not(model: Architecture, data: EncodedData, asked_channels: str | None = None) -> str | None:
+    """Why a model can't be run on this data, or None. One that needs vectors does without when the user asks for
+    random channels (without being asked, that is what an embedding without vectors falls back on)."""
+    for problem in model.check(_input_kind(data)):
+        if problem.startswith(KIND):  # it is the architecture that doesn't suit the data, not a setting
+            return problem.removeprefix(KIND)
+    if data.vocabulary is not None and data.vocabulary.ngrams is not None and isinstance(model, FastText):
+        return "'fasttext' counts n-grams by itself (model.ngrams), and would count those of task.ngrams again"
+    has_vectors = model.embedding is not None and model.embedding.vectors is not None
+    if model.needs_vectors and not has_vectors and asked_channels != "random":
+        return (
+            f"'{model.kind}' has a channel of pre-trained vectors; pass --vectors FILE, or --vectors glove-6b-50d "
+            "after pip install 'rnnlab[glove]'"
+        )
+    return None
+
+
+def complete(model: Architecture, data: EncodedData) -> Architecture:
+    """The model with its embedding spelled out: vectors identified by their content, width set by them."""
+    if data.vocabulary is None:
+        return model
+    embedding = model.embedding_or_usual()
+    if embedding.vectors is not None:
+        width = vectors.width_of(embedding.vectors)
+        channels = embedding.channels
+        changes: dict[str, Any] = {"vectors_digest": vectors.digest_of_source(embedding.vectors)}
+        if channels is None:
+            changes["channels"] = "two" if model.needs_vectors else "tuned"
+        if "width" not in embedding.model_fields_set:
+            changes["width"] = width
+        embedding = embedding.replace(**changes)
+    return model.replace(embedding=embedding)

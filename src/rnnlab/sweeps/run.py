@@ -1,0 +1,139 @@
+"""Arms × seeds and the baselines, through an executor: finished runs are found again, the others computed."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from rnnlab.comparing.comparison import SEEN_SHARE
+from rnnlab.core.errors import Interrupted
+from rnnlab.data.encoded import EncodedData
+from rnnlab.execute.executors import Executor
+from rnnlab.models.baselines import BASELINES, LookedUp, Majority
+from rnnlab.models.nbsvm import NbSvm
+from rnnlab.runs.directory import Failed, Outcome, RunDirectory, Stopped
+from rnnlab.sweeps.experiment import Experiment
+from rnnlab.training.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run of a comparison: which arm, which seed, and what became of it."""
+
+    label: str
+    spec: RunSpec
+    outcome: Outcome
+    path: Path
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.spec.training is None
+
+
+class Display(Protocol):
+    """Something that shows how the runs are coming on."""
+
+    def begin(self, runs: Sequence[tuple[str, RunSpec]]) -> None: ...
+    def event(self, number: int, event: dict[str, Any]) -> None: ...
+    def outcome(self, number: int, outcome: Outcome, again: bool) -> None: ...
+    def end(self) -> None: ...
+
+
+class Silent:
+    """Shows nothing."""
+
+    def begin(self, runs: Sequence[tuple[str, RunSpec]]) -> None: ...
+    def event(self, number: int, event: dict[str, Any]) -> None: ...
+    def outcome(self, number: int, outcome: Outcome, again: bool) -> None: ...
+    def end(self) -> None: ...
+
+
+def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str, RunSpec]]:
+    """Every baseline that fits this kind of input; they answer with one label per sequence. They have no luck of their
+    own, so each split needs one run of them. `lookup` runs where a share of the test rows stands in train; where every
+    model looks rows up, so do they, but for the majority class, which is there to be beaten."""
+    if not data.labels or data.train.per_step:
+        return []
+    kind = "tokens" if data.vocabulary else "features"
+    seen = data.profile.get("overlap", {}).get("test", 0) / len(data.test)
+    fitting = [cls for cls in BASELINES if cls.inputs in ("any", kind) and (cls is not LookedUp or seen >= SEEN_SHARE)]
+    by_characters = data.tokenizer is not None and data.tokenizer.name == "chars"
+    everywhere = bool(experiment.arms) and all(arm.model.lookup for arm in experiment.arms.values())
+    baselines = []
+    for cls in fitting:
+        settings = dict(cls.model_defaults)
+        if cls is NbSvm and by_characters:
+            settings["ngrams"] = 4  # characters say less than words, one by one
+        if everywhere and cls is not Majority:
+            settings["lookup"] = True
+        asked = experiment.baselines.get(cls.kind)
+        if asked is not None:  # by the user, or by tuning
+            settings |= {name: getattr(asked, name) for name in asked.model_fields_set}
+        baselines.append(cls(**settings))
+    seeds = experiment.seeds if experiment.vary_split else (0,)
+    return [(one.kind, RunSpec(experiment.task_of(seed), one, None, seed)) for seed in seeds for one in baselines]
+
+
+def run_all(
+    runs: Sequence[tuple[str, RunSpec]],
+    folder: Path,
+    executor: Executor,
+    display: Display,
+    may_begin: Callable[[str, RunSpec], bool] | None = None,
+    too_late: Callable[[], bool] = lambda: False,
+    seconds: Mapping[str, float] | None = None,
+) -> list[RunRecord]:
+    """Do what isn't done yet. Interrupted: what is finished stays, and the same call goes on from there. Runs that
+    ``may_begin`` refuses, asked when there is a place for one, have no record. Once it is ``too_late``, those under way
+    are stopped. ``seconds`` are what a run of each arm is likely to take: of a seed, the longest run begins first, so
+    that it isn't left alone at the end. The records keep the order of ``runs``."""
+    outcomes: dict[int, Outcome] = {}
+    display.begin(runs)
+    for number, (_, spec) in enumerate(runs):
+        known = RunDirectory(folder / spec.digest).outcome()
+        if known is not None:
+            outcomes[number] = known
+            display.outcome(number, known, again=True)
+    todo = [number for number in range(len(runs)) if number not in outcomes]
+    if seconds:
+        seeds = list(dict.fromkeys(spec.seed for _, spec in runs))
+        todo.sort(key=lambda number: _turn(*runs[number], seeds, seconds))
+    interrupted = False
+    specs = [runs[n][1] for n in todo]
+    begun: list[int] = []
+
+    def in_time(wanted: Callable[[str, RunSpec], bool]) -> Iterator[RunSpec]:
+        for number in todo:
+            if wanted(*runs[number]):
+                begun.append(number)
+                yield runs[number][1]
+
+    def sink(position: int, event: dict[str, Any]) -> bool:
+        display.event(numbers[position], event)
+        return too_late()
+
+    numbers = todo if may_begin is None else begun
+    try:
+        for position, outcome in executor.map(specs if may_begin is None else in_time(may_begin), folder, sink):
+            outcomes[numbers[position]] = outcome
+            display.outcome(numbers[position], outcome, again=False)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        display.end()
+    if interrupted:
+        done = sum(not isinstance(o, Stopped | Failed) for o in outcomes.values())
+        raise Interrupted(
+            f"stopped: {done} of {len(runs)} runs are finished and kept in {folder}; "
+            "the same command goes on where this one stopped"
+        )
+    return [
+        RunRecord(label, spec, outcomes[n], folder / spec.digest)
+        for n, (label, spec) in enumerate(runs)
+        if n in outcomes
+    ]
+
+
+def _turn(label: str, spec: RunSpec, seeds: Sequence[int], seconds: Mapping[str, float]) -> tuple[bool, int, float]:
+    """Baselines first, then seed by seed, the longest run of each first."""
+    return spec.training is not None, seeds.index(spec.seed), -seconds.get(label, 0.0)

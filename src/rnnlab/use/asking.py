@@ -1,0 +1,224 @@
+"""What the command line asks a model: texts, the lines of standard input, or a file, answered in portions."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, cast
+
+from rnnlab.core.errors import DataError, RunError
+from rnnlab.core.files import write_parts
+from rnnlab.data.examples import BadRow
+from rnnlab.data.reading import SHOWN
+from rnnlab.tasks.prediction import Explanation, Prediction
+from rnnlab.use.predictor import Predictor
+from rnnlab.use.rows import Answered, Cell, Portion, RowFile
+
+Answer = Prediction | Explanation | BadRow
+Progress = Callable[[int, int], None]  # rows done, rows in all
+
+
+def check_options(texts: Sequence[str] | None, file: str | None, out: str | None, explain: bool, as_json: bool) -> None:
+    """Refuse options that contradict each other, before a model is opened."""
+    if file is not None and texts:
+        raise RunError("give texts or --file, not both")
+    if out is not None and file is None:
+        raise RunError("-o writes the rows of --file, which isn't given; redirect the output instead: > answers.tsv")
+    if out is not None and as_json:
+        raise RunError("-o writes the format of --file, and --json would be ignored; leave one of them out")
+    if out is not None and explain:
+        raise RunError("--explain is for reading, and has no columns in -o; leave one of them out")
+
+
+def ask(
+    model: Predictor,
+    texts: Sequence[str] = (),
+    *,
+    file: str | None = None,
+    column: str | None = None,
+    skip_bad: bool = False,
+    explain: bool = False,
+) -> Iterator[tuple[Sequence[str], Sequence[Answer]]]:
+    """Answers in portions, each with a name for every row: from arguments, from a file, or a line each from standard
+    input."""
+    for option, given in (("--text names a column", column), ("--skip-bad is about rows", skip_bad)):
+        if given and file is None:
+            raise RunError(f"{option} of --file, which isn't given")
+    if file is not None:
+        for portion, answers in _answered(model, open_file(model, file, column, skip_bad), skip_bad, explain):
+            yield _names(model, portion), answers
+    elif model.interface.vocabulary is None:
+        raise RunError("this model reads numeric sequences: give them with --file (.ts or .jsonl)")
+    elif texts:
+        yield texts, _tell(model, texts, explain)
+    else:
+        for lines in _lines_as_they_come():
+            yield lines, _tell(model, lines, explain)
+
+
+@dataclass(frozen=True)
+class FileAnswered:
+    """What `predict_file` wrote."""
+
+    out: str
+    rows: int
+    skipped: int  # bad rows, whose prediction is empty
+    notes: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        bad = f", {self.skipped:,} of them bad and without a prediction" if self.skipped else ""
+        notes = "".join(f"note: {note}\n" for note in self.notes)
+        return f"{notes}{self.out}: {self.rows:,} rows{bad}"
+
+
+def predict_file(
+    model: Predictor,
+    file: str | Path,
+    out: str | Path,
+    *,
+    column: str | None = None,
+    top: int = 1,
+    probabilities: bool = False,
+    skip_bad: bool = False,
+    progress: Progress = lambda done, total: None,
+) -> FileAnswered:
+    """Write ``file`` to ``out``, in the same format, with the answers in columns behind its own. In constant memory
+    (but for numeric sequences and damaged quotes), and whole or not at all."""
+    source = open_file(model, file, column, skip_bad)
+    out = Path(out)
+    if out.suffix.lower() not in source.formats():
+        raise DataError(f"{out}: {file} can be written as {' or '.join(source.formats())}; give -o such a name")
+    if out.exists() and out.samefile(source.path):
+        raise DataError(f"{out}: would be written over the rows it is made from; give -o another name")
+    if model.task.per_step and (probabilities or top > 1):
+        raise RunError(f"--top and --probabilities need one label a row, and '{model.task.kind}' has one a step")
+    added, notes = _added_columns(model, source, top, probabilities)
+    skipped = 0
+
+    def cells() -> Answered:
+        nonlocal skipped
+        done = 0
+        for portion, answers in _answered(model, source, skip_bad):
+            yield portion, [_cells(model, answer, top, probabilities) for answer in answers]
+            skipped += sum(isinstance(answer, BadRow) for answer in answers)
+            done += len(answers)
+            progress(done, source.rows)
+
+    write_parts(out, source.written(out, added, cells()))
+    return FileAnswered(str(out), source.rows, skipped, (*source.notes, *notes))
+
+
+def open_file(model: Predictor, file: str | Path, column: str | None, skip_bad: bool) -> RowFile:
+    """The file, read once; rows that can't be read are refused unless they are to be skipped."""
+    from rnnlab.use.answer_files import open_rows  # readers of many formats, for which a single text need not wait
+
+    source = open_rows(file, column, numeric=model.interface.vocabulary is None)
+    if source.bad and not skip_bad:
+        _refuse(file, source.bad, source.bad_rows)
+    if source.bad_rows == source.rows:
+        raise DataError(f"{file}: no row can be read; {file}:{source.bad[0].line}: {source.bad[0].reason}")
+    return source
+
+
+def _refuse(file: str | Path, bad: Sequence[BadRow], number: int) -> None:
+    listed = [f"{file}:{row.line}: {row.reason}" for row in bad]
+    more = [f"... and {number - SHOWN:,} more"] if number > SHOWN else []
+    rows = "1 row" if number == 1 else f"{number:,} rows"
+    advice = "mend them, or pass --skip-bad to leave their predictions empty"
+    raise DataError("\n".join([f"{file}: {rows} can't be used", *listed, *more, advice]))
+
+
+def _answered(
+    model: Predictor, source: RowFile, skip_bad: bool, explain: bool = False
+) -> Iterator[tuple[Portion, list[Answer]]]:
+    for portion in source.portions():
+        answers: list[Any] = [
+            None if given is not None else BadRow(line, portion.problems[at])
+            for at, (line, given) in enumerate(zip(portion.lines, portion.inputs, strict=True))
+        ]
+        good = [at for at, given in enumerate(portion.inputs) if given is not None]
+        try:
+            told: Sequence[Answer] = _tell(model, [portion.inputs[at] for at in good], explain)
+        except DataError:  # some row isn't for this model
+            told = [_tell_one(model, portion, at, explain) for at in good]
+            refused = [answer for answer in told if isinstance(answer, BadRow)]
+            if not skip_bad:
+                _refuse(source.path, refused[:SHOWN], len(refused))
+        for at, answer in zip(good, told, strict=True):
+            answers[at] = answer
+        yield portion, answers
+
+
+def _tell(model: Predictor, inputs: Sequence[Any], explain: bool) -> Sequence[Answer]:
+    return [model.explain(text) for text in inputs] if explain else model.predict(inputs)
+
+
+def _tell_one(model: Predictor, portion: Portion, at: int, explain: bool) -> Answer:
+    try:
+        return _tell(model, [portion.inputs[at]], explain)[0]
+    except DataError as error:
+        return BadRow(portion.lines[at], str(error))
+
+
+def _names(model: Predictor, portion: Portion) -> list[str]:
+    if model.interface.vocabulary is None:
+        return [f"row {line}" for line in portion.lines]
+    return ["" if text is None else text for text in portion.inputs]
+
+
+def _added_columns(
+    model: Predictor, source: RowFile, top: int, probabilities: bool
+) -> tuple[dict[str, type], tuple[str, ...]]:
+    """The new columns, and what to say of names that the file has already."""
+    wanted: dict[str, type] = {"prediction": str, "probability": float}
+    for place in range(2, min(top, len(model.labels)) + 1):
+        wanted |= {f"prediction {place}": str, f"probability {place}": float}
+    if probabilities:
+        wanted |= {f"p({label})": float for label in model.labels}
+    taken = set(source.columns)
+    added: dict[str, type] = {}
+    notes = []
+    for name, kind in wanted.items():
+        free = name
+        while free in taken:
+            free += "_new"
+        if free != name:
+            notes.append(f"there is a column {name!r} already; the new one is {free!r}")
+        taken.add(free)
+        added[free] = kind
+    return added, tuple(notes)
+
+
+def _cells(model: Predictor, answer: Answer, top: int, probabilities: bool) -> list[Cell]:
+    places = max(1, min(top, len(model.labels)))
+    if not isinstance(answer, Prediction):
+        return [None] * (2 * places + (len(model.labels) if probabilities else 0))
+    cells: list[Cell] = [answer.label, answer.probability]
+    if places > 1:
+        for label, probability in answer.top(places)[1:]:
+            cells += [label, probability]
+    if probabilities:
+        cells += [answer.probabilities[label] for label in model.labels]
+    return cells
+
+
+def _lines_as_they_come() -> Iterator[list[str]]:
+    """Whole lines of standard input, all that have arrived: whoever types gets an answer to every line at once."""
+    stream = cast(BufferedReader, sys.stdin.buffer)
+    number, rest = 0, b""
+    while arrived := stream.read1(1 << 16):
+        *lines, rest = (rest + arrived).split(b"\n")
+        if lines:
+            yield [_decoded(line, number + n) for n, line in enumerate(lines, 1)]
+            number += len(lines)
+    if rest:
+        yield [_decoded(rest, number + 1)]
+
+
+def _decoded(line: bytes, number: int) -> str:
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise DataError(f"standard input, line {number}: not UTF-8; convert it, or pass it as --file") from None

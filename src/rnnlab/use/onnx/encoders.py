@@ -1,0 +1,190 @@
+"""A translation of each encoder of the catalogue: ``(graph, x (B, T, D), rows, encoder, name) → (states, summary)``."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rnnlab.models.base import Encoder
+from rnnlab.models.convolution import ConvolutionalEncoder
+from rnnlab.models.dilated import Block, DilatedEncoder
+from rnnlab.models.fasttext import MeanEncoder
+from rnnlab.models.hybrid import GruCnnEncoder, RCNNEncoder
+from rnnlab.models.linear import LinearEncoder, same
+from rnnlab.models.parallel import MinimalEncoder
+from rnnlab.models.pooling import Pool
+from rnnlab.models.recurrent import RecurrentEncoder
+from rnnlab.models.transformer import Layer, LearnedPositions, SinusoidalPositions, TransformerEncoder
+from rnnlab.use.onnx import ExportError
+from rnnlab.use.onnx.graph import FLOAT, Graph
+from rnnlab.use.onnx.pieces import Rows, activate, layer_norm, linear, pooled
+from rnnlab.use.onnx.recurrence import minimal, recurrent
+
+CHANNELS_SECOND = [0, 2, 1]  # the permutation between (B, T, D) and (B, D, T), either way
+ACTIVATIONS: dict[Callable[..., Tensor], str] = {F.relu: "relu", torch.tanh: "tanh", F.gelu: "gelu", same: "none"}
+
+
+def encode(g: Graph, x: str, rows: Rows, encoder: Encoder, name: str = "encoder") -> tuple[str, str]:
+    """(B, T, D) → states (B, T, H), zero at padding, and their summary (B, S)."""
+    translate = TRANSLATIONS.get(type(encoder))
+    if translate is None:
+        raise ExportError(
+            f"export has no translation of '{type(encoder).__name__}', which isn't an encoder of rnnlab's own "
+            "catalogue (rnnlab list models); rnnlab predict and rnnlab serve take the run as it is"
+        )
+    return translate(g, x, rows, encoder, name)
+
+
+def _linear(g: Graph, x: str, rows: Rows, encoder: LinearEncoder, name: str) -> tuple[str, str]:
+    made = linear(g, x, encoder.layer, f"{name}.layer")
+    states = rows.zero_padding(activate(g, made, ACTIVATIONS[encoder.activation]))
+    return states, pooled(g, states, rows, encoder.pool, f"{name}.pool")
+
+
+def _mean(g: Graph, x: str, rows: Rows, encoder: MeanEncoder, name: str) -> tuple[str, str]:
+    states = rows.zero_padding(x)
+    return states, pooled(g, states, rows, Pool("mean", encoder.width), name)
+
+
+# --- convolutions -------------------------------------------------------------------------------------------------
+
+
+def _convolutional(g: Graph, x: str, rows: Rows, encoder: ConvolutionalEncoder, name: str) -> tuple[str, str]:
+    """State i is of the windows that start at token i, and beyond the end they see zeros."""
+    windows = encoder.convolution
+    depth = max(weight.shape[1] for weight in windows.weights) // windows.widest
+    x = g.op("Transpose", rows.zero_padding(x), perm=CHANNELS_SECOND)
+    biases = windows.bias.split(windows.weights[0].shape[0])
+    found = [
+        _convolve(g, x, weight, bias, depth, f"{name}.convolution.{number}", behind=0)
+        for number, (weight, bias) in enumerate(zip(windows.weights, biases, strict=True))
+    ]
+    made = g.op("Transpose", g.op("Concat", *found, axis=1), perm=CHANNELS_SECOND)
+    states = rows.zero_padding(activate(g, made, ACTIVATIONS[encoder.activation]))
+    return states, pooled(g, states, rows, encoder.pool, f"{name}.pool")
+
+
+def _convolve(
+    g: Graph, x: str, weight: Tensor, bias: Tensor, depth: int, name: str, behind: int, dilation: int = 1
+) -> str:
+    """(B, D, T) → (B, filters, T). ``weight`` (filters, width · D) has the steps of a window one after the other; so
+    many of them lie ``behind`` the token."""
+    kernel = weight.unflatten(1, (-1, depth)).transpose(1, 2)
+    width = kernel.shape[2]
+    pads = [behind * dilation, (width - 1 - behind) * dilation]
+    weights = g.constant(kernel, f"{name}.weight"), g.constant(bias, f"{name}.bias")
+    return g.op("Conv", x, *weights, kernel_shape=[width], pads=pads, dilations=[dilation])
+
+
+def _dilated(g: Graph, x: str, rows: Rows, encoder: DilatedEncoder, name: str) -> tuple[str, str]:
+    x = rows.zero_padding(x)
+    for number, block in enumerate(encoder.blocks):
+        assert isinstance(block, Block)
+        x = rows.zero_padding(_block(g, x, block, f"{name}.blocks.{number}"))
+    return x, pooled(g, x, rows, encoder.pool, f"{name}.pool")
+
+
+def _block(g: Graph, x: str, block: Block, name: str) -> str:
+    offsets, filters = block.convolution.offsets.tolist(), block.convolution.filters
+    depth = filters.in_features // len(offsets)
+    dilation = offsets[1] - offsets[0]
+    turned = g.op("Transpose", x, perm=CHANNELS_SECOND)
+    made = _convolve(
+        g, turned, filters.weight, filters.bias, depth, f"{name}.convolution", -offsets[0] // dilation, dilation
+    )
+    added = activate(g, g.op("Transpose", made, perm=CHANNELS_SECOND), ACTIVATIONS[block.activation])
+    if block.around is None:
+        return added
+    around = linear(g, x, block.around, f"{name}.around") if isinstance(block.around, nn.Linear) else x
+    return g.op("Add", around, added)
+
+
+# --- several encoders in one --------------------------------------------------------------------------------------
+
+
+def _gru_cnn(g: Graph, x: str, rows: Rows, encoder: GruCnnEncoder, name: str) -> tuple[str, str]:
+    gru = encode(g, x, rows, encoder.gru, f"{name}.gru")
+    cnn = encode(g, x, rows, encoder.cnn, f"{name}.cnn")
+    return g.op("Concat", gru[0], cnn[0], axis=2), g.op("Concat", gru[1], cnn[1], axis=1)
+
+
+def _rcnn(g: Graph, x: str, rows: Rows, encoder: RCNNEncoder, name: str) -> tuple[str, str]:
+    context, _ = encode(g, x, rows, encoder.context, f"{name}.context")
+    made = g.op("Tanh", linear(g, g.op("Concat", context, x, axis=2), encoder.join, f"{name}.join"))
+    states = rows.zero_padding(made)
+    return states, pooled(g, states, rows, encoder.pool, f"{name}.pool")
+
+
+# --- the transformer ----------------------------------------------------------------------------------------------
+
+
+def _transformer(g: Graph, x: str, rows: Rows, encoder: TransformerEncoder, name: str) -> tuple[str, str]:
+    hidden = g.op("Unsqueeze", rows.minus_infinity_at_padding, g.constant([1, 2]))  # (B, 1, 1, T): of the keys
+    if not encoder.look_ahead:  # (B, 1, T, T)
+        query = g.op("Unsqueeze", rows.step, g.constant([1]))
+        later = g.op("Where", g.op("Less", query, rows.step), g.constant(-np.inf), g.constant(0.0))
+        hidden = g.op("Add", hidden, later)
+    x = g.op("Add", linear(g, x, encoder.project, f"{name}.project"), _positions(g, rows, encoder.positions, name))
+    for number, layer in enumerate(encoder.layers):
+        assert isinstance(layer, Layer)
+        x = _layer(g, x, rows, layer, hidden, f"{name}.layers.{number}")
+    states = rows.zero_padding(layer_norm(g, x, encoder.norm, f"{name}.norm"))
+    return states, pooled(g, states, rows, encoder.pool, f"{name}.pool")
+
+
+def _positions(g: Graph, rows: Rows, positions: nn.Module, name: str) -> str:
+    """(T, W)."""
+    if isinstance(positions, SinusoidalPositions):
+        step = g.op("Unsqueeze", g.op("Cast", rows.step, to=FLOAT), g.constant([1]))
+        angle = g.op("Mul", step, g.constant(positions.frequency, f"{name}.positions.frequency"))
+        return g.op("Sin", g.op("Add", angle, g.constant(positions.phase, f"{name}.positions.phase")))
+    assert isinstance(positions, LearnedPositions)
+    # Padding may go beyond the table, where any row does. A sequence that does so asks for a row that isn't there,
+    # which is an error when the model is run, as it is in torch.
+    longest = g.op("ReduceMax", rows.lengths, keepdims=0)
+    row = g.op("Where", g.op("Less", rows.step, longest), rows.step, g.constant(np.array(0)))
+    return g.op("Gather", g.constant(positions.table, f"{name}.positions.table"), row)
+
+
+def _layer(g: Graph, x: str, rows: Rows, layer: Layer, hidden: str, name: str) -> str:
+    attended = _attend(g, layer_norm(g, x, layer.attention_norm, f"{name}.attention_norm"), layer, hidden, name)
+    x = g.op("Add", x, attended)
+    norm, widen, _, narrow = layer.feedforward
+    assert isinstance(norm, nn.LayerNorm)
+    assert isinstance(widen, nn.Linear)
+    assert isinstance(narrow, nn.Linear)
+    inner = layer_norm(g, x, norm, f"{name}.feedforward.0")
+    inner = activate(g, linear(g, inner, widen, f"{name}.feedforward.1"), "gelu")
+    return g.op("Add", x, linear(g, inner, narrow, f"{name}.feedforward.3"))
+
+
+def _attend(g: Graph, x: str, layer: Layer, hidden: str, name: str) -> str:
+    width = layer.output.in_features
+    each = width // layer.heads
+    split = linear(g, x, layer.query_key_value, f"{name}.query_key_value")
+    query, key, value = (
+        g.op("Transpose", g.op("Reshape", part, g.constant([0, 0, layer.heads, each])), perm=[0, 2, 1, 3])
+        for part in g.ops("Split", [split], 3, axis=2, num_outputs=3)
+    )  # each (B, heads, T, width / heads)
+    scores = g.op("MatMul", query, g.op("Transpose", key, perm=[0, 1, 3, 2]))
+    scores = g.op("Add", g.op("Mul", scores, g.constant(each**-0.5)), hidden)
+    seen = g.op("MatMul", g.op("Softmax", scores, axis=-1), value)
+    together = g.op("Reshape", g.op("Transpose", seen, perm=[0, 2, 1, 3]), g.constant([0, 0, width]))
+    return linear(g, together, layer.output, f"{name}.output")
+
+
+Translation = Callable[[Graph, str, Rows, Any, str], tuple[str, str]]
+TRANSLATIONS: dict[type[Encoder], Translation] = {
+    RecurrentEncoder: recurrent,
+    MinimalEncoder: minimal,
+    ConvolutionalEncoder: _convolutional,
+    DilatedEncoder: _dilated,
+    GruCnnEncoder: _gru_cnn,
+    RCNNEncoder: _rcnn,
+    TransformerEncoder: _transformer,
+    LinearEncoder: _linear,
+    MeanEncoder: _mean,
+}

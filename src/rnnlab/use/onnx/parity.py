@@ -1,0 +1,120 @@
+"""Whether an exported graph computes what torch does: both answer the same random batches."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import onnxruntime
+import torch
+
+from rnnlab.data.sequences import offsets_of
+from rnnlab.models.baselines import Baseline
+from rnnlab.models.transformer import LearnedPositions
+from rnnlab.use.onnx import ExportError
+from rnnlab.use.stored import StoredModel
+
+SHAPES = ((1, 1), (1, 2), (1, 7), (1, 120), (2, 3), (3, 17), (4, 1), (5, 33), (7, 64), (8, 25), (16, 120), (33, 12))
+TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True)
+class Parity:
+    """Differences of logits, as shares of the largest one of the same answer where that is above 1."""
+
+    difference: float  # between ONNX Runtime and torch, at most
+    rounding: float  # between torch and float64, where that had to decide; else 0
+    shapes: int
+
+
+def check_parity(model: StoredModel, exported: bytes) -> Parity:
+    """Raises where the two differ by more than `TOLERANCE`.
+
+    Where they do, torch may be the one that is off: some trained recurrences magnify rounding a thousandfold over a
+    hundred steps. Float64 decides then: an answer counts as right if it is torch's in either."""
+    session = onnxruntime.InferenceSession(exported, _quietly(), providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    difference, rounding, where = 0.0, 0.0, SHAPES[0]
+    for number, (inputs, lengths) in enumerate(_batches(model)):
+        expected = _answers(model, inputs, lengths)
+        if number == 0 and not np.isfinite(expected).all():
+            raise ExportError("the model answers a single step with what is no number; nothing was written")
+        found = np.asarray(session.run(["logits"], {name: inputs, "lengths": lengths})[0])
+        off = _difference(found, expected)
+        if off.max() > TOLERANCE and not model.is_baseline:
+            exact = _exact_answers(model, inputs, lengths)
+            rounding = max(rounding, float(_difference(expected, exact).max()))
+            off = np.minimum(off, _difference(found, exact))
+        if off.max() > difference:
+            difference, where = float(off.max()), inputs.shape[:2]
+    if difference > TOLERANCE:
+        raise ExportError(
+            f"ONNX Runtime and torch differ by {difference:.1e} of the largest logit (in {where[0]} sequences of "
+            f"{where[1]} steps; torch's own rounding is {rounding:.1e}), and more than {TOLERANCE:.0e} isn't accepted; "
+            "nothing was written"
+        )
+    return Parity(difference, rounding, len(SHAPES))
+
+
+def _quietly() -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = 1
+    return options
+
+
+def _difference(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Of every logit. Both may overflow: a recurrence may explode beyond the lengths of its training."""
+    if found.shape != expected.shape:
+        return np.full(expected.shape, np.inf)
+    with np.errstate(invalid="ignore", over="ignore"):
+        scale = np.maximum(np.abs(expected).max(-1, keepdims=True), 1)
+        off = np.abs(found - expected) / scale
+    overflown = ~np.isfinite(found) & ~np.isfinite(expected)
+    return np.where(overflown, 0, np.where(np.isfinite(found) & np.isfinite(off), off, np.inf))
+
+
+def _batches(model: StoredModel) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Random inputs of every shape with ragged lengths; in the wider ones no sequence reaches the last step."""
+    rng = np.random.default_rng(0)
+    interface = model.interface
+    for number, (batch, steps) in enumerate(SHAPES):
+        longest = min(steps, _longest(model))
+        lengths = rng.integers(1, longest + 1, batch)
+        lengths[0] = longest if number % 3 else max(1, longest - 1)
+        real = np.arange(steps) < lengths[:, None]
+        if interface.vocabulary is not None:
+            several = (interface.tokens,) if interface.tokens > 1 else ()
+            ids = rng.integers(1, len(interface.vocabulary), (batch, steps, *several))
+            yield np.where(real.reshape(batch, steps, *(1 for _ in several)), ids, 0), lengths
+        else:
+            assert interface.scaler is not None
+            normal = rng.standard_normal((batch, steps, len(interface.scaler.mean)))
+            features = normal * interface.scaler.std + interface.scaler.mean
+            yield np.where(real[:, :, None], features, 0).astype(np.float32), lengths
+
+
+def _longest(model: StoredModel) -> int:
+    """The most steps that the model can take."""
+    if isinstance(model.spec.model, Baseline):
+        return max(steps for _, steps in SHAPES)
+    positions = getattr(model.network.encoder, "positions", None)
+    return positions.max_length if isinstance(positions, LearnedPositions) else max(steps for _, steps in SHAPES)
+
+
+def _answers(model: StoredModel, inputs: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    scaler = model.interface.scaler
+    given = inputs if scaler is None else scaler.apply(inputs)
+    if isinstance(model.spec.model, Baseline):
+        real = np.arange(inputs.shape[1]) < lengths[:, None]
+        return model.spec.model.logits(model.learnt, given[real], offsets_of(lengths))
+    with torch.inference_mode():
+        return model.network(torch.from_numpy(given), torch.from_numpy(lengths)).numpy()
+
+
+def _exact_answers(model: StoredModel, inputs: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """In float64."""
+    scaler = model.interface.scaler
+    given = torch.from_numpy(inputs) if scaler is None else torch.from_numpy(scaler.apply(inputs)).double()
+    with torch.inference_mode():
+        return copy.deepcopy(model.network).double()(given, torch.from_numpy(lengths)).numpy()

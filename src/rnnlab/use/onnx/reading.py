@@ -1,0 +1,123 @@
+"""How a text becomes ids, as data: all that a program in another language needs to feed an exported model.
+
+The rules are those of `rnnlab.data.tokenizers`, as regular expressions that mean the same everywhere: what letters,
+digits and spaces are is spelled out in ranges of code points, because it changes with every version of Unicode.
+docs/export.md explains the fields.
+"""
+
+import importlib.metadata
+import sys
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+from rnnlab.data import tokenizers
+from rnnlab.data.tokenizers import Tokenizer
+from rnnlab.data.vocabulary import PADDING, UNKNOWN
+from rnnlab.use.onnx import ExportError
+from rnnlab.use.stored import StoredModel
+
+FORMAT = 1
+WRITTEN_FOR = "1"  # the version of the tokenisers' rules that `_WORDS` below spells out
+
+# In a class of characters, %name% stands for the ranges of that name.
+_LETTER = "(?:(?![_%cjk%])[%word%]|[%marks%])"
+_INITIAL = "(?![_%digit%%cjk%])[%word%]"
+_END = f"(?!(?![nN]'[tT]){_LETTER})"
+_NOT = f"[nN]'[tT]{_END}"
+_CLITIC = f"(?:[sSſ]|[rR][eE]|[vV][eE]|[lL][lL]|[dD]|[mM]){_END}"
+_STEM = f"(?:(?!{_NOT}){_LETTER})+"
+_WORDS = "|".join(
+    [
+        _NOT,
+        f"'{_CLITIC}",
+        "[%digit%]+(?:[.,:/][%digit%]+)+",
+        rf"{_INITIAL}(?:\.{_INITIAL}(?!{_LETTER}))+\.?",
+        f"{_STEM}(?:[-'](?!{_CLITIC}){_STEM})*",
+        "[%cjk%]",
+        r"\.\.\.|--",
+        "[\U0001f1e6-\U0001f1ff]{2}",
+        "(?:[^%word%%space%]|_)[%tone%]*(?:\u200d[^%word%%space%][%tone%]*)*",
+    ]
+)
+
+
+def describe(model: StoredModel) -> dict[str, Any]:
+    """The content of ``model.tokenizer.json``."""
+    interface = model.interface
+    vocabulary = interface.vocabulary
+    found = {
+        "format": FORMAT,
+        "rnnlab": importlib.metadata.version("rnnlab"),
+        "spec": model.spec.digest,
+        "task": model.spec.task.kind,
+        "input": {"name": "ids", "each": interface.tokens}
+        if vocabulary is not None
+        else {"name": "features", "each": interface.features},
+        "max_length": interface.max_length,
+        "labels": list(interface.labels),
+        "per_step": model.spec.task.per_step,
+        "temperature": model.card.temperature,
+        "tokenizer": interface.tokenizer and rules(interface.tokenizer),
+        "padding": PADDING,
+        "unknown": UNKNOWN,
+        "vocabulary": list(vocabulary.words) if vocabulary is not None else None,
+    }
+    if vocabulary is not None and vocabulary.ngrams is not None:
+        found["ngrams"] = vocabulary.ngrams.to_dict()  # further ids per step; docs/inputs.md says how they are found
+    return found
+
+
+def rules(tokenizer: Tokenizer) -> dict[str, Any]:
+    """What the tokeniser does, in the order in which it does it."""
+    if tokenizers.VERSION != WRITTEN_FOR:
+        raise ExportError(
+            f"the tokenisers have version {tokenizers.VERSION} and export describes {WRITTEN_FOR}; upgrade rnnlab"
+        )
+    found: dict[str, Any] = {
+        **tokenizer.to_dict(),
+        "unicode": unicodedata.unidata_version,
+        "classes": {"space": _ranges(str.isspace)},
+    }
+    if tokenizer.lowercase:
+        found["classes"]["assigned"] = _ranges(lambda letter: unicodedata.category(letter) != "Cn")
+    if tokenizer.name == "words":
+        found["classes"] |= {
+            "word": _ranges(lambda letter: letter.isalnum() or letter == "_"),
+            "digit": _ranges(str.isdecimal),
+            "cjk": _spelled(tokenizers.CJK),
+            "marks": _spelled(tokenizers.MARKS),
+            "tone": _spelled(tokenizers.TONE),
+        }
+        spellings = {chr(old): new or "" for old, new in tokenizers.ONE_SPELLING.items()}
+        found |= {
+            "line_break": "<[bB][rR][%space%]*/?>",
+            "whole": "^[0-9A-Za-z]+$",
+            "instead": tokenizers.TREEBANK,
+            "replace": [*map(list, spellings.items()), ["''", '"'], ["\\/", "/"], ["\\*", "*"]],
+            "runs": [[r"\.{2,}", "..."], ["-{2,}", "--"]],
+            "pattern": _WORDS,
+        }
+    return found
+
+
+def _ranges(belongs: Callable[[str], bool]) -> list[list[int]]:
+    """The code points that belong, as [first, last]."""
+    found: list[list[int]] = []
+    for point in range(sys.maxunicode + 1):
+        if belongs(chr(point)):
+            if found and found[-1][1] == point - 1:
+                found[-1][1] = point
+            else:
+                found.append([point, point])
+    return found
+
+
+def _spelled(content: str) -> list[list[int]]:
+    """The ranges in a class of characters: ``"a-cx"`` → [[a, c], [x, x]]."""
+    found, at = [], 0
+    while at < len(content):
+        last = at + 2 if content[at + 1 : at + 2] == "-" else at
+        found.append([ord(content[at]), ord(content[last])])
+        at = last + 1
+    return found

@@ -1,0 +1,98 @@
+"""Writing ``model.onnx`` and, beside it, ``model.tokenizer.json``; but only if the graph computes what torch does."""
+
+import importlib.util
+import json
+import math
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rnnlab.core.files import write_atomically
+from rnnlab.core.numbers import size
+from rnnlab.use.onnx import ExportError
+from rnnlab.use.onnx.reading import describe
+from rnnlab.use.stored import StoredModel, open_model
+
+SUFFIX = ".onnx"
+PACKAGES = ("onnx", "onnxruntime")
+RECURRENT = ("RNN", "LSTM", "GRU", "Scan")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written, and how well it agrees with torch."""
+
+    path: Path
+    tokenizer: Path
+    kind: str
+    size: int  # bytes
+    inputs: tuple[str, ...]  # each with its shape: "ids (batch, length)"
+    output: str
+    operators: dict[str, int]  # how often each stands in the graph
+    difference: float  # see `rnnlab.use.onnx.parity.Parity`
+    rounding: float
+    shapes: int
+    tolerance: float
+    left_out: str | None = None  # of what the model does elsewhere
+
+    def lines(self) -> list[str]:
+        """For a person."""
+        steps = ", ".join(f"{count} {kind}" for kind, count in self.operators.items() if kind in RECURRENT)
+        own = f"; torch itself is {self.rounding:.1e} from float64, which decided" if self.rounding else ""
+        return [
+            f"{self.path}: {self.kind}, {size(self.size)}, {sum(self.operators.values())} operators"
+            + (f" ({steps})" if steps else ""),
+            f"{', '.join(self.inputs)} → {self.output}",
+            f"ONNX Runtime and torch differ by at most {self.difference:.1e} of the largest logit, over {self.shapes} "
+            f"shapes from 1×1 to 16×120 ({self.tolerance:.0e} is accepted{own})",
+            f"{self.tokenizer}: how an input becomes numbers; labels; temperature",
+            *([f"left out: {self.left_out}"] if self.left_out else []),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, which knows no infinity: torch overflows where float64 doesn't."""
+        rounding = self.rounding if math.isfinite(self.rounding) else None
+        return {**asdict(self), "path": str(self.path), "tokenizer": str(self.tokenizer), "rounding": rounding}
+
+
+def export_model(model: str | Path | StoredModel, path: str | Path) -> Exported:
+    """A run directory or a bundle as ONNX. Nothing is written unless ONNX Runtime gives torch's answers."""
+    path = Path(path)
+    if path.suffix != SUFFIX:
+        raise ExportError(f"{path}: the name of the file has to end with {SUFFIX}")
+    if not path.parent.is_dir():
+        raise ExportError(f"{path}: there is no folder {path.parent}")
+    for package in PACKAGES:
+        if importlib.util.find_spec(package) is None:
+            raise ExportError(f"export needs the package '{package}': pip install 'rnnlab[onnx]'")
+    from rnnlab.use.onnx import parity, translating
+
+    stored = model if isinstance(model, StoredModel) else open_model(model)
+    translated = translating.translate(stored)
+    content = translated.SerializeToString(deterministic=True)
+    agreed = parity.check_parity(stored, content)
+    done = Exported(
+        path=path,
+        tokenizer=path.with_suffix(".tokenizer.json"),
+        kind=stored.spec.model.kind,
+        size=len(content),
+        inputs=tuple(_shaped(value) for value in translated.graph.input),
+        output=_shaped(translated.graph.output[0]),
+        operators=dict(Counter(node.op_type for node in translated.graph.node)),
+        difference=agreed.difference,
+        rounding=agreed.rounding,
+        shapes=agreed.shapes,
+        tolerance=parity.TOLERANCE,
+        left_out="model.lookup, the table of the training rows' labels: every row is answered by the model alone"
+        if stored.spec.model.lookup
+        else None,
+    )
+    write_atomically(done.tokenizer, json.dumps(describe(stored), ensure_ascii=False, allow_nan=False) + "\n")
+    write_atomically(path, content)
+    return done
+
+
+def _shaped(value: Any) -> str:
+    sizes = [size.dim_param or str(size.dim_value) for size in value.type.tensor_type.shape.dim]
+    return f"{value.name} ({', '.join(sizes)})"

@@ -1,0 +1,118 @@
+"""A stored model is opened and asked."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rnnlab.core.errors import DataError, RunError
+from rnnlab.data.batches import collate, evaluation_batches
+from rnnlab.data.sequences import Sequences
+from rnnlab.models.baselines import Baseline
+from rnnlab.models.network import Network
+from rnnlab.tasks.prediction import Explanation, Prediction
+from rnnlab.use.compiled import Answers
+from rnnlab.use.explanation import Explainer
+from rnnlab.use.folded import fold
+from rnnlab.use.stored import StoredModel, open_model
+
+CHUNK = 4096  # rows encoded at a time, so that a long stream needs little memory
+FEWEST = 16  # rows in a batch: MKL multiplies fewer ones in another order, and over many steps that can be seen
+MOST_TOKENS = 16384  # in a batch, unless a row alone has more
+
+
+class Predictor:
+    """Answers for texts (or numeric sequences), the same whatever the batch. How a row is read and what is told of it
+    is the task's affair. Probabilities are calibrated: the logits are divided by the temperature of the card."""
+
+    def __init__(self, stored: StoredModel):
+        self.stored = stored
+        self.card = stored.card
+        self.interface = stored.interface
+        self.labels = stored.interface.labels
+        self.task = stored.spec.task
+        if self.task.question is None:
+            raise RunError(f"{stored.name}: predict answers with one label a sequence, and '{self.task.kind}' doesn't")
+
+    def predict(self, inputs: Iterable[str] | Iterable[np.ndarray]) -> list[Prediction]:
+        """One prediction an input: strings for a text model, (T, D) arrays for a numeric one."""
+        return list(self.stream(inputs))
+
+    def stream(self, inputs: Iterable[str] | Iterable[np.ndarray]) -> Iterator[Prediction]:
+        """As `predict`, for inputs of any number, in constant memory."""
+        if isinstance(inputs, str | np.ndarray):  # whose letters or steps would be taken for the inputs
+            raise DataError("give a list of inputs, for example predict([text]), not a single one")
+        inputs = iter(inputs)
+        while chunk := list(islice(inputs, CHUNK)):
+            yield from self._answers(chunk)
+
+    def explain(self, text: str, label: str | None = None, most_points: int | None = None) -> Explanation:
+        """The answer to one text and how much each of its tokens speaks for it, or for another ``label``. With at most
+        so many points of integration it is quicker and, for a network with sharp corners, less exact."""
+        if not isinstance(text, str):
+            raise DataError("explain takes one text, for example explain('not good at all')")
+        explainer = self._explainer  # first: it may refuse
+        (prediction,) = self._answers([text])
+        return explainer.explain(text, prediction, label, most_points)
+
+    def logits(self, data: Sequences) -> np.ndarray:
+        """(rows, C), not calibrated; or (N, C) for all steps of all rows where there is an answer at every step."""
+        return self._outputs(data)
+
+    def _answers(self, chunk: Sequence[Any]) -> Sequence[Prediction]:
+        data, known = self.task.encode(chunk, self.interface)
+        calibrated = self._outputs(data) / np.float64(self.card.temperature)
+        return self.task.answers(calibrated, data, known, self.interface)
+
+    @cached_property
+    def _outputs(self) -> Callable[[Sequences], np.ndarray]:
+        lookup, outputs = self.stored.lookup, self._of_model
+        return outputs if lookup is None else lambda data: lookup.answer(outputs(data), data)
+
+    @cached_property
+    def _of_model(self) -> Callable[[Sequences], np.ndarray]:
+        model = self.stored.spec.model
+        if isinstance(model, Baseline):
+            learnt = self.stored.learnt
+            return lambda data: model.logits(learnt, data.tokens, data.offsets)
+        return outputs_of(self.stored.network)
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        return Explainer(self.stored)
+
+
+def load(model: str | Path) -> Predictor:
+    """The model of a run directory (or the beginning of its name) or of a bundle."""
+    return Predictor(open_model(model))
+
+
+def outputs_of(network: Network) -> Callable[[Sequences], np.ndarray]:
+    """The fastest way to the outputs of a network in evaluation mode."""
+    folded = fold(network)
+    return Answers(folded).outputs if folded is not None else partial(network_outputs, network)
+
+
+def network_outputs(network: Network, data: Sequences) -> np.ndarray:
+    """(rows, C), or (N, C) for all steps of all rows where there is an answer at every step."""
+    outputs: np.ndarray | None = None
+    with torch.inference_mode():
+        for rows, batch in evaluation_batches(data, MOST_TOKENS):
+            room = MOST_TOKENS // batch.inputs.shape[1]
+            if len(rows) < min(FEWEST, room):
+                batch = collate(data, np.resize(rows, min(FEWEST, room)))
+            out = network(batch.inputs, batch.lengths).numpy()[: len(rows)]
+            if outputs is None:
+                outputs = np.empty((data.offsets[-1] if data.per_step else len(data), out.shape[-1]), np.float32)
+            if data.per_step:
+                for row, steps in zip(rows, out, strict=True):
+                    first, end = data.offsets[row], data.offsets[row + 1]
+                    outputs[first:end] = steps[: end - first]
+            else:
+                outputs[rows] = out
+    assert outputs is not None  # a chunk has rows
+    return outputs

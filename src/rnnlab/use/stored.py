@@ -1,0 +1,263 @@
+"""A trained model as it lies on disk, a run directory or a bundle: all that predict, export and serve need of it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from rnnlab.core.errors import BundleError, RnnlabError, RunError
+from rnnlab.core.seeding import stream_seed
+from rnnlab.data import catalogue, store
+from rnnlab.data.interface import Interface
+from rnnlab.data.lookup import Lookup
+from rnnlab.inspecting.cost import encoder_parameters, has_formula
+from rnnlab.models.base import ARCHITECTURES, Architecture
+from rnnlab.models.baselines import BASELINES, Baseline
+from rnnlab.models.network import Network
+from rnnlab.runs.bundle import SUFFIX, is_bundle, read_bundle, write_bundle
+from rnnlab.runs.directory import RunDirectory, find_run, pretty_json
+from rnnlab.tasks.answers import OneLabel
+from rnnlab.tasks.base import TASKS, Task
+from rnnlab.training.assemble import assemble
+from rnnlab.training.spec import RunSpec
+from rnnlab.use.card import Card, card_of
+from rnnlab.use.card_markdown import card_markdown
+
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what parsing foreign JSON may end in
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    name: str  # the digest of its run
+    spec: RunSpec
+    interface: Interface
+    weights: bytes  # safetensors
+    card: Card
+
+    @property
+    def is_baseline(self) -> bool:
+        return isinstance(self.spec.model, Baseline)
+
+    @cached_property
+    def network(self) -> Network:
+        """In evaluation mode; of a model that isn't a baseline."""
+        return rebuild(self.spec, self.interface, self.weights)
+
+    @cached_property
+    def lookup(self) -> Lookup | None:
+        """The labels of the training rows, where the model answers rows by them."""
+        if not self.spec.model.lookup:
+            return None
+        try:
+            arrays = safetensors.numpy.load(self.weights)
+            found = Lookup(arrays["lookup.keys"], arrays["lookup.counts"])
+        except (SafetensorError, KeyError) as error:
+            raise RunError(f"the weights hold no table of training rows to look up: {error}") from None
+        shapes = (len(found.keys),), (len(found.keys), len(self.interface.labels))
+        if (found.keys.shape, found.counts.shape) != shapes or not len(found.keys):
+            raise RunError("the weights hold a table of training rows to look up that isn't one")
+        return found
+
+    @cached_property
+    def learnt(self) -> dict[str, np.ndarray]:
+        """What a baseline learnt."""
+        try:
+            return safetensors.numpy.load(self.weights)
+        except SafetensorError as error:
+            raise RunError(f"the weights can't be read: {error}") from None
+
+
+def open_model(path: str | Path) -> StoredModel:
+    """A run directory (or the beginning of its name), or a bundle. Every byte is checked."""
+    return _of_bundle(path) if is_bundle(path) else _of_run(find_run(path))
+
+
+def pack(run: str | Path, output: str | Path | None = None) -> Path:
+    """Write the model of a finished run as a bundle, by default ``<kind>-<digest>.rnnlab``; and return where it is.
+
+    Refused is a model whose architecture or task comes from a plugin: a bundle promises to work wherever rnnlab is
+    installed, and a plugin is a program, which doesn't travel in a file of data."""
+    if is_bundle(run):
+        raise BundleError(f"{run}: is a file; what is packed is a run directory ('rnnlab runs' lists them)")
+    found = find_run(run)
+    _refuse_plugins(found)
+    stored = _of_run(found)
+    card = card_of(found, stored.spec, stored.interface, _profile(stored.spec))
+    spec = replace(stored.spec, task=_without_folders(stored.spec.task))
+    members = {
+        "spec.json": pretty_json(spec.to_dict()).encode(),
+        "model.json": stored.interface.to_json().encode(),
+        "card.json": card.to_json().encode(),
+        "card.md": card_markdown(card, stored.name).encode(),
+        "weights.safetensors": stored.weights,
+    }
+    packed = _of_members(members)
+    _ = packed.learnt if packed.is_baseline else packed.network, packed.lookup  # what can't be opened isn't written
+    path = Path(output) if output is not None else Path(f"{spec.model.kind}-{spec.digest[:8]}{SUFFIX}")
+    if path.is_dir():
+        raise BundleError(f"{path}: is a folder; say which file to write, for example {path / 'model'}{SUFFIX}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bundle(path, members)
+    return path
+
+
+def rebuild(spec: RunSpec, interface: Interface, weights: bytes) -> Network:
+    try:
+        tensors = {n: t for n, t in safetensors.torch.load(weights).items() if not n.startswith("lookup.")}
+    except SafetensorError as error:
+        raise RunError(f"the weights can't be read: {error}") from None
+    _check_size(spec, interface, tensors)
+    embedding = getattr(spec.model, "embedding", None)
+    placeholder = None
+    if embedding is not None and embedding.vectors is not None:  # the weights hold the vectors; no file is needed
+        name = "embedding.table" if embedding.channels == "tuned" else "embedding.frozen"
+        vectors = tensors.get(name)
+        words = 0 if interface.vocabulary is None else len(interface.vocabulary.words)
+        if vectors is None or vectors.ndim != 2 or vectors.dtype != torch.float32 or len(vectors) < words:
+            raise RunError(f"the weights are not of this network: they have no {name} with vectors")
+        placeholder = vectors.numpy()[:words]  # of the right shape, whatever rows they are: all are loaded below
+    network = assemble(spec, interface, placeholder, for_training=False)
+    try:
+        network.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise RunError(f"the weights are not of this network: {error}") from None
+    return network.eval()
+
+
+def _of_bundle(path: str | Path) -> StoredModel:
+    members = read_bundle(path)
+    try:
+        return _of_members(members)
+    except RnnlabError as error:
+        raise BundleError(f"{path}: {error}") from None
+
+
+def _of_members(members: Mapping[str, bytes]) -> StoredModel:
+    part = "spec.json"
+    try:
+        spec = RunSpec.from_dict(json.loads(members[part]))
+        part = "model.json"
+        interface = Interface.from_json(members[part].decode())
+        _check_interface(interface, spec.task)
+        part = "card.json"
+        card = Card.from_json(members[part].decode())
+    except _MALFORMED as error:
+        raise BundleError(f"its {part} is not as rnnlab writes it: {type(error).__name__}: {error}") from None
+    return StoredModel(spec.digest, spec, interface, members["weights.safetensors"], card)
+
+
+def _check_interface(found: Interface, task: Task) -> None:
+    """A run directory's is our own; a bundle's may be anybody's."""
+    given = [part is not None for part in (found.tokenizer, found.vocabulary, found.scaler, found.features)]
+    possible = [[True, True, False, False], [False, False, True, True]]  # texts, series
+    if not isinstance(task, OneLabel):
+        possible.append([False, True, False, False])  # symbols that the task itself makes of what it is asked
+    if given not in possible:
+        raise ValueError("a model reads either texts or numbers")
+    words = found.vocabulary.words if found.vocabulary is not None else ()
+    if not all(isinstance(text, str) for text in (*found.labels, *words)):
+        raise ValueError("labels and words must be texts")
+    numbers = (found.tokens, 1 if found.features is None else found.features, found.max_length or 1)
+    if not all(type(number) is int and number >= 1 for number in numbers):
+        raise ValueError("max_length, features and tokens must be whole numbers from 1")
+
+
+def _of_run(run: RunDirectory) -> StoredModel:
+    result = run.result()
+    if result is not None and result["status"] == "diverged":
+        where = result["divergence"]
+        raise RunError(f"{run.path}: this run diverged at step {where['step']}; it left no model")
+    interface = Interface.from_json(run.verified("model.json").read_text(encoding="utf-8"))
+    spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
+    weights = run.verified("weights.safetensors").read_bytes()
+    return StoredModel(run.path.resolve().name, spec, interface, weights, card_of(run, spec, interface))
+
+
+def _check_size(spec: RunSpec, interface: Interface, tensors: Mapping[str, Tensor]) -> None:
+    """Before memory is taken for the network: a spec from elsewhere may ask for any size, while the weights are there
+    already. So the network must not have more numbers than they have; that the shapes are the same is seen later."""
+    model, embedding = spec.model, spec.model.embedding if isinstance(spec.model, Architecture) else None
+    if not isinstance(model, Architecture) or not has_formula(model):
+        return
+    there = sum(tensor.numel() for tensor in tensors.values())
+    asked = max((value for value in model.to_dict().values() if isinstance(value, int)), default=0)
+    if asked <= there:  # else its formula might take for ever, too
+        channels = [t for name, t in tensors.items() if name in ("embedding.table", "embedding.frozen") and t.ndim == 2]
+        width = interface.features or interface.tokens * sum(channel.shape[1] for channel in channels)
+        asked = encoder_parameters(model, width)
+        if embedding is not None and interface.vocabulary is not None and embedding.channels in ("random", "two"):
+            asked += (len(interface.vocabulary) + getattr(model, "buckets", 0)) * embedding.width
+    if asked > there:
+        raise RunError(
+            f"the weights are not of this network: they have {there:,} numbers, and it has {asked:,} or more"
+        )
+
+
+def _refuse_plugins(run: RunDirectory) -> None:
+    spec = run.spec()
+    for what, registries in (("model", (ARCHITECTURES, BASELINES)), ("task", (TASKS,))):
+        kind = spec[what]["kind"]
+        ours = [name for registry in registries for name in registry.names() if _is_ours(registry[name])]
+        if kind not in ours:
+            raise BundleError(
+                f"{run.path}: the {what} '{kind}' comes from a plugin, which a bundle can't hold, so that nobody else "
+                "could open it; copy the run directory and the plugin instead"
+            )
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.startswith("rnnlab.")
+
+
+def _without_folders(task: Task) -> Task:
+    """File names alone: where the rows lay is nobody's business elsewhere. The digest stays, for it depends on their
+    fingerprint."""
+    given = {field: getattr(task, field, None) for field in ("data", "valid", "test", "extra_words")}
+    names = {field: Path(path).name for field, path in given.items() if path and Path(path).name != path}
+    known = (*catalogue.names(), "reviews")  # a file of such a name must not be taken for the data set
+    return task.replace(**{field: f"./{name}" if name in known else name for field, name in names.items()})
+
+
+def _profile(spec: RunSpec) -> dict[str, Any] | None:
+    """Of the data, if they are still in the cache."""
+    data = store.find(spec.task.fingerprint) if spec.task.fingerprint else None
+    return data.profile if data is not None else None
+
+
+def open_run(run: RunDirectory) -> tuple[RunSpec, Interface, Network]:
+    """A finished run with the network that it trained."""
+    interface = Interface.from_json(run.verified("model.json").read_text(encoding="utf-8"))
+    spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
+    if isinstance(spec.model, Baseline):
+        raise RunError(f"{run.path}: '{spec.model.kind}' is a baseline: it has no network to look into")
+    network = rebuild(spec, interface, run.verified("weights.safetensors").read_bytes())
+    assert isinstance(network, Network)
+    return spec, interface, network
+
+
+def at_first(spec: RunSpec, interface: Interface) -> Network | None:
+    """The network as it began, weight for weight; None when its pre-trained vectors can't be found any more. Draws from
+    torch's generator: `own_process_state` leaves the caller's as it was."""
+    torch.manual_seed(stream_seed(spec.seed, "init"))
+    try:
+        return assemble(spec, interface, for_training=False).eval()
+    except RnnlabError:
+        return None
+
+
+def recorded_gradients(run: RunDirectory) -> list[dict[str, Any]]:
+    """What the probe of the training saw, an epoch each; empty where it wasn't asked for."""
+    return [
+        {"epoch": event["epoch"], **event["gradients"]}
+        for event in run.events()
+        if event.get("event") == "epoch" and event.get("gradients")
+    ]

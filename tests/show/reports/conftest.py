@@ -1,0 +1,29 @@
+"""Real comparisons, computed once for all tests that look at their reports."""
+
+import pytest
+from small_comparisons import HOSTILE, TAGS, compare_small, write_reviews
+
+from rnnlab.show.notebook import Result
+
+
+@pytest.fixture(scope="session")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """Two models, two seeds, tags, and baselines."""
+    folder = tmp_path_factory.mktemp("compared")
+    return compare_small(folder, write_reviews(folder / "reviews.tsv"))
+
+
+@pytest.fixture(scope="session")
+def varied(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """The same with a split for each seed. The first seed is not the one whose runs are the best."""
+    folder = tmp_path_factory.mktemp("varied")
+    settings = ["seeds=[1, 0]"]
+    return compare_small(folder, write_reviews(folder / "reviews.tsv"), vary_split=True, seeds=None, settings=settings)
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """Labels, tags and texts that are HTML and script; so is the name of the file."""
+    folder = tmp_path_factory.mktemp("hostile")
+    name = "<b>rows & {{ labels }}.tsv"
+    return compare_small(folder, write_reviews(folder / name, (HOSTILE[0], HOSTILE[1]), (TAGS[0], TAGS[1])))

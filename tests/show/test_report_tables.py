@@ -1,0 +1,169 @@
+"""A comparison as text, from figures made by hand."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import chapter_examples as examples
+import numpy as np
+import pytest
+
+from rnnlab.comparing.comparison import ArmSummary, Cell, Comparison, RunSummary
+from rnnlab.judging.findings import ArmScores, Estimate
+from rnnlab.judging.verdict import judge
+from rnnlab.show import comparison_files as tables
+from rnnlab.show.pages.report_tables import EMPTY, evidence_table, score_table
+from rnnlab.show.words import page_wording as words
+
+FINISHED = RunSummary(0, "a" * 16, "runs/a", "finished", 0.9, 0.8, 0.7, 2, None)
+DIVERGED = RunSummary(1, "b" * 16, "runs/b", "diverged", None, None, None, None, "step 3: overflow")
+ARM = ArmSummary(
+    label="lstm",
+    model={"kind": "lstm"},
+    accuracy=Estimate(0.85449, 0.8, 0.90051),
+    macro_f1=0.84,
+    loss=0.4,
+    epoch_seconds=1.234,
+    step_seconds=0.0123,
+    tokens_per_second=50_000.5,
+    row_seconds=0.00012,
+    best_epoch=2.5,
+    parameters=1_234_567,
+    peak_memory_mb=210.25,
+    by_tag={"negation, double": Cell(0.5, 10)},
+    by_length={"1–9": Cell(0.5, 10)},
+    runs=(FINISHED,),
+    in_best_group=True,
+)
+NONE = replace(
+    ARM,
+    label="a|b",
+    accuracy=None,
+    macro_f1=None,
+    epoch_seconds=None,
+    step_seconds=None,
+    tokens_per_second=None,
+    row_seconds=None,
+    best_epoch=None,
+    parameters=None,
+    peak_memory_mb=None,
+    by_tag={},
+    runs=(DIVERGED, replace(DIVERGED, status="failed")),
+    in_best_group=False,
+    failed_seeds=(1, 2),
+)
+
+
+@pytest.fixture
+def result() -> Comparison:
+    return Comparison({"rows": {}}, (ARM, NONE), (), judge([], np.arange(4)), None, None, ("a note",))
+
+
+def test_markdown(result):
+    lines = tables.markdown(result).splitlines()
+    assert lines[2] == "| lstm \\* | 85.4 % | 80.0–90.1 | 84.0 % | 1.23 | 1.2 M |"
+    assert lines[3] == "| a\\|b | diverged/failed | | | | |"
+    assert lines[4:] == ["", result.verdict.sentence]
+
+
+def test_of_equals_the_cheaper_comes_first_as_the_verdict_has_it(result):
+    right = np.tile([1.0, 0.0], (2, 2))
+    costs = {"a": 9.0, "b": 2.0, "no cost": None}
+    verdict = judge([ArmScores(label, [0, 1], right, cost) for label, cost in costs.items()], np.arange(4))
+    arms = tuple(replace(ARM, label=label, accuracy=verdict.estimates[label]) for label in costs)
+    equal = replace(result, arms=arms, verdict=verdict)
+    assert [arm.label for arm in equal.ranking] == ["b", "a", "no cost"]
+    assert equal.ranking[0].label == verdict.best
+
+
+def test_what_was_not_measured_has_no_figure(result):
+    """Of an arm all of whose runs diverged there is what they count as, and nothing else."""
+    counted = replace(NONE, accuracy=Estimate(0.5, 0.4, 0.6))
+    lines = tables.markdown(replace(result, arms=(ARM, counted))).splitlines()
+    assert lines[3] == "| a\\|b | 50.0 % | 40.0–60.0 |  |  |  |"
+
+
+def test_csv_has_full_precision_and_a_column_a_tag(result):
+    arm, none = csv.DictReader(io.StringIO(tables.csv(result)))
+    assert (float(arm["accuracy_mean"]), float(arm["peak_memory_mb"])) == (0.85449, 210.25)
+    assert (float(arm["epoch_seconds"]), float(arm["tokens_per_second"])) == (1.234, 50_000.5)
+    assert arm["accuracy[negation, double]"] == "0.5"
+    assert none["label"] == "a|b"
+    assert none.pop("failed_seeds") == "2"
+    assert set(list(none.values())[2:]) == {""}
+
+
+def test_json_is_the_comparison(result, capsys):
+    tables.print_json(result)
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(result.to_dict()))
+
+
+def test_files_are_written_into_new_folders(tmp_path):
+    path = tmp_path / "a" / "b" / "table.md"
+    tables.make_room(str(path))
+    tables.save(str(path), "文\n")
+    assert path.read_text(encoding="utf-8") == "文\n"
+
+
+# The tables of the page
+
+
+@pytest.fixture(scope="module")
+def example() -> Comparison:
+    return examples.comparison()
+
+
+def test_every_pair_has_its_three_chances_and_its_call(example: Comparison):
+    found = evidence_table(example)
+    assert found is not None
+    names = [column.name.en for column in found.columns]
+    assert names[:3] == ["model", "against", "verdict"]
+    assert names[-3:] == ["better, %", "within, %", "worse, %"]
+    assert len(found.rows) == len(example.verdict.differences) == 10
+    for row, gap in zip(found.rows, example.verdict.differences, strict=True):
+        assert [cell.text for cell in row.cells[:2]] == [gap.better, gap.worse]
+        assert row.cells[2].text == words.CALLS[gap.call]
+        assert [cell.value for cell in row.cells[3:6]] == [gap.mean, gap.low, gap.p_holm]
+        assert tuple(cell.value for cell in row.cells[6:9]) == gap.chances
+    assert {gap.call for gap in example.verdict.differences} == {"better", "undecided"}
+
+
+def test_single_runs_have_no_chances():
+    arms = [ArmScores(label, [0], examples.correct(label)[:1]) for label in ("lstm", "textcnn")]
+    verdict = judge(arms, np.arange(examples.ROWS))
+    found = evidence_table(replace(examples.comparison(), verdict=verdict))
+    assert found is not None
+    (row,) = found.rows
+    assert list(row.cells[6:9]) == [EMPTY] * 3
+
+
+def test_chances_add_up_and_zero_has_no_sign(example: Comparison):
+    """The sentence says the same figures."""
+    gap = replace(example.verdict.differences[0], mean=-1e-17, low=-0.141, high=0.141, chances=(0.434, 0.134, 0.432))
+    found = evidence_table(replace(example, verdict=replace(example.verdict, differences=[gap])))
+    assert found is not None
+    (row,) = found.rows
+    assert [cell.text for cell in row.cells[3:5]] == ["0.0", "−14.1 – 14.1"]
+    assert [cell.text for cell in row.cells[6:9]] == ["43", "14", "43"]
+
+
+def test_which_luck_is_counted_is_said(example: Comparison):
+    found = evidence_table(example)
+    varied = evidence_table(replace(example, verdict=replace(example.verdict, luck=["seeds", "rows", "split"])))
+    assert found is not None
+    assert varied is not None
+    assert found.note is not None
+    assert varied.note is not None
+    assert "don't count the luck of the split" in found.note.en
+    assert "Every seed drew its own split" in varied.note.en
+
+
+def test_failed_seeds_have_a_column_where_there_are_any(example: Comparison):
+    found = score_table(example, {})
+    names = [column.name.en for column in found.columns]
+    column = names.index("failed seeds")
+    shown = {row.cells[0].value: row.cells[column].text for row in found.rows}
+    assert shown == {"gru (bidirectional)": "", "textcnn": "", "lstm": "1/3", "n-grams": "", "majority": ""}
+    steady = replace(example, verdict=replace(example.verdict, failures={}))
+    assert "failed seeds" not in [column.name.en for column in score_table(steady, {}).columns]
