@@ -65,8 +65,7 @@ On = Annotated[
     typer.Option(
         "--on",
         metavar="ENGINE",
-        help="processes, serial, stacked (small recurrent runs, all seeds at once), dask, ray, dask://HOST:PORT or "
-        "ray://HOST:PORT.",
+        help="processes, serial, dask, ray, dask://HOST:PORT or ray://HOST:PORT.",
     ),
 ]
 Jobs = Annotated[

@@ -1,9 +1,7 @@
 """Where runs are computed. One law for all: same outcomes as `Serial`, to the bit (`rnnlab.testing.check_executor`).
 
 `executor_for` finds one by its name: ``serial`` here; ``processes``, a process for every run (`execute.processes`);
-``dask`` and ``ray``, the same on the machines of a cluster (`cluster`); ``stacked``, the one that has the bits to
-rounding only, and is never taken unasked (`execute.stacked`). No torch here: a cluster's workers import
-this.
+``dask`` and ``ray``, the same on the machines of a cluster (`cluster`). No torch here: a cluster's workers import this.
 """
 
 import contextlib
@@ -79,13 +77,13 @@ class Serial:
                     raise KeyboardInterrupt
 
 
-ENGINES = ("processes", "serial", "stacked", "dask", "ray")
+ENGINES = ("processes", "serial", "dask", "ray")
 
 
 def executor_for(
     on: str = "processes", jobs: int | None = None, plugins: Sequence[str] = (), limits: Limits = Limits()
 ) -> Executor:
-    """``processes``, ``serial``, ``stacked``, ``dask``, ``ray`` (both on this machine), ``dask://HOST:PORT``,
+    """``processes``, ``serial``, ``dask``, ``ray`` (both on this machine), ``dask://HOST:PORT``,
     ``ray://HOST:PORT`` or ``ray://auto`` (the cluster that runs here). ``jobs`` runs at a time: as many as there are
     cores by default; 0 is the same as ``serial``."""
     engine, _, address = on.partition("://")
@@ -102,8 +100,6 @@ def executor_for(
         from rnnlab.execute.processes import Processes
 
         return Processes(jobs or cores(), tuple(plugins), limits)
-    if engine == "stacked":
-        return _stacked(jobs or cores(), plugins, limits)
     from rnnlab.execute.cluster import OnCluster
 
     return OnCluster(_connection(engine, address, jobs), jobs, tuple(plugins), limits)
@@ -117,15 +113,6 @@ def _serial(jobs: int | None, limits: Limits) -> Serial:
             "a run in this process can't be ended from outside, so limits would be ignored; use --on processes --jobs 1"
         )
     return Serial()
-
-
-def _stacked(jobs: int, plugins: Sequence[str], limits: Limits) -> Executor:
-    if limits.minutes is not None or limits.memory_mb is not None:
-        raise ConfigError("runs in a stack share a process, so limits of one would be ignored; use --on processes")
-    from rnnlab.execute.processes import Processes
-    from rnnlab.execute.stacked import Stacked
-
-    return Stacked(Processes(jobs, tuple(plugins), limits), jobs)
 
 
 def _connection(engine: str, address: str, jobs: int | None) -> Any:

@@ -75,15 +75,11 @@ def suits(weights: Tensor) -> bool:
     return weights.device.type == "cpu" and weights.dtype in TYPES and native.ready() is not None
 
 
-def do_steps(members: Sequence[Member], work: Sequence[Any], dtype: torch.dtype, threads: int) -> None:
-    """Do the steps of each member, a C array of `Step`, in turn, and write into them what was found. ``done`` of a
-    member says how many were completed; one whose next step broke is ``stopped``, and left as it was before it."""
-    given = (Member * len(members))(*members)
-    for member, steps in zip(given, work, strict=True):
-        member.work, member.count, member.done, member.stopped = steps, len(steps), 0, 0
-    _function(dtype)(given, len(members), threads)
-    for member, mine in zip(given, members, strict=True):
-        mine.done, mine.stopped = member.done, member.stopped
+def do_steps(member: Member, steps: Any, dtype: torch.dtype) -> None:
+    """Do the steps, a C array of `Step`, in turn, and write into them what was found. ``done`` says how many were
+    completed; a member whose next step broke is ``stopped``, and left as it was before it."""
+    member.work, member.count, member.done, member.stopped = steps, len(steps), 0, 0
+    _function(dtype)(member, 1, 1)
 
 
 def addresses(tensors: Sequence[Tensor | None]) -> Any:

@@ -200,20 +200,6 @@ def training_steps(
     return steps
 
 
-def answering_steps(network: Network, batches: Sequence[Batch]) -> tuple[Any, list[Tensor]]:
-    """The batches as a C array of steps, and the tensors (B, C) or (B, T, C) that their answers are written to."""
-    steps: Any = (native.Step * len(batches))()
-    answers: list[Tensor] = []
-    steps.batches = batches
-    for step, batch in zip(steps, batches, strict=True):
-        _point_to(step, batch)
-        shape = batch.inputs.shape[:2] if network.per_step else batch.inputs.shape[:1]
-        weight = next(network.head.parameters())
-        answers.append(torch.empty((*shape, len(weight)), dtype=weight.dtype))
-        step.out = answers[-1].data_ptr()
-    return steps, answers
-
-
 def _point_to(step: native.Step, batch: Batch) -> None:
     assert batch.inputs.is_contiguous()
     assert batch.lengths.is_contiguous()

@@ -77,7 +77,7 @@ class Updater:
         while done < len(batches):
             if self.member is not None:
                 before = self.random.get_state()
-                tried = advance_side_by_side([self], [batches[done:]], [rates[done:]])[0]
+                tried = self._advance_natively(self.member, batches[done:], rates[done:])
                 well = [update for update in tried if update.well]
                 yield from well
                 done += len(well)
@@ -93,6 +93,17 @@ class Updater:
                 return
             done += 1
 
+    def _advance_natively(
+        self, member: native.Member, batches: Sequence[Batch], rates: Sequence[float]
+    ) -> list[Update]:
+        """The updates that native code tried."""
+        steps = training_steps(self.optimizer, batches, rates, self.seeds(len(batches)))
+        native.do_steps(member, steps, self.optimizer.weights.dtype)
+        self.optimizer.steps += member.done
+        right = COUNTS[type(self.task).count_right]
+        tried = steps[: member.done + member.stopped]
+        return [Update(step.loss, step.norm if step.norm >= 0 else None, getattr(step, right)) for step in tried]
+
 
 def knows_whole_steps(spec: RunSpec) -> bool:
     """Whether native code, if there is any, can do all of a training step."""
@@ -101,26 +112,3 @@ def knows_whole_steps(spec: RunSpec) -> bool:
     if isinstance(spec.model, Recurrent):
         return not unsuited_model(spec.model)
     return type(spec.model) is FastText and not unsuited_bag(spec.model, spec.task)
-
-
-def advance_side_by_side(
-    updaters: Sequence[Updater],
-    batches: Sequence[Sequence[Batch]],
-    rates: Sequence[Sequence[float]],
-    threads: int = 1,
-) -> list[list[Update]]:
-    """The same for several networks that native code knows, each with batches and learning rates of its own, so many at
-    a time: of each, the updates that it tried."""
-    work = [
-        training_steps(one.optimizer, own, of_one, one.seeds(len(own)))
-        for one, own, of_one in zip(updaters, batches, rates, strict=True)
-    ]
-    members = [one.member for one in updaters if one.member is not None]
-    native.do_steps(members, work, updaters[0].optimizer.weights.dtype, threads)
-    right = COUNTS[type(updaters[0].task).count_right]
-    found: list[list[Update]] = []
-    for updater, member, steps in zip(updaters, members, work, strict=True):
-        updater.optimizer.steps += member.done
-        tried = steps[: member.done + member.stopped]
-        found.append([Update(step.loss, step.norm if step.norm >= 0 else None, getattr(step, right)) for step in tried])
-    return found

@@ -25,7 +25,7 @@ SIZES = {"axis": GUIDES, "legend": GUIDES, "header": GUIDES}  # of letters: a pa
 def environment() -> jinja2.Environment:
     """Every text is escaped; a name that isn't there is an error."""
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("rnnlab.report"),
+        loader=jinja2.PackageLoader("rnnlab.show.pages"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
