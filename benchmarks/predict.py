@@ -36,12 +36,12 @@ from turns import Effort
 
 import rnnlab
 from rnnlab import kernels as native
+from rnnlab.answers.heads import SummaryHead
 from rnnlab.data.batches import evaluation_batches
 from rnnlab.data.sequences import Sequences, gather_rows
 from rnnlab.models.cells import LSTMCell
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import RecurrentEncoder
-from rnnlab.tasks.answers import SummaryHead
 from rnnlab.tasks.classify import Classify
 from rnnlab.use import Predictor
 from rnnlab.use.folded import fold
@@ -144,7 +144,7 @@ def same_batches(data: Sequences, most: int) -> list[tuple[np.ndarray, dict[str,
 
 def taken(data: Sequences, rows: np.ndarray) -> Sequences:
     values, offsets = gather_rows(data.values, data.offsets, rows)
-    return Sequences(values, offsets, data.targets[rows], data.groups[rows])
+    return Sequences.end_to_end(values, offsets, data.targets[rows], data.groups[rows])
 
 
 def as_session(network: Network) -> onnxruntime.InferenceSession:

@@ -17,10 +17,10 @@ from typing import Any
 
 import torch
 
+from rnnlab.answers.heads import SummaryHead
 from rnnlab.inspecting.cost import cost
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.network import Network, build_network
-from rnnlab.tasks.answers import SummaryHead
 
 BATCH, FEATURES, CLASSES = 32, 50, 2
 LENGTHS = (8, 16, 32, 64, 128, 256, 512, 1024)

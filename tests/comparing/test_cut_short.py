@@ -26,7 +26,7 @@ def run_with(
     run = RunDirectory(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for epoch, score in enumerate(scores, 1):
-        run.append_event({"event": "epoch", "epoch": epoch, f"valid_{task.metric}": score})
+        run.append_event({"event": "epoch", "epoch": epoch, f"valid_{task.answer.chosen.name}": score})
     result = {"epochs": len(scores), "best_epoch": int(np.argmax(scores)) + 1}
     return spec, result | ({"ended_by": ended_by} if ended_by else {}), run
 

@@ -151,7 +151,7 @@ def finished(best: int, scores: Sequence[float], training: dict[str, Any], task:
     """Why a run ended that has these validation scores, an epoch each of ten steps."""
     spec = RunSpec(task or Classify(), ARCHITECTURES.parse({"kind": "gru"}), Training.model_validate(training), 0)
     events = [
-        {"epoch": n, "step": 10 * n, f"valid_{spec.task.metric}": score, "seconds": 1.0}
+        {"epoch": n, "step": 10 * n, f"valid_{spec.task.answer.chosen.name}": score, "seconds": 1.0}
         for n, score in enumerate(scores, 1)
     ]
     outcome = Finished({"epochs": len(scores), "best_epoch": best})

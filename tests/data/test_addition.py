@@ -158,7 +158,7 @@ def test_sequences_lay_out_both_digits_and_the_last_carry() -> None:
     assert data.targets.tolist() == [2, 1, 1, 1, 0, 0, 5, 4, 0]
     assert data.tags is not None
     assert data.tags.tolist() == [1, 0, 0]
-    assert data.per_step
+    assert data.target_offsets is not None
     assert data.values.dtype == np.int32
 
 

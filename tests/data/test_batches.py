@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnlab.data.batches import collate, evaluation_batches, training_order, updates_of_an_epoch
+from rnnlab.data.batches import collate, evaluation_batches
+from rnnlab.data.orders import buckets, updates_of_an_epoch
 from rnnlab.data.sequences import Sequences
 
 LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=300)
@@ -14,7 +15,7 @@ def rows_of(lengths: list[int], width: int | None = None) -> Sequences:
     shape = (offsets[-1],) if width is None else (offsets[-1], width)
     values = np.random.default_rng(0).integers(1, 1000, shape).astype(np.int32 if width is None else np.float32)
     rows = len(lengths)
-    return Sequences(values, offsets, np.arange(rows) % 3, np.arange(rows))
+    return Sequences.end_to_end(values, offsets, np.arange(rows) % 3, np.arange(rows))
 
 
 @pytest.mark.parametrize("width", [None, 4])
@@ -34,24 +35,24 @@ def test_a_batch_is_its_rows_padded_with_zeros(width):
 @settings(derandomize=True, deadline=None)
 @given(LENGTHS, st.integers(1, 20), st.integers(0, 3), st.integers(0, 3))
 def test_an_epoch_holds_every_row_once_and_depends_on_seed_and_epoch_alone(lengths, batch_size, seed, epoch):
-    order = training_order(np.array(lengths), batch_size, seed, epoch)
+    order = buckets(np.array(lengths), batch_size, seed, epoch)
     assert sorted(np.concatenate(order).tolist()) == list(range(len(lengths)))
     assert max(map(len, order)) <= batch_size
     assert len(order) == -(-len(lengths) // batch_size) == updates_of_an_epoch(np.array(lengths), batch_size)
-    again = training_order(np.array(lengths), batch_size, seed, epoch)
+    again = buckets(np.array(lengths), batch_size, seed, epoch)
     assert all(np.array_equal(one, other) for one, other in zip(order, again, strict=True))
 
 
 def test_epochs_and_seeds_differ():
     lengths = np.random.default_rng(0).integers(1, 30, 1000)
-    first = np.concatenate(training_order(lengths, 8, 0, 0)).tolist()
-    assert first != np.concatenate(training_order(lengths, 8, 0, 1)).tolist()
-    assert first != np.concatenate(training_order(lengths, 8, 1, 0)).tolist()
+    first = np.concatenate(buckets(lengths, 8, 0, 0)).tolist()
+    assert first != np.concatenate(buckets(lengths, 8, 0, 1)).tolist()
+    assert first != np.concatenate(buckets(lengths, 8, 1, 0)).tolist()
 
 
 def test_buckets_leave_little_padding_and_do_not_sort_the_epoch():
     lengths = np.random.default_rng(0).geometric(0.12, 20_000).clip(1, 60)
-    order = training_order(lengths, 64, 0, 0)
+    order = buckets(lengths, 64, 0, 0)
     padded = sum(len(rows) * lengths[rows].max() for rows in order)
     assert padded < 1.15 * lengths.sum()
     mixed = np.random.default_rng(0).permutation(len(lengths)).reshape(-1, 50)[:300]
@@ -95,24 +96,24 @@ def test_an_evaluation_batch_has_a_thousand_rows_at_most():
 
 def test_lengths_beyond_sixteen_bits_are_sorted_too():
     lengths = np.array([70_000, 5, 65_540, 3, 65_536, 4])
-    (rows,) = training_order(lengths, 6, 0, 0)
+    (rows,) = buckets(lengths, 6, 0, 0)
     assert lengths[rows].tolist() == sorted(lengths.tolist())
 
 
 @settings(derandomize=True, deadline=None)
 @given(LENGTHS, st.integers(1, 400), st.integers(0, 3), st.integers(0, 3))
 def test_batches_of_tokens_hold_every_row_once_and_are_as_many_in_every_epoch(lengths, tokens, seed, epoch):
-    order = training_order(np.array(lengths), 64, seed, epoch, tokens)
+    order = buckets(np.array(lengths), 64, seed, epoch, tokens)
     assert sorted(np.concatenate(order).tolist()) == list(range(len(lengths)))
     assert min(map(len, order)) > 0
     assert len(order) == updates_of_an_epoch(np.array(lengths), 64, tokens)
-    again = training_order(np.array(lengths), 64, seed, epoch, tokens)
+    again = buckets(np.array(lengths), 64, seed, epoch, tokens)
     assert all(np.array_equal(one, other) for one, other in zip(order, again, strict=True))
 
 
 def test_batches_of_tokens_are_of_about_equal_work():
     lengths = np.random.default_rng(0).geometric(0.12, 20_000).clip(1, 60)
-    order = training_order(lengths, 64, 0, 0, 512)
+    order = buckets(lengths, 64, 0, 0, 512)
     work = np.array([lengths[rows].sum() for rows in order])
     assert 0.85 * 512 < work.min() <= work.max() < 1.2 * 512
     assert abs(work.mean() / 512 - 1) < 0.02

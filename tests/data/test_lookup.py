@@ -23,7 +23,7 @@ from rnnlab.use.stored import pack
 def rows_of(rows: list[list[int]], targets: list[int] | None = None) -> Sequences:
     values = np.array([i for row in rows for i in row], np.int32)
     offsets = offsets_of(np.array([len(row) for row in rows]))
-    return Sequences(values, offsets, np.array(targets or [0] * len(rows)), np.arange(len(rows)))
+    return Sequences.end_to_end(values, offsets, np.array(targets or [0] * len(rows)), np.arange(len(rows)))
 
 
 def test_equal_rows_have_equal_keys_wherever_they_stand():
@@ -31,9 +31,11 @@ def test_equal_rows_have_equal_keys_wherever_they_stand():
     keys = row_keys(data).tolist()
     assert keys[0] == keys[3]
     assert len(set(keys)) == 4
-    with_ngrams = Sequences(np.column_stack([data.values, data.values + 9]), data.offsets, data.targets, data.groups)
+    with_ngrams = Sequences.end_to_end(
+        np.column_stack([data.values, data.values + 9]), data.offsets, data.targets, data.groups
+    )
     assert row_keys(with_ngrams).tolist() == keys
-    series = Sequences(np.ones((4, 2), np.float32), np.array([0, 1, 2, 4]), np.zeros(3, int), np.arange(3))
+    series = Sequences.end_to_end(np.ones((4, 2), np.float32), np.array([0, 1, 2, 4]), np.zeros(3, int), np.arange(3))
     assert seen_rows(series, rows_of([[2]])).tolist() == [False] * 3
     assert row_keys(series)[0] == row_keys(series)[1] != row_keys(series)[2]
 

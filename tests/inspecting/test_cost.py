@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from rnnlab.answers.heads import StateHead, SummaryHead
 from rnnlab.core.errors import ConfigError
 from rnnlab.inspecting.cost import (
     Parallelism,
@@ -26,10 +27,9 @@ from rnnlab.models.base import ARCHITECTURES, Architecture, Encoder
 from rnnlab.models.cells import Cell
 from rnnlab.models.convolution import CNN2, TextCNN
 from rnnlab.models.embedding import Embedding
-from rnnlab.models.network import Network, build_network, parameter_counts
+from rnnlab.models.network import Network, Reads, build_network, parameter_counts
 from rnnlab.models.parallel import MinGRU
 from rnnlab.models.recurrent import GRU, LSTM, RNN
-from rnnlab.tasks.answers import StateHead, SummaryHead
 
 WORDS, CLASSES = 300, 5
 POOLINGS = ("last", "first+last", "mean", "max", "attention")
@@ -67,16 +67,16 @@ def settings() -> list[Architecture]:
     return found
 
 
-def built(model: Architecture, per_step: bool = False) -> Network:
+def built(model: Architecture, reads: Reads = "summary") -> Network:
     pretrained = torch.randn(WORDS, 50) if model.embedding and model.embedding.vectors else None
-    head = StateHead if per_step else SummaryHead
+    head = StateHead if reads == "states" else SummaryHead
     return build_network(
         model,
         words=WORDS,
         features=None,
         pretrained=pretrained,
         head=lambda width: head(width, CLASSES),
-        per_step=per_step,
+        reads=reads,
     )
 
 
@@ -84,10 +84,10 @@ EVERY = pytest.mark.parametrize("model", settings(), ids=lambda model: f"{model.
 
 
 @EVERY
-@pytest.mark.parametrize("per_step", [False, True])
-def test_the_formula_counts_what_is_built(model: Architecture, per_step: bool) -> None:
-    counted = parameter_counts(built(model, per_step))
-    assert parameters(model, words=WORDS, classes=CLASSES, per_step=per_step) == counted
+@pytest.mark.parametrize("reads", ["summary", "states"])
+def test_the_formula_counts_what_is_built(model: Architecture, reads: Reads) -> None:
+    counted = parameter_counts(built(model, reads))
+    assert parameters(model, words=WORDS, classes=CLASSES, reads=reads) == counted
 
 
 def torch_counts(network: Network, backward: bool, b: int, n: int) -> int:
@@ -136,9 +136,9 @@ def test_an_answer_at_every_step_costs_its_head_at_every_step(
     model: Architecture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Cell, "plain", False)
-    found = cost(model, words=WORDS, classes=CLASSES, length=5, batch=2, per_step=True)
+    found = cost(model, words=WORDS, classes=CLASSES, length=5, batch=2, reads="states")
     unseen = encoder_products(model, 50, 2, 5)[-2].flops if getattr(model, "pooling", None) == "attention" else 0
-    assert torch_counts(built(model, per_step=True), False, 2, 5) == 2 * found.flops_per_sequence - unseen
+    assert torch_counts(built(model, reads="states"), False, 2, 5) == 2 * found.flops_per_sequence - unseen
 
 
 def test_a_product_by_hand() -> None:

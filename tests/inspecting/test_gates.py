@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from rnnlab.answers.heads import SummaryHead
 from rnnlab.inspecting.gates import gate_statistics, layer_gates, open_up
 from rnnlab.inspecting.readings import Reading, in_double, readings
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.cells import Cell
 from rnnlab.models.network import Network, build_network
 from rnnlab.models.recurrent import RecurrentEncoder
-from rnnlab.tasks.answers import SummaryHead
 
 LENGTHS = torch.tensor([5, 2, 7])
 KINDS: list[dict[str, Any]] = [

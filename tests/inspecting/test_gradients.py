@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from rnnlab.answers.heads import SummaryHead
 from rnnlab.inspecting.gradients import gradients_by_input, gradients_through_time, jacobians_to_end, state_gradients
 from rnnlab.inspecting.readings import Reading, in_double, readings
 from rnnlab.models.base import ARCHITECTURES
@@ -15,7 +16,6 @@ from rnnlab.models.cells import Cell
 from rnnlab.models.network import Network, build_network
 from rnnlab.models.parallel import MinimalLayer
 from rnnlab.models.recurrent import RecurrentEncoder
-from rnnlab.tasks.answers import SummaryHead
 
 KINDS: list[dict[str, Any]] = [
     {"kind": "rnn"},

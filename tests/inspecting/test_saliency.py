@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from rnnlab.answers.heads import StateHead, SummaryHead
 from rnnlab.inspecting.readings import in_double
 from rnnlab.inspecting.saliency import (
     CLOSE,
@@ -19,14 +20,13 @@ from rnnlab.inspecting.saliency import (
 )
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import UNKNOWN
-from rnnlab.models.network import Network, build_network
+from rnnlab.models.network import Network, Reads, build_network
 from rnnlab.models.transformer import TransformerEncoder
-from rnnlab.tasks.answers import StateHead, SummaryHead
 
 IDS = torch.tensor([[5, 9, 3, 9, 12, 7, 20]])
 
 
-def network_of(kind: str, features: int | None = None, per_step: bool = False, **values: Any) -> Network:
+def network_of(kind: str, features: int | None = None, reads: Reads = "summary", **values: Any) -> Network:
     torch.manual_seed(0)
     if features is None:
         values = {"embedding": {"width": 5, "channels": "random"}, **values}
@@ -35,8 +35,8 @@ def network_of(kind: str, features: int | None = None, per_step: bool = False, *
         words=None if features else 30,
         features=features,
         pretrained=None,
-        head=lambda width: (StateHead if per_step else SummaryHead)(width, 3),
-        per_step=per_step,
+        head=lambda width: (StateHead if reads == "states" else SummaryHead)(width, 3),
+        reads=reads,
     ).eval()
     with torch.no_grad():
         for parameter in network.parameters():
@@ -109,7 +109,7 @@ def test_numbers_are_occluded_by_zeros():
 
 
 def test_with_an_output_at_every_step_the_last_is_explained():
-    network = network_of("rnn", per_step=True)
+    network = network_of("rnn", reads="states")
     found = saliency(network, IDS)
     assert found.output == pytest.approx(float(network(IDS, torch.tensor([7]))[0, -1].max()), abs=1e-5)
     assert abs(found.gap) <= CLOSE * abs(found.output - found.baseline)

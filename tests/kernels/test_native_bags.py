@@ -8,12 +8,12 @@ import torch
 from test_native_whole_steps import CLOSE, Label
 from torch import Tensor
 
+from rnnlab.answers.heads import SummaryHead
 from rnnlab.data.batches import Batch
 from rnnlab.kernels import switched_off, whole_steps
 from rnnlab.kernels.whole_steps import do_steps
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import build_network
-from rnnlab.tasks.answers import SummaryHead
 from rnnlab.training.backward import backward
 from rnnlab.training.members import member_of, scratch, training_steps
 from rnnlab.training.optimizer import Optimizer

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
+from rnnlab.answers.heads import SummaryHead
 from rnnlab.data.batches import Batch
 from rnnlab.kernels import steps, switched_off
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding, TokenVectors
 from rnnlab.models.network import Network, build_network
-from rnnlab.tasks.answers import SummaryHead
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.backward import backward
 from rnnlab.training.optimizer import Optimizer

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from test_reference_triangle import MODULES, make_layer, make_parameters
 from torch import nn
 
+from rnnlab.answers.heads import SummaryHead
 from rnnlab.models.base import Architecture
 from rnnlab.models.convolution import TextCNN
 from rnnlab.models.embedding import Embedding
@@ -20,7 +21,6 @@ from rnnlab.reference.layer import Array, Arrays, named
 from rnnlab.reference.network import network
 from rnnlab.reference.pooling import last, last_of_both, max_over_time
 from rnnlab.reference.weights import cell_weights, torch_weights
-from rnnlab.tasks.answers import SummaryHead
 
 LENGTHS = np.array([5, 1, 3, 4])
 D, H, CLASSES, WORDS = 3, 4, 3, 9

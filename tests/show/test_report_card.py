@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rnnlab.use.calibration import Calibration
+from rnnlab.answers.calibration import Calibration
 from rnnlab.use.card import Card, Interval
 from rnnlab.use.card_markdown import accuracy_line, calibration_line, card_markdown, packed_lines
 

@@ -10,6 +10,7 @@ import torch
 import vl_convert
 from pages import Outline, drawn_charts
 
+from rnnlab.answers.heads import SummaryHead
 from rnnlab.inspecting.inspection import Inspection, Subject, examine
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import build_network
@@ -17,7 +18,6 @@ from rnnlab.show.figures.drawing import vega_lite_version
 from rnnlab.show.figures.inspection import numbered, token_units
 from rnnlab.show.pages.inspection import PAGE_WORDS, page
 from rnnlab.show.words.inspection_wording import CHINESE, ENGLISH, Language, Wording, lines
-from rnnlab.tasks.answers import SummaryHead
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 NASTY = ("</script><script>alert(1)</script>", "<b>", '"', "'", "好", "&amp;", "{{ 7 * 7 }}", "\\u003c", "1e+9")

@@ -2,8 +2,8 @@
 
 import json
 
+from rnnlab.answers.prediction import Prediction
 from rnnlab.show.terminal.predictions import print_predictions
-from rnnlab.tasks.prediction import Prediction
 
 
 def answer(known: float) -> Prediction:

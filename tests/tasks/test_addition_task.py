@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,11 @@ from rnnlab.data.batches import Batch, collate, evaluation_batches
 from rnnlab.data.interface import Interface
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.runs.directory import Finished, Stopped
+from rnnlab.runs.directory import Finished, RunDirectory, Stopped
 from rnnlab.sweeps.experiment import parse_experiment
 from rnnlab.sweeps.plan import complete
 from rnnlab.tasks.addition import DIGITS, IDS, Addition, SumPrediction
+from rnnlab.training.record import Recorded
 from rnnlab.training.run import execute
 from rnnlab.training.spec import RunSpec, Training
 
@@ -136,7 +136,7 @@ def test_the_encoded_data_are_kept_whole() -> None:
     data = task.load()
     assert task.fingerprint == store.fingerprint(data)
     assert data.tokens == 2
-    assert data.test.per_step
+    assert data.test.target_offsets is not None
     again = store.find(task.fingerprint or "")
     assert again is not None
     assert np.array_equal(again.test.values, data.test.values)
@@ -191,20 +191,20 @@ def test_scores_are_those_of_the_rows_whatever_the_batches(max_tokens: int) -> N
     task = Addition(length=20, numbers="by-digits", carries="long", held_out=200)
     data = task.encoded().test
     outputs = outputs_for(data, 0.05)
-    total = None
+    hits = outputs.argmax(1) == data.targets
+    right = np.array([hits[a:b].all() for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True)])
+    kept = {"answers": np.empty(len(outputs), int), "nats": np.empty(len(outputs))}
     for rows, batch in evaluation_batches(data, max_tokens):
         out = torch.zeros(*batch.targets.shape, 10)
         for place, row in enumerate(rows):
-            steps = outputs[data.offsets[row] : data.offsets[row + 1]]
+            steps = outputs[data.starts[row] : data.ends[row]]
             out[place, : len(steps)] = torch.from_numpy(steps)
-        counted = task.tally(out, batch)
-        total = counted if total is None else total + counted
-        assert task.count_right(out, batch) == sum(task.right(outputs, data)[rows])
-    assert total is not None
-    hits = outputs.argmax(1) == data.targets
-    right = np.array([hits[a:b].all() for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True)])
-    assert np.array_equal(task.right(outputs, data), right)
-    score = total.score()
+        for name, part in task.answer.keep(out, batch).items():
+            for place, row in enumerate(rows):
+                kept[name][data.starts[row] : data.ends[row]] = part[place, : data.lengths[row]]
+        assert task.answer.right(out, batch) == right[rows].sum()
+    assert np.array_equal(task.answer.counts(kept, data.truth)["right_rows"], right)
+    score = task.answer.values(kept, data.truth)
     assert score["exact"] == score["accuracy"] == right.mean()
     assert score["digit_accuracy"] == hits.mean()
     assert 0 < score["exact"] < score["digit_accuracy"] < 1
@@ -212,7 +212,7 @@ def test_scores_are_those_of_the_rows_whatever_the_batches(max_tokens: int) -> N
     digits = [max(len(str(a)), len(str(b))) for a, b, _ in sums(data)]
     carries = [int(addition.add(addition.pairs_from([(str(a), str(b))]))[1][0]) for a, b, _ in sums(data)]
     for name, parts in (("by_digits", np.array(digits)), ("by_carry", np.array(carries))):
-        found = total.details()[name]
+        found = task.details(kept, data)[name]
         assert list(found) == [str(part) for part in np.unique(parts)]
         for part, cell in found.items():
             chosen = parts == int(part)
@@ -244,8 +244,8 @@ def test_an_rnn_learns_to_add_and_goes_on_where_training_ended(trained: tuple[di
     assert events[-1]["step"] < 1500  # it stopped when every sum was right
     assert events[-1]["valid_exact"] == 1.0
     assert max(event["valid_exact"] for event in events[:-1]) < 1.0
-    kept = load_file(folder / "predictions.safetensors")
-    assert kept["test.right"].mean() == pytest.approx(result["test"]["exact"])
+    assert Recorded.of(RunDirectory(folder)).per_row().mean() == pytest.approx(result["test"]["exact"])
+    assert "test.logits" not in load_file(folder / "predictions.safetensors")  # ten numbers per digit
     assert sum(cell["rows"] for cell in result["test"]["by_digits"].values()) == 300
 
 
@@ -304,9 +304,8 @@ def test_the_test_rows_get_the_answers_of_the_evaluation(trained: tuple[dict[str
     folder = trained[1]
     data = Addition(length=5, test_length=90, held_out=300).encoded().test
     said = rnnlab.load(folder).predict([f"{a}+{b}" for a, b, _ in sums(data)])
-    assert [answer.right for answer in said if isinstance(answer, SumPrediction)] == load_file(
-        folder / "predictions.safetensors"
-    )["test.right"].astype(bool).tolist()
+    right = Recorded.of(RunDirectory(folder)).counts["right_rows"].astype(bool).tolist()
+    assert [answer.right for answer in said if isinstance(answer, SumPrediction)] == right
 
 
 def test_a_wrong_answer_shows_the_right_one() -> None:
@@ -332,14 +331,15 @@ def test_questions_without_an_end_are_refused(trained: tuple[dict[str, Any], Pat
 
 
 def test_padding_does_not_change_a_sum(trained: tuple[dict[str, Any], Path]) -> None:
-    """A short sum beside a long one gets the tally that it gets alone."""
-    task = Addition(length=5)
+    """A short sum beside a long one keeps what it keeps alone."""
+    answer = Addition.answer
     data = addition.sequences(addition.pairs_from([("7", "5"), ("12345", "98765")]), IDS)
     both = collate(data, np.arange(2))
     alone = collate(data, np.array([0]))
     out = torch.randn(2, 6, 10, generator=torch.Generator().manual_seed(0))
     short = Batch(both.inputs[:1], both.lengths[:1], both.targets[:1])
-    assert replace(task.tally(out[:1], short), loss_sum=0).details() == task.tally(out[:1, :2], alone).details()
+    for beside, own in zip(answer.keep(out[:1], short).values(), answer.keep(out[:1, :2], alone).values(), strict=True):
+        assert torch.equal(beside[:, :2], own)
 
 
 def test_the_words_of_a_test_row_are_the_sum_that_encode_reads():

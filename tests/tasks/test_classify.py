@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rnnlab.answers.label import probabilities
 from rnnlab.core.errors import ConfigError, DataError
-from rnnlab.tasks.answers import probabilities
 from rnnlab.tasks.base import TASKS
 from rnnlab.tasks.classify import Classify
 

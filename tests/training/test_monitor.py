@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from rnnlab.answers.heads import StateHead, SummaryHead
 from rnnlab.data.batches import Batch
 from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.models.base import ARCHITECTURES, Architecture
-from rnnlab.models.network import Network, build_network
-from rnnlab.tasks.answers import StateHead, SummaryHead
+from rnnlab.models.network import Network, Reads, build_network
 from rnnlab.training.monitor import (
     PROBE_STEPS,
     input_gradients,
@@ -24,15 +24,15 @@ SMALL = {"hidden": 5, "width": 8, "feedforward": 6, "filters": 3, "buckets": 50,
 LENGTHS = torch.tensor([6, 1, 4])
 
 
-def network_of(kind: str, per_step: bool = False, **settings: object) -> Network:
+def network_of(kind: str, reads: Reads = "summary", **settings: object) -> Network:
     cls = ARCHITECTURES[kind]
     small = {name: size for name, size in SMALL.items() if name in cls.model_fields}
     values = {"kind": kind, **small, "embedding": {"width": 4, "channels": "random"}, **settings}
     architecture: Architecture = ARCHITECTURES.parse(values)
     torch.manual_seed(0)
-    head = StateHead if per_step else SummaryHead
+    head = StateHead if reads == "states" else SummaryHead
     return build_network(
-        architecture, words=30, features=None, pretrained=None, head=lambda width: head(width, 3), per_step=per_step
+        architecture, words=30, features=None, pretrained=None, head=lambda width: head(width, 3), reads=reads
     )
 
 
@@ -57,7 +57,7 @@ def test_input_gradients_are_those_of_the_winning_output_of_each_sequence_alone(
 
 
 def test_with_an_output_at_every_step_it_is_the_last_real_one():
-    network = network_of("rnn", per_step=True).eval()
+    network = network_of("rnn", reads="states").eval()
     found = input_gradients(network, tokens(), LENGTHS)
     assert network.embedding is not None
     x = network.embedding(tokens()).detach().requires_grad_()
@@ -144,7 +144,7 @@ def test_the_batch_of_the_probe_is_fixed_and_has_all_lengths():
     offsets = offsets_of(lengths)
     values = np.arange(offsets[-1], dtype=np.int32) % 97 + 2
     zeros = np.zeros(len(lengths), np.int64)
-    data = Sequences(values, offsets, zeros, zeros)
+    data = Sequences.end_to_end(values, offsets, zeros, zeros)
     batch = probe_batch(data)
     assert len(batch.lengths) == 32
     assert int(batch.lengths.max()) == np.sort(lengths)[-2]

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from rnnlab.core.seeding import generator, stream_seed
-from rnnlab.data.batches import collate, training_order
+from rnnlab.data.batches import collate
 from rnnlab.data.interface import Interface
+from rnnlab.data.orders import buckets
 from rnnlab.kernels import switched_off
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.show.terminal.range_test import HEIGHT, lines, training_command
@@ -124,9 +125,9 @@ def test_it_begins_with_the_network_and_the_batches_of_the_run(spec: RunSpec):
         network = assemble(spec, Interface.of(data)).train()
         torch.manual_seed(stream_seed(spec.seed, "dropout"))
         expected = []
-        for rows in (rows for epoch in (0, 1) for rows in training_order(data.train.lengths, 8, spec.seed, epoch)):
+        for rows in (rows for epoch in (0, 1) for rows in buckets(data.train.lengths, 8, spec.seed, epoch)):
             batch = collate(data.train, rows)
-            expected.append(spec.task.loss(network(batch.inputs, batch.lengths), batch).item())
+            expected.append(spec.task.answer.loss(network(batch.inputs, batch.lengths), batch).item())
     assert len(expected) == 12  # 42 rows
     with switched_off():  # native code drops other numbers
         found = range_test(spec, data)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rnnlab.use.calibration import BELIEF, COLDEST, HOTTEST, calibrate, ece, fit_temperature
+from rnnlab.answers.calibration import BELIEF, COLDEST, HOTTEST, calibrate, ece, fit_temperature
 
 
 def drawn(rows: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

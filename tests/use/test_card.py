@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from rnnlab.answers.calibration import ece, fit_temperature
 from rnnlab.core.errors import RunError
 from rnnlab.data.interface import Interface
 from rnnlab.data.tokenizers import Tokenizer
@@ -17,7 +18,6 @@ from rnnlab.models.base import ARCHITECTURES
 from rnnlab.runs.directory import RunDirectory, pretty_json
 from rnnlab.tasks.base import TASKS
 from rnnlab.training.spec import RunSpec, Training
-from rnnlab.use.calibration import ece, fit_temperature
 from rnnlab.use.card import Card, card_of, interval_of
 
 LABELS = ("bad", "good", "so-so")

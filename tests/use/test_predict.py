@@ -10,9 +10,9 @@ import safetensors.numpy
 import torch
 
 import rnnlab
+from rnnlab.answers.label import probabilities
 from rnnlab.core.errors import DataError, RunError
 from rnnlab.runs.directory import RunDirectory
-from rnnlab.tasks.answers import probabilities
 from rnnlab.use import CHUNK
 
 MODELS = ("rnn", "bilstm", "textcnn", "transformer", "linear")

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rnnlab import kernels as native
+from rnnlab.answers.heads import SummaryHead
+from rnnlab.answers.label import probabilities
 from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Network, build_network
-from rnnlab.tasks.answers import SummaryHead, probabilities
 from rnnlab.use import compiled, folded
 from rnnlab.use.compiled import Answers, Compiled, compile_network
 from rnnlab.use.folded import Folded, fold
@@ -62,13 +63,13 @@ def rows(lengths: list[int], *, features: int | None = None, tokens: int = 1, se
         values = values[:, 0] if tokens == 1 else values
     else:
         values = generator.normal(size=(offsets[-1], features)).astype(np.float32)
-    return Sequences(values, offsets, np.zeros(len(lengths), np.int64), np.arange(len(lengths)))
+    return Sequences.end_to_end(values, offsets, np.zeros(len(lengths), np.int64), np.arange(len(lengths)))
 
 
 def only(data: Sequences, chosen: list[int]) -> Sequences:
     parts = [data.values[data.offsets[row] : data.offsets[row + 1]] for row in chosen]
     offsets = offsets_of(np.array([len(part) for part in parts]))
-    return Sequences(np.concatenate(parts), offsets, np.zeros(len(parts), np.int64), np.arange(len(parts)))
+    return Sequences.end_to_end(np.concatenate(parts), offsets, np.zeros(len(parts), np.int64), np.arange(len(parts)))
 
 
 CELLS = st.sampled_from(

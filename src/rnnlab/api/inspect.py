@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rnnlab.answers.heads import SummaryHead
 from rnnlab.core.config import assign, parse_setting
 from rnnlab.core.errors import ConfigError, DataError, RnnlabError
 from rnnlab.core.seeding import stream_seed
@@ -20,7 +21,6 @@ from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import build_network
 from rnnlab.runs.directory import find_run
 from rnnlab.sweeps.plan import named_model
-from rnnlab.tasks.answers import SummaryHead
 from rnnlab.training.monitor import probe_batch
 from rnnlab.training.run import own_process_state
 from rnnlab.training.spec import RunSpec
@@ -52,7 +52,7 @@ def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
         features=interface.features,
         tokens=interface.tokens,
         classes=len(interface.labels) or 1,
-        per_step=spec.task.per_step,
+        reads=spec.task.answer.reads,
     )
     first, epochs = at_first(spec, interface), recorded_gradients(found)
     return examine(subject, network, inputs, lengths, at_first=first, epochs=epochs, cost=costs)

@@ -69,7 +69,7 @@ def write_scores(comparison: str | Path, output: str | Path) -> None:
     if found.splits_vary:
         raise ConfigError(f"{comparison}: every seed has test rows of its own, so there is no table of common rows")
     finished = next(record for record in found.records if isinstance(record.outcome, Finished))
-    groups = HeldOut.recorded(RunDirectory(finished.path).verified("predictions.safetensors")).groups.tolist()
+    groups = HeldOut.recorded(RunDirectory(finished.path)).groups.tolist()
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["model", "seed", "row", "score", "group", "cost", "baseline", "diverged"])

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import numpy as np
-
 from rnnlab.claims.claim import Where
 from rnnlab.claims.findings import Note
 from rnnlab.claims.quantities import AnsweredRows, Quantity, Reading, answered_rows, read, score_grid
@@ -88,7 +86,7 @@ def gather(points: Sequence[Point], quantity: Quantity, study: Study) -> Table:
         if quantity.per_row:
             answers = _answers(quantity, repeat)
             if answers is not None:
-                rows[key], readings[key] = answers, Reading(float(np.average(answers.right, weights=answers.weights)))
+                rows[key], readings[key] = answers, Reading(float(answers.values.mean()))
         elif (reading := read(quantity, repeat, study)) is not None:
             readings[key] = reading
     for point in points:

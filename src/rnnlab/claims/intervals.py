@@ -130,9 +130,8 @@ def _on_one_set(shares: Sequence[Share]) -> tuple[np.ndarray, Spread]:
     # `measure` allows for a row that errs by 1; here, a row errs by what coefficients of one sign add up to.
     positive = sum(share.coefficient for share in shares if share.coefficient > 0)
     scale = max(positive, positive - sum(share.coefficient for share in shares))
-    values = sum(share.coefficient / scale * np.stack([rows.right for rows in share.rows]) for share in shares)
-    sums = group_sums(values * first.weights, first.groups)[0]  # (S, G)
-    sizes = group_sums(first.weights[None, :], first.groups)[0][0]  # (G,)
+    values = sum(share.coefficient / scale * np.stack([rows.values for rows in share.rows]) for share in shares)
+    sums, sizes = group_sums(np.asarray(values), first.groups)  # (S, G) and (G,)
     spread = measure(sums, sizes)
     run_sums = scale * sums.sum(axis=1) / sizes.sum()
     return run_sums, replace(

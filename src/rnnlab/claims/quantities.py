@@ -6,7 +6,6 @@ finds the single answers behind those that are a mean over test rows.
 
 import hashlib
 import itertools
-import json
 import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,12 +14,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import safetensors
 
 from rnnlab.comparing.studies import Repeat, Study, first_step
 from rnnlab.core.errors import RunError, did_you_mean
 from rnnlab.data import store
 from rnnlab.runs.directory import RunDirectory
+from rnnlab.training.record import Recorded
 
 Unit = Literal["share", "seconds", "steps", "epochs", "megabytes", "parameters", "tokens", "number"]
 
@@ -101,11 +100,10 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class AnsweredRows:
-    """The single answers of a run, from 0 to 1, with the weight of each row in the mean; all three (N,)."""
+    """The single answers of a run: numbers (N,) whose mean is the score (`Score.per_row`), and groups (N,)."""
 
     test_set: str  # the same for runs that were asked the same
-    right: np.ndarray
-    weights: np.ndarray
+    values: np.ndarray
     groups: np.ndarray
 
 
@@ -246,56 +244,32 @@ def answered_rows(quantity: Quantity, repeat: Repeat) -> AnsweredRows | None:
     """The answers behind a per-row quantity, or None for a run without; RunError if they can't be had."""
     if repeat.status != "finished":
         return None
-    path = RunDirectory(repeat.path).verified("predictions.safetensors")
-    with safetensors.safe_open(path, framework="numpy") as file:
-        names = file.keys()
-        saved = {name: file.get_tensor(name) for name in names if name.startswith("test.")}
-        metadata = file.metadata() or {}
-    right, groups = np.asarray(_right(saved), np.float64), saved["test.groups"]
-    weights = _weights(saved, len(right))
-    asked = hashlib.sha256(saved["test.targets"].tobytes() + groups.tobytes() + saved["test.lengths"].tobytes())
-    if quantity.text == "test.exact":
-        right, weights = (right == 1).astype(np.float64), np.ones(len(right))
-    if quantity.kind == "tag":
-        chosen = _tagged(quantity.name, saved, metadata, repeat)
-        right, weights, groups = right[chosen], weights[chosen], groups[chosen]
-    return AnsweredRows(asked.hexdigest()[:16], right, weights / weights.mean(), groups)
+    saved = Recorded.of(RunDirectory(repeat.path))
+    asked = hashlib.sha256(saved.truth("test").values.tobytes() + saved.groups.tobytes() + saved.lengths.tobytes())
+    chosen = _tagged(quantity.name, saved, repeat) if quantity.kind == "tag" else np.ones(len(saved), bool)
+    counts = {name: column[chosen] for name, column in saved.counts.items()}
+    score = next((s for s in saved.answer.scores if f"test.{s.name}" == quantity.text), saved.answer.judged)
+    return AnsweredRows(asked.hexdigest()[:16], score.per_row(counts), saved.groups[chosen])
 
 
-def _right(saved: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Runs of earlier versions, all of one label a sequence, didn't keep how right an answer was."""
-    if "test.right" in saved:
-        return saved["test.right"]
-    return saved["test.logits"].argmax(1) == saved["test.targets"]
-
-
-def _weights(saved: Mapping[str, np.ndarray], rows: int) -> np.ndarray:
-    """With a label at every step, accuracy is over steps: a row counts by how many it was asked for."""
-    targets = saved["test.targets"]
-    if len(targets) == rows:
-        return np.ones(rows)
-    starts = np.concatenate([[0], np.cumsum(saved["test.lengths"])[:-1]])
-    return np.add.reduceat(targets >= 0, starts, dtype=np.float64)  # what isn't asked for is below 0
-
-
-def _tagged(tag: str, saved: Mapping[str, np.ndarray], metadata: Mapping[str, str], repeat: Repeat) -> np.ndarray:
+def _tagged(tag: str, saved: Recorded, repeat: Repeat) -> np.ndarray:
     """(N,) bool: the rows with this tag."""
-    names = _tag_names(metadata, repeat)
-    if "test.tags" not in saved or not names:
+    names = _tag_names(saved, repeat)
+    if "test.tags" not in saved.arrays or not names:
         raise RunError(f"{repeat.path}: its test rows have no tags")
     if tag not in names:
         hint = did_you_mean(tag, names) or f"; known: {', '.join(names)}"
         raise RunError(f"{repeat.path}: no test row has the tag '{tag}'{hint}")
-    chosen = saved["test.tags"] == names.index(tag)
+    chosen = saved.arrays["test.tags"] == names.index(tag)
     if not chosen.any():
         raise RunError(f"{repeat.path}: no test row has the tag '{tag}'")
     return chosen
 
 
-def _tag_names(metadata: Mapping[str, str], repeat: Repeat) -> list[str]:
+def _tag_names(saved: Recorded, repeat: Repeat) -> list[str]:
     """Kept with the predictions; runs of earlier versions left them in the encoded data alone."""
-    if "test.tag_names" in metadata:
-        return list(json.loads(metadata["test.tag_names"]))
+    if saved.tag_names:
+        return list(saved.tag_names)
     fingerprint = RunDirectory(Path(repeat.path)).spec().get("task", {}).get("fingerprint")
     data = store.find(fingerprint) if fingerprint else None
     return list(data.tag_names) if data else []

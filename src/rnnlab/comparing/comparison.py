@@ -1,6 +1,5 @@
 """What the runs of a comparison add up to: the one place from which the terminal, JSON and reports take figures."""
 
-import json
 import math
 import statistics
 from collections.abc import Iterable, Sequence
@@ -9,7 +8,6 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
-import safetensors.numpy
 
 from rnnlab.comparing.cut_short import option_to_train_longer
 from rnnlab.comparing.tuning import Tuning
@@ -20,12 +18,12 @@ from rnnlab.judging.verdict import MAJORITY, judge
 from rnnlab.models.baselines import Baseline
 from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome, RunDirectory
 from rnnlab.tasks.base import Task
+from rnnlab.training.record import Recorded
 from rnnlab.training.spec import RunSpec
 
 FORMAT = 2  # 1 had other fields in the verdict
 LENGTH_BUCKETS = 4
 SEEN_SHARE = 0.01  # of the test rows, from which on those that stand in train are shown apart
-MARGIN = 0.01  # of a share of right answers: what a person would not care about
 
 
 class Record(Protocol):
@@ -57,12 +55,10 @@ class HeldOut:
         return cls(np.asarray(test.groups), test.lengths, tags, data.tag_names)
 
     @classmethod
-    def recorded(cls, predictions: Path) -> Self:
-        """As the file of a finished run has them."""
-        with safetensors.safe_open(predictions, "numpy") as saved:
-            names = json.loads((saved.metadata() or {}).get("test.tag_names", "[]"))
-            tags = saved.get_tensor("test.tags") if names else None  # earlier versions kept numbers without names
-            return cls(saved.get_tensor("test.groups"), saved.get_tensor("test.lengths"), tags, tuple(names))
+    def recorded(cls, run: RunDirectory) -> Self:
+        """As a finished run has them."""
+        saved = Recorded.of(run)
+        return cls(saved.groups, saved.lengths, saved.tags, saved.tag_names)
 
 
 @dataclass(frozen=True)
@@ -155,25 +151,28 @@ def summarise(
     spent: float = 1.0,
     look: int = 0,
 ) -> Comparison:
-    """Score every arm on the predictions in its run directories, and judge. Where every seed drew its own split, runs
+    """Score every arm on the answers in its run directories, and judge. Where every seed drew its own split, runs
     are scored on their own test rows; ``rows`` are those of one of them. ``spent``, ``look``: see `judging.looks`."""
     by_label: dict[str, list[Record]] = {}
     for record in records:
         by_label.setdefault(record.label, []).append(record)
-    predictions = {label: _predictions(runs) for label, runs in by_label.items()}
+    answers = {label: _answers(runs) for label, runs in by_label.items()}
     baselines = [label for label, runs in by_label.items() if isinstance(runs[0].spec.model, Baseline)]
     varies = splits_vary(records)
+    judged = task.answer.judged
     verdict = judge(
-        _arm_scores(by_label, predictions),
+        _arm_scores(by_label, answers),
         np.zeros(1, int) if varies else rows.groups,
-        metric=task.accuracy_name,
-        margin=MARGIN,
+        metric=judged.title,
+        margin=judged.margin,
+        unit=judged.unit,
+        lower_is_better=judged.lower_is_better,
         cost_unit=cost_unit(task),
         test_per_train=_test_per_train(task) if varies else None,
         spent=spent,
         look=look,
     )
-    summaries = {label: _summary(label, runs, predictions[label], rows, verdict) for label, runs in by_label.items()}
+    summaries = {label: _summary(label, runs, answers[label], rows, verdict) for label, runs in by_label.items()}
     arms = [summaries[label] for label in by_label if label not in baselines]
     return Comparison(
         profile=profile,
@@ -218,22 +217,13 @@ def unfinished(result: Comparison) -> str:
     )
 
 
-def _predictions(runs: Sequence[Record]) -> list[dict[str, np.ndarray]]:
+def _answers(runs: Sequence[Record]) -> list[Recorded]:
     """Of the finished runs, in their order."""
-    paths = [RunDirectory(run.path).verified("predictions.safetensors") for run in _finished(runs)]
-    return [safetensors.numpy.load_file(path) for path in paths]
+    return [Recorded.of(RunDirectory(run.path), run.spec.task) for run in _finished(runs)]
 
 
 def _finished(runs: Sequence[Record]) -> list[Record]:
     return [run for run in runs if isinstance(run.outcome, Finished)]
-
-
-def _right(saved: dict[str, np.ndarray]) -> np.ndarray:
-    """(test rows,) from 0 to 1, how right each answer was; runs of earlier versions, all of one label per sequence,
-    didn't keep it."""
-    if "test.right" in saved:
-        return saved["test.right"]
-    return saved["test.logits"].argmax(1) == saved["test.targets"]
 
 
 def arm_scores(records: Sequence[Record]) -> list[ArmScores]:
@@ -242,7 +232,7 @@ def arm_scores(records: Sequence[Record]) -> list[ArmScores]:
     by_label: dict[str, list[Record]] = {}
     for record in records:
         by_label.setdefault(record.label, []).append(record)
-    return _arm_scores(by_label, {label: _predictions(runs) for label, runs in by_label.items()})
+    return _arm_scores(by_label, {label: _answers(runs) for label, runs in by_label.items()})
 
 
 def splits_vary(records: Iterable[Record]) -> bool:
@@ -254,28 +244,26 @@ def cost_unit(task: Task) -> CostUnit:
     return "milliseconds" if task.streamed else "seconds"
 
 
-def _arm_scores(
-    by_label: dict[str, list[Record]], predictions: dict[str, list[dict[str, np.ndarray]]]
-) -> list[ArmScores]:
+def _arm_scores(by_label: dict[str, list[Record]], answers: dict[str, list[Recorded]]) -> list[ArmScores]:
     varies = splits_vary(record for runs in by_label.values() for record in runs)
     majority = {
-        (run.spec.seed if varies else 0): _right(saved)
-        for run, saved in zip(_finished(by_label.get(MAJORITY, [])), predictions.get(MAJORITY, []), strict=True)
+        (run.spec.seed if varies else 0): saved.per_row()
+        for run, saved in zip(_finished(by_label.get(MAJORITY, [])), answers.get(MAJORITY, []), strict=True)
     }
-    return [_scores(label, runs, predictions[label], majority, varies) for label, runs in by_label.items()]
+    return [_scores(label, runs, answers[label], majority, varies) for label, runs in by_label.items()]
 
 
 def _scores(
     label: str,
     runs: Sequence[Record],
-    predictions: Sequence[dict[str, np.ndarray]],
+    answers: Sequence[Recorded],
     majority: dict[int, np.ndarray],
     varies: bool,
 ) -> ArmScores:
     """A run that diverged counts as answering the majority class, where that is known; elsewhere it is left out.
     ``varies``: every seed has test rows of its own, so that a run has but one score."""
     finished = _finished(runs)
-    by_seed = {run.spec.seed: _right(saved) for run, saved in zip(finished, predictions, strict=True)}
+    by_seed = {run.spec.seed: saved.per_row() for run, saved in zip(finished, answers, strict=True)}
     diverged = []
     for run in runs:
         counts_as = majority.get(run.spec.seed if varies else 0)
@@ -292,7 +280,8 @@ def _scores(
         baseline=isinstance(runs[0].spec.model, Baseline),
         diverged=diverged,
         longer=option_to_train_longer(
-            [(r.spec, r.outcome.result, RunDirectory(r.path)) for r in runs if isinstance(r.outcome, Finished)], MARGIN
+            [(r.spec, r.outcome.result, RunDirectory(r.path)) for r in runs if isinstance(r.outcome, Finished)],
+            runs[0].spec.task.answer.judged.margin,
         ),
     )
 
@@ -300,7 +289,7 @@ def _scores(
 def _summary(
     label: str,
     runs: Sequence[Record],
-    predictions: Sequence[dict[str, np.ndarray]],
+    answers: Sequence[Recorded],
     rows: HeldOut,
     verdict: Verdict,
 ) -> ArmSummary:
@@ -318,9 +307,9 @@ def _summary(
         best_epoch=_median(finished, "best_epoch"),
         parameters=_parameters(finished),
         peak_memory_mb=_median(finished, "peak_memory_mb"),
-        by_tag=_by_tag(predictions, rows),
-        by_length=_by_length(predictions, rows),
-        by_seen=_by_seen(predictions),
+        by_tag=_by_tag(answers, rows),
+        by_length=_by_length(answers, rows),
+        by_seen=_by_seen(answers),
         runs=tuple(_run_summary(run) for run in runs),
         in_best_group=label in verdict.best_group,
         failed_seeds=verdict.failures[label].failed if label in verdict.failures else (),
@@ -337,38 +326,37 @@ def _test_per_train(task: Task) -> float:
     return test / (1 - test - valid)
 
 
-def _by_tag(predictions: Sequence[dict[str, np.ndarray]], rows: HeldOut) -> dict[str, Cell]:
+def _by_tag(answers: Sequence[Recorded], rows: HeldOut) -> dict[str, Cell]:
     if rows.tags is None:
         return {}
-    return _by_part(predictions, [saved.get("test.tags", rows.tags) for saved in predictions], rows.tag_names)
+    return _by_part(answers, [saved.arrays.get("test.tags", rows.tags) for saved in answers], rows.tag_names)
 
 
-def _by_length(predictions: Sequence[dict[str, np.ndarray]], rows: HeldOut) -> dict[str, Cell]:
-    lengths = [saved.get("test.lengths", rows.lengths) for saved in predictions]
+def _by_length(answers: Sequence[Recorded], rows: HeldOut) -> dict[str, Cell]:
+    lengths = [saved.lengths for saved in answers]
     edges, names = _length_buckets(rows.lengths)
-    return _by_part(predictions, [np.minimum(np.searchsorted(edges, one), len(names) - 1) for one in lengths], names)
+    return _by_part(answers, [np.minimum(np.searchsorted(edges, one), len(names) - 1) for one in lengths], names)
 
 
-def _by_seen(predictions: Sequence[dict[str, np.ndarray]]) -> dict[str, Cell]:
+def _by_seen(answers: Sequence[Recorded]) -> dict[str, Cell]:
     """Runs of earlier versions don't say which rows stand in train."""
-    seen = [saved["test.seen"].astype(np.int64) for saved in predictions if "test.seen" in saved]
-    return _by_part(predictions, seen, ("unseen", "seen")) if len(seen) == len(predictions) else {}
+    seen = [saved.seen.astype(np.int64) for saved in answers if saved.seen is not None]
+    return _by_part(answers, seen, ("unseen", "seen")) if len(seen) == len(answers) else {}
 
 
-def _by_part(
-    predictions: Sequence[dict[str, np.ndarray]], parts: Sequence[np.ndarray], names: Sequence[str]
-) -> dict[str, Cell]:
-    """Accuracy on each part of the test rows, all runs together; ``parts`` number the rows of each run."""
-    if not predictions:
+def _by_part(answers: Sequence[Recorded], parts: Sequence[np.ndarray], names: Sequence[str]) -> dict[str, Cell]:
+    """The judged score of each part of the test rows, all runs together; ``parts`` number the rows of each run."""
+    if not answers:
         return {}
-    every = np.concatenate(parts)
-    counts = np.bincount(every, minlength=len(names))
-    sums = np.bincount(every, weights=np.concatenate([_right(saved) for saved in predictions]), minlength=len(names))
-    return {
-        name: Cell(float(total / count), round(count / len(predictions)))
-        for name, total, count in zip(names, sums, counts, strict=True)
-        if count
-    }
+    score, every = answers[0].answer.judged, np.concatenate(parts)
+    counts = {name: np.concatenate([saved.counts[name] for saved in answers]) for name in score.columns}
+    cells = {}
+    for number, name in enumerate(names):
+        inside = every == number
+        if inside.any():
+            value = score.of({column: values[inside] for column, values in counts.items()})
+            cells[name] = Cell(value, round(int(inside.sum()) / len(answers)))
+    return cells
 
 
 def _length_buckets(lengths: np.ndarray) -> tuple[np.ndarray, list[str]]:

@@ -37,18 +37,18 @@ def limit_that_cut(spec: RunSpec, result: dict[str, Any], run: RunDirectory, mar
     limit = result.get("ended_by") or _limit_reached(spec.training, result)
     if limit not in LIMITS:
         return None
-    scores = [event[f"valid_{spec.task.metric}"] for event in run.events() if event.get("event") == "epoch"]
+    scores = [event[f"valid_{spec.task.answer.chosen.name}"] for event in run.events() if event.get("event") == "epoch"]
     return limit if _rise(scores, spec.task) > margin else None
 
 
 def _rise(scores: Sequence[float], task: Task) -> float:
     """Of the best score, over the last fifth of the evaluations; of a loss, the share by which it fell."""
     before = scores[: len(scores) - max(1, round(LAST * len(scores)))]
-    if not task.lower_is_better and max(scores) >= 1:
+    if not task.answer.chosen.lower_is_better and max(scores) >= 1:
         return 0.0  # all is right: there is nothing left to improve
     if not before:
         return float("inf")  # a single evaluation: nothing says that it was enough
-    if task.lower_is_better:
+    if task.answer.chosen.lower_is_better:
         return 1 - min(scores) / min(before) if min(before) > 0 else 0.0
     return max(scores) - max(before)
 

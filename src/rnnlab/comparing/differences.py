@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import safetensors
 
 from rnnlab.comparing.chapters import Answered, ClassScore, Confusion, Differences, DisputedRow
 from rnnlab.comparing.comparison import Record
@@ -20,6 +19,7 @@ from rnnlab.core.errors import RunError
 from rnnlab.models.baselines import Majority
 from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.tasks.base import Task
+from rnnlab.training.record import Recorded
 
 MOST_LABELS = 100  # of a confusion matrix: a larger one can neither be read nor carried by a page
 BLOCK = 1 << 21  # shares of answers held at a time
@@ -36,9 +36,9 @@ def differences(
         for record in records
         if isinstance(record.outcome, Finished) and not isinstance(record.spec.model, Majority)
     ]
-    if not labels or not taking_part or taking_part[0].spec.task.per_step:
-        return Differences((), (), (), ())
     splits, arms = _read(taking_part, len(labels))
+    if not labels or not arms:
+        return Differences((), (), (), ())
     counts = {arm: _confusion(runs, len(labels)) for arm, runs in arms.items()}
     return Differences(
         labels=tuple(labels),
@@ -106,18 +106,18 @@ def _read(records: Sequence[Record], labels: int) -> tuple[list[_Rows], dict[str
     arms: dict[str, list[_Run]] = {}
     small = np.int16 if labels <= np.iinfo(np.int16).max else np.int32
     for record in records:
-        path = RunDirectory(record.path).verified("predictions.safetensors")
-        with safetensors.safe_open(path, "numpy") as saved:
-            targets = saved.get_tensor("test.targets")
-            data = canonical_json(record.spec.task.identity())
-            if data not in splits:
-                tags = saved.get_tensor("test.tags") if "test.tags" in saved.keys() else None  # noqa: SIM118 (not a dict)
-                splits[data] = _Rows(record.path, targets, saved.get_tensor("test.groups"), tags)
-            rows = splits[data]
-            if not np.array_equal(targets, rows.targets):
-                raise RunError(f"{record.path}: other test rows than those of {rows.path}; compare them apart")
-            answers = saved.get_tensor("test.logits").argmax(1).astype(small)
-            arms.setdefault(record.label, []).append(_Run(rows, answers))
+        saved = Recorded.of(RunDirectory(record.path), record.spec.task)
+        answers = saved.answer.classes(saved.kept("test"))
+        if answers is None:  # there is no label per row, and nothing to confuse
+            continue
+        targets = saved.truth("test").values
+        data = canonical_json(record.spec.task.identity())
+        if data not in splits:
+            splits[data] = _Rows(record.path, targets, saved.groups, saved.arrays.get("test.tags"))
+        rows = splits[data]
+        if not np.array_equal(targets, rows.targets):
+            raise RunError(f"{record.path}: other test rows than those of {rows.path}; compare them apart")
+        arms.setdefault(record.label, []).append(_Run(rows, answers.astype(small)))
     return list(splits.values()), arms
 
 

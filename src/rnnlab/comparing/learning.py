@@ -31,7 +31,7 @@ def learning(records: Sequence[Record], task: Task) -> Learning:
                 points = _points(runs, key, clock, kept)
                 curves += [Curve(arm, split, quantity, points)] if points else []
         endings += ended
-    return Learning(tuple(names), task.lower_is_better, task.rounds, tuple(curves), tuple(endings))
+    return Learning(tuple(names), task.answer.chosen.lower_is_better, task.rounds, tuple(curves), tuple(endings))
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,15 @@ def _quantities(runs: Sequence[_Run], task: Task) -> dict[str, dict[Split, str]]
     accuracy where that is something else, the loss."""
     events = [event for run in runs for event in run.evaluations.values()]
     present = {key for event in events for key in event}
-    metric = f"valid_{task.metric}"
-    names = dict.fromkeys([task.metric, "accuracy", "loss"])
+    chosen, judged = task.answer.chosen.name, task.answer.judged.name
+    names = dict.fromkeys([chosen, judged, "loss"])
     keys: dict[str, dict[Split, str]] = {
         name: {split: f"{split}_{name}" for split in SPLITS if f"{split}_{name}" in present} for name in names
     }
-    if task.metric != "accuracy" and all(metric in e and e.get("valid_accuracy") == e[metric] for e in events):
+    same = all(f"valid_{chosen}" in e and e.get(f"valid_{judged}") == e[f"valid_{chosen}"] for e in events)
+    if chosen != judged and same:
         # Two names of one score, as for sums, which are right as a whole: so is the accuracy in training.
-        keys[task.metric] = keys.pop("accuracy") | keys[task.metric]
+        keys[chosen] = keys.pop(judged) | keys[chosen]
     return {name: found for name, found in keys.items() if found}
 
 
@@ -143,8 +144,8 @@ def _worth_keeping(runs: Sequence[_Run], endings: Iterable[Ending], task: Task) 
     sums: dict[int, list[float]] = {}
     for run in runs:
         for epoch, event in run.evaluations.items():
-            sums.setdefault(epoch, []).append(event.get(f"valid_{task.metric}", math.nan))
-    sign = -1 if task.lower_is_better else 1
+            sums.setdefault(epoch, []).append(event.get(f"valid_{task.answer.chosen.name}", math.nan))
+    sign = -1 if task.answer.chosen.lower_is_better else 1
     means = {epoch: sign * statistics.fmean(values) for epoch, values in sums.items()}
     finite = {epoch: mean for epoch, mean in means.items() if math.isfinite(mean)}
     best = {max(finite, key=lambda epoch: (finite[epoch], -epoch))} if finite else set[int]()

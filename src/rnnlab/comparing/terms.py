@@ -58,7 +58,7 @@ class _Shape:
             tokens=interface.tokens,
             classes=len(interface.labels) or 1,
             length=self.length,
-            per_step=spec.task.per_step,
+            reads=spec.task.answer.reads,
         ).flops_per_sequence
 
 
@@ -132,10 +132,12 @@ def ending(run: Record, events: Events) -> str | None:
 
 def _limit(training: Training, task: Task, result: dict[str, Any], events: Events) -> str | None:
     """Which limit ended a finished run, by the rules of `training.loop`."""
-    scores = [event[f"valid_{task.metric}"] for event in events if f"valid_{task.metric}" in event]
-    best = (min if task.lower_is_better else max)(scores, default=None)
+    scores = [
+        event[f"valid_{task.answer.chosen.name}"] for event in events if f"valid_{task.answer.chosen.name}" in event
+    ]
+    best = (min if task.answer.chosen.lower_is_better else max)(scores, default=None)
     if training.until is not None and best is not None:
-        reached = best <= training.until if task.lower_is_better else best >= training.until
+        reached = best <= training.until if task.answer.chosen.lower_is_better else best >= training.until
         if reached:
             return "until"
     if training.patience is not None and result["epochs"] - result["best_epoch"] >= training.patience:

@@ -143,13 +143,14 @@ def sequences(pairs: np.ndarray, ids: np.ndarray, tags: Callable[[np.ndarray], n
     inside = np.arange(digits + 1) < lengths[:, None]  # (rows, D + 1)
     steps = np.zeros((rows, digits + 1, 2), np.uint8)
     steps[:, :-1] = pairs.transpose(0, 2, 1)
-    return Sequences(
+    offsets = offsets_of(lengths)
+    return Sequences.end_to_end(
         values=ids.astype(np.int32)[steps[inside]],
-        offsets=offsets_of(lengths),
+        offsets=offsets,
         targets=total[inside].astype(np.int64),
         groups=np.arange(rows),
         tags=None if tags is None else tags(carried),
-        per_step=True,
+        target_offsets=offsets,
     )
 
 

@@ -1,4 +1,4 @@
-"""Length-bucketed batches from flat arrays: no per-row Python objects, hardly any padding, resumable anywhere."""
+"""Batches from flat arrays: no per-row Python objects, and as little padding as the order of the rows allows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,10 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnlab.core.seeding import generator
 from rnnlab.data.sequences import IGNORE, Sequences
 
-POOL = 50  # batches sorted by length together: enough to leave little padding, few enough to keep them mixed
 MOST_ROWS = 1024  # of a batch that is filled up with tokens
 
 
@@ -18,7 +16,7 @@ MOST_ROWS = 1024  # of a batch that is filled up with tokens
 class Batch:
     inputs: Tensor  # (B, T) or (B, T, K) int64 token ids, or (B, T, D) float32 features, right-padded with zero
     lengths: Tensor  # (B,) int64, each >= 1
-    targets: Tensor  # (B,) int64 classes or float32 numbers; or (B, T) int64, IGNORE at padding
+    targets: Tensor  # (B,) int64 classes or float32 numbers; or (B, L) int64, IGNORE at padding
 
     @property
     def tokens(self) -> int:
@@ -32,8 +30,8 @@ class Batch:
 
 def collate(data: Sequences, rows: np.ndarray) -> Batch:
     """The given rows as one right-padded batch; T is the longest of them."""
-    starts = data.offsets[rows]
-    lengths = data.offsets[rows + 1] - starts
+    starts = data.starts[rows]
+    lengths = data.ends[rows] - starts
     steps = np.arange(lengths.max())
     inside = steps < lengths[:, None]  # (B, T)
     at = np.where(inside, starts[:, None] + steps, 0)
@@ -41,55 +39,19 @@ def collate(data: Sequences, rows: np.ndarray) -> Batch:
     inputs[~inside] = 0
     if inputs.dtype.kind == "i":
         inputs = inputs.astype(np.int64)
-    targets = np.where(inside, data.targets[at], IGNORE) if data.per_step else data.targets[rows]
-    return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(targets))
+    return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(_targets(data, rows)))
 
 
-def training_order(
-    lengths: np.ndarray, batch_size: int, seed: int, epoch: int, batch_tokens: int | None = None
-) -> list[np.ndarray]:
-    """Row numbers of every batch of an epoch: shuffled, sorted by length within pools, batches shuffled again. With
-    ``batch_tokens`` a batch is about so many tokens, instead of ``batch_size`` rows. A function of
-    its arguments alone, so a run can be taken up again at any batch."""
-    rng = generator(seed, "shuffle", epoch)
-    order = rng.permutation(len(lengths))
-    pool = _pool_rows(lengths, batch_size, batch_tokens)
-    pools = [order[i : i + pool] for i in range(0, len(order), pool)]
-    if lengths.max(initial=0) <= np.iinfo(np.uint16).max:
-        lengths = lengths.astype(np.uint16)  # the same order in less time: short numbers are sorted by their digits
-    pools = [p[np.argsort(lengths[p], kind="stable")] for p in pools]
-    if batch_tokens is None:
-        order = np.concatenate(pools)
-        batches = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
-    else:
-        mean = lengths.mean()
-        batches = [rows for p in pools for rows in _cut(p, lengths[p], _batches_of(len(p), mean, batch_tokens))]
-    return [batches[i] for i in rng.permutation(len(batches))]
-
-
-def updates_of_an_epoch(lengths: np.ndarray, batch_size: int, batch_tokens: int | None = None) -> int:
-    """How many batches `training_order` makes, in every epoch."""
-    if batch_tokens is None:
-        return -(-len(lengths) // batch_size)
-    pool, mean = _pool_rows(lengths, batch_size, batch_tokens), lengths.mean()
-    return sum(_batches_of(min(pool, len(lengths) - i), mean, batch_tokens) for i in range(0, len(lengths), pool))
-
-
-def _pool_rows(lengths: np.ndarray, batch_size: int, batch_tokens: int | None) -> int:
-    return POOL * (batch_size if batch_tokens is None else max(1, round(batch_tokens / lengths.mean())))
-
-
-def _batches_of(rows: int, mean_length: float, batch_tokens: int) -> int:
-    return min(rows, max(1, round(rows * mean_length / batch_tokens)))
-
-
-def _cut(rows: np.ndarray, lengths: np.ndarray, count: int) -> list[np.ndarray]:
-    """So many batches, none of them empty, of about as many tokens each."""
-    tokens = np.cumsum(lengths, dtype=np.int64)
-    number = np.arange(1, count)
-    ends = np.searchsorted(tokens, tokens[-1] * number / count)
-    ends = np.maximum.accumulate(np.maximum(ends, 1) - number) + number  # each a row further than the one before
-    return np.split(rows, np.minimum(ends, len(rows) - count + number))
+def _targets(data: Sequences, rows: np.ndarray) -> np.ndarray:
+    """(B,), or (B, L) with IGNORE behind the last one of a row and where nothing is counted."""
+    truth = data.truth
+    if truth.offsets is None:
+        return truth.values[rows]
+    starts = truth.offsets[rows]
+    counts = truth.offsets[rows + 1] - starts
+    number = np.arange(counts.max())
+    there = number < counts[:, None]
+    return np.where(there, truth.values[np.where(there, starts[:, None] + number, 0)], IGNORE)
 
 
 def evaluation_batches(data: Sequences, max_tokens: int = 16384) -> Iterator[tuple[np.ndarray, Batch]]:

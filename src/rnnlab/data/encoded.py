@@ -96,7 +96,7 @@ def encode(
     tags = _tags_of(given, tag_names) if tag_names else None
     facts = profile(given, rows, contents=divided.contents, units=units, max_length=max_length, **about)
     sequences = {
-        name: Sequences(
+        name: Sequences.end_to_end(
             *encoded.arrays[name],
             targets[chosen],
             units[chosen],

@@ -76,7 +76,7 @@ class Interface:
             offsets = offsets_of(np.array([len(array) for array in series], np.int64))
             values, known = self.scaler.apply(np.concatenate(series)), np.ones(len(series))
         rows = len(offsets) - 1
-        return Sequences(values, offsets, np.zeros(rows, np.int64), np.arange(rows)), known
+        return Sequences.end_to_end(values, offsets, np.zeros(rows, np.int64), np.arange(rows)), known
 
     def _checked(self, array: Any) -> np.ndarray:
         """(T, D) float32, cut to the model's length."""

@@ -2,6 +2,8 @@
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -10,28 +12,90 @@ BLOCK = 1 << 18  # values gathered at a time: their positions take more memory t
 
 
 @dataclass(frozen=True)
-class Sequences:
-    """Rows of one split, laid end to end. Row i is ``values[offsets[i]:offsets[i + 1]]``."""
+class Targets:
+    """What would be right, row by row. Row i's are ``values[offsets[i]:offsets[i + 1]]``; without offsets each row has
+    one."""
 
-    values: np.ndarray  # (N,) or, several a step, (N, K) int32 token ids; or (N, D) float32 features
-    offsets: np.ndarray  # (rows + 1,) int64
-    targets: np.ndarray  # (rows,) int64 classes or float32 numbers; or (N,) int64, a class for each step
-    groups: np.ndarray  # (rows,) int64: rows with the same number are not independent of each other
-    tags: np.ndarray | None = None  # (rows,) int64, numbers into the task's tag names
-    per_step: bool = False  # whether the targets are those of steps; IGNORE where a step has none
+    values: np.ndarray  # (rows,) or (M,): int64 classes, IGNORE where nothing is asked; or float32 numbers
+    offsets: np.ndarray | None = None  # (rows + 1,) int64
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.values) if self.offsets is None else len(self.offsets) - 1
 
-    @property
-    def tokens(self) -> np.ndarray:
-        """(N,): of several ids a step the first, which is the token's own; of a series all values, (N, D)."""
-        several = self.values.ndim == 2 and self.values.dtype.kind == "i"
-        return np.ascontiguousarray(self.values[:, 0]) if several else self.values
+    def sum_by_row(self, column: np.ndarray) -> np.ndarray:
+        """(M,), a number for each target → (rows,) float64. A row without targets has 0."""
+        if self.offsets is None:
+            return np.asarray(column, np.float64)
+        sums = np.concatenate([[0.0], np.cumsum(column, dtype=np.float64)])
+        return sums[self.offsets[1:]] - sums[self.offsets[:-1]]
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Rows of one split, as views of flat arrays: row i is ``values[starts[i]:ends[i]]``. Rows may overlap."""
+
+    values: np.ndarray  # (N,) or, several per step, (N, K) int32 token ids; or (N, D) float32 features
+    starts: np.ndarray  # (rows,) int64
+    ends: np.ndarray  # (rows,) int64
+    targets: np.ndarray  # (rows,) int64 classes or float32 numbers; or (M,), as target_offsets say
+    groups: np.ndarray  # (rows,) int64: rows with the same number are not independent of each other
+    tags: np.ndarray | None = None  # (rows,) int64, numbers into the task's tag names
+    target_offsets: np.ndarray | None = None  # (rows + 1,) int64: as `Targets.offsets`
+    scored_from: np.ndarray | None = None  # (rows,) int64: targets before are context, read and not counted; None: 0
+
+    @classmethod
+    def end_to_end(
+        cls,
+        values: np.ndarray,
+        offsets: np.ndarray,
+        targets: np.ndarray,
+        groups: np.ndarray,
+        tags: np.ndarray | None = None,
+        target_offsets: np.ndarray | None = None,
+    ) -> Self:
+        """Rows that lie one after the other: row i is ``values[offsets[i]:offsets[i + 1]]``."""
+        return cls(values, offsets[:-1], offsets[1:], targets, groups, tags, target_offsets)
+
+    def __len__(self) -> int:
+        return len(self.starts)
 
     @property
     def lengths(self) -> np.ndarray:
-        return np.diff(self.offsets)
+        return self.ends - self.starts
+
+    @property
+    def laid_end_to_end(self) -> bool:
+        return len(self) > 0 and self.starts[0] == 0 and bool((self.starts[1:] == self.ends[:-1]).all())
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """(rows + 1,), of rows that lie one after the other."""
+        if not self.laid_end_to_end:
+            raise ValueError("these rows don't lie end to end; take starts and ends")
+        return np.append(self.starts, self.ends[-1:])
+
+    def row(self, number: int) -> np.ndarray:
+        return self.values[self.starts[number] : self.ends[number]]
+
+    @property
+    def target_counts(self) -> np.ndarray:
+        """(rows,)"""
+        return np.ones(len(self), np.int64) if self.target_offsets is None else np.diff(self.target_offsets)
+
+    @cached_property
+    def truth(self) -> Targets:
+        """What is asked and counted: targets that are context alone are ignored."""
+        if self.scored_from is None or self.target_offsets is None:
+            return Targets(self.targets, self.target_offsets)
+        number = np.arange(len(self.targets)) - np.repeat(self.target_offsets[:-1], self.target_counts)
+        context = number < np.repeat(self.scored_from, self.target_counts)
+        return Targets(np.where(context, IGNORE, self.targets), self.target_offsets)
+
+    @property
+    def tokens(self) -> np.ndarray:
+        """(N,): of several ids per step the first, which is the token's own; of a series all values, (N, D)."""
+        several = self.values.ndim == 2 and self.values.dtype.kind == "i"
+        return np.ascontiguousarray(self.values[:, 0]) if several else self.values
 
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:

@@ -123,17 +123,12 @@ def load(folder: str | Path) -> EncodedData | None:
         return None
 
 
-_ARRAYS = ("values", "offsets", "targets", "groups", "tags")
-
-
 def _files_of(data: EncodedData) -> Iterator[tuple[str, bytes]]:
     for name in SPLITS:
-        for field in _ARRAYS:
-            array = getattr(getattr(data, name), field)
-            if array is not None:
-                buffer = io.BytesIO()
-                np.save(buffer, array, allow_pickle=False)
-                yield f"{name}.{field}.npy", buffer.getvalue()
+        for field, array in _arrays_of(getattr(data, name)).items():
+            buffer = io.BytesIO()
+            np.save(buffer, array, allow_pickle=False)
+            yield f"{name}.{field}.npy", buffer.getvalue()
     rest = {
         "labels": data.labels,
         "tag_names": data.tag_names,
@@ -144,7 +139,7 @@ def _files_of(data: EncodedData) -> Iterator[tuple[str, bytes]]:
         "max_length": data.max_length,
         "profile": data.profile,
     }
-    if data.train.per_step:
+    if _target_per_step(data.train):
         rest["per_step"] = True  # else left out, so that the fingerprints of other data stay as they were
     yield "data.json", json.dumps(rest, allow_nan=False).encode()
 
@@ -153,9 +148,11 @@ def _from_files(files: Mapping[str, bytes]) -> EncodedData:
     rest = json.loads(files["data.json"])
     sequences = {}
     for name in SPLITS:
-        found = {field: files.get(f"{name}.{field}.npy") for field in _ARRAYS}
-        arrays = {k: np.load(io.BytesIO(content), allow_pickle=False) for k, content in found.items() if content}
-        sequences[name] = Sequences(**arrays, per_step=rest.get("per_step", False))
+        found = {file.split(".")[1]: content for file, content in files.items() if file.startswith(f"{name}.")}
+        arrays = {k: np.load(io.BytesIO(content), allow_pickle=False) for k, content in found.items()}
+        if rest.get("per_step"):
+            arrays["target_offsets"] = arrays["offsets"]
+        sequences[name] = (Sequences.end_to_end if "offsets" in arrays else Sequences)(**arrays)
     scaler = rest["scaler"]
     return EncodedData(
         **sequences,
@@ -167,6 +164,22 @@ def _from_files(files: Mapping[str, bytes]) -> EncodedData:
         features=rest["features"],
         max_length=rest["max_length"],
         profile=rest["profile"],
+    )
+
+
+def _arrays_of(rows: Sequences) -> dict[str, np.ndarray]:
+    """As few as tell all, and of rows that lie end to end the same as ever: fingerprints are made of them."""
+    every = {"values": rows.values}
+    every |= {"offsets": rows.offsets} if rows.laid_end_to_end else {"starts": rows.starts, "ends": rows.ends}
+    every |= {"targets": rows.targets, "groups": rows.groups, "tags": rows.tags, "scored_from": rows.scored_from}
+    if not _target_per_step(rows):
+        every["target_offsets"] = rows.target_offsets
+    return {name: array for name, array in every.items() if array is not None}
+
+
+def _target_per_step(rows: Sequences) -> bool:
+    return (
+        rows.laid_end_to_end and rows.target_offsets is not None and np.array_equal(rows.target_offsets, rows.offsets)
     )
 
 

@@ -72,7 +72,7 @@ def adding(rng: np.random.Generator, rows: int, shortest: int, longest: int) -> 
     second = offsets[:-1] + half + (rng.random(rows) * (lengths - half)).astype(np.int64)
     values[first, 1] = values[second, 1] = 1
     targets = values[first, 0] + values[second, 0]
-    return Sequences(values, offsets, targets, np.arange(rows))
+    return Sequences.end_to_end(values, offsets, targets, np.arange(rows))
 
 
 def copying(rng: np.random.Generator, rows: int, gap: int, symbols: int, kinds: int, ids: dict[str, int]) -> Sequences:
@@ -86,7 +86,9 @@ def copying(rng: np.random.Generator, rows: int, gap: int, symbols: int, kinds: 
     targets = np.full((rows, steps), IGNORE, np.int64)
     targets[:, -symbols:] = wanted
     offsets = np.arange(rows + 1, dtype=np.int64) * steps
-    return Sequences(values.reshape(-1), offsets, targets.reshape(-1), np.arange(rows), per_step=True)
+    return Sequences.end_to_end(
+        values.reshape(-1), offsets, targets.reshape(-1), np.arange(rows), target_offsets=offsets
+    )
 
 
 def _draw(rng: np.random.Generator, rows: int, shortest: int, longest: int) -> np.ndarray:

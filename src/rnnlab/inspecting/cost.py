@@ -18,6 +18,7 @@ from rnnlab.models.dilated import Dilated
 from rnnlab.models.fasttext import FastText
 from rnnlab.models.hybrid import RCNN, GruCnn
 from rnnlab.models.linear import Linear
+from rnnlab.models.network import Reads
 from rnnlab.models.parallel import MinGRU, Minimal, MinLSTM
 from rnnlab.models.pooling import Pooling
 from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent
@@ -67,24 +68,22 @@ def cost(
     classes: int,
     length: int,
     batch: int = 1,
-    per_step: bool = False,
+    reads: Reads = "summary",
 ) -> Cost:
     """Everything that is known before a weight is drawn. Either ``words`` (the size of the vocabulary) or ``features``
-    (the width of numeric input) is given; ``tokens`` is how many words a step has; ``per_step`` asks for an answer at
-    every step."""
+    (the width of numeric input) is given; ``tokens`` is how many words a step has; ``reads`` says whether the head
+    answers once or at every step."""
     if (words is None) == (features is None):
         raise ValueError("give either words or features")
     if length < 1 or batch < 1:
         raise ValueError(f"length and batch must be 1 or more (got {length} and {batch})")
     if words is not None and architecture.embedding is None:
         raise ConfigError("model.embedding: required for text")
-    counted = parameters(
-        architecture, words=words, features=features, tokens=tokens, classes=classes, per_step=per_step
-    )
+    counted = parameters(architecture, words=words, features=features, tokens=tokens, classes=classes, reads=reads)
     d = _input_width(architecture, features, tokens)
     encoder = encoder_products(architecture, d, batch, length)
-    read = state_width(architecture, d) if per_step else summary_width(architecture, d)
-    head = Product(batch * (length if per_step else 1), read, classes)
+    read = state_width(architecture, d) if reads == "states" else summary_width(architecture, d)
+    head = Product(batch * (length if reads == "states" else 1), read, classes)
     forward = sum(product.flops for product in (*encoder, head))
     again = sum(product.flops for product in encoder) if getattr(architecture, "checkpoint_segments", 1) > 1 else 0
     moved = sum(product.bytes for product in (*encoder, head))
@@ -156,7 +155,7 @@ def parameters(
     features: int | None = None,
     tokens: int = 1,
     classes: int,
-    per_step: bool = False,
+    reads: Reads = "summary",
 ) -> dict[str, int]:
     """As `models.network.parameter_counts` of the model that these settings build. A frozen channel is taken to be as
     wide as ``embedding.width``."""
@@ -168,7 +167,7 @@ def parameters(
         trained = 0 if embedding.channels == "frozen" else rows * embedding.width
         frozen = words * embedding.width if embedding.channels in ("frozen", "two") else 0
     encoder = encoder_parameters(architecture, d)
-    head = classes * ((state_width(architecture, d) if per_step else summary_width(architecture, d)) + 1)
+    head = classes * ((state_width(architecture, d) if reads == "states" else summary_width(architecture, d)) + 1)
     return {
         "total": trained + frozen + encoder + head,
         "trainable": trained + encoder + head,

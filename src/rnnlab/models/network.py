@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +12,8 @@ from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import Architecture, Encoded, Encoder
 from rnnlab.models.embedding import TokenVectors
 
+Reads = Literal["summary", "states"]
+
 
 class Network(nn.Module):
     """``(inputs, lengths (B,)) -> logits``, whatever the head makes of `Encoded`. Inputs are ids (B, T), several ids a
@@ -19,10 +22,15 @@ class Network(nn.Module):
     embedding: TokenVectors | None
 
     def __init__(
-        self, embedding: TokenVectors | None, encoder: Encoder, dropout: float, head: nn.Module, per_step: bool = False
+        self,
+        embedding: TokenVectors | None,
+        encoder: Encoder,
+        dropout: float,
+        head: nn.Module,
+        reads: Reads = "summary",
     ):
         super().__init__()
-        self.per_step = per_step  # whether the head reads the states, not the summary
+        self.reads = reads  # what the head reads: the summary, or the state at every step
         self.embedding = embedding
         self.encoder = encoder
         self.dropout = nn.Dropout(dropout)
@@ -36,7 +44,7 @@ class Network(nn.Module):
         encoded = self.encode(inputs, lengths)
         if not self.dropout.p:
             return encoded
-        if self.per_step:
+        if self.reads == "states":
             return replace(encoded, states=self.dropout(encoded.states))
         return replace(encoded, summary=self.dropout(encoded.summary))
 
@@ -82,15 +90,14 @@ def build_network(
     extra: Extra | None = None,
     tokens: int = 1,
     head: Callable[[int], nn.Module],
-    per_step: bool = False,
+    reads: Reads = "summary",
 ) -> Network:
     """A fresh network, drawn from torch's global generator in a fixed order: embedding, encoder, head.
 
     Either ``words`` (the size of the vocabulary) or ``features`` (the width of the numeric input) is given.
     ``pretrained`` is (words, D), for an embedding that has vectors; ``ngrams`` come behind the words, zero at first:
     what training doesn't tell about says nothing. ``extra`` are words beyond those. Nothing is drawn for either.
-    ``tokens`` is how many ids a step has. ``head`` is told the width of the summary, or of the states where there is
-    an answer ``per_step``."""
+    ``tokens`` is how many ids a step has. ``head`` is told the width of what it ``reads``."""
     if (words is None) == (features is None):
         raise ValueError("give either words or features")
     problems = architecture.check("features" if words is None else "tokens")
@@ -108,8 +115,8 @@ def build_network(
         features = tokens * embedding.width
     assert features is not None
     encoder = architecture.build(features)
-    read = encoder.state_width if per_step else encoder.width
-    return Network(embedding, encoder, architecture.output_dropout, head(read), per_step)
+    width = encoder.state_width if reads == "states" else encoder.width
+    return Network(embedding, encoder, architecture.output_dropout, head(width), reads)
 
 
 def parameter_counts(network: Network) -> dict[str, int]:

@@ -42,7 +42,7 @@ class ServedModel:
         model = self.predictor
         data, known = model.task.encode(texts, model.interface)
         calibrated = model.logits(data) / np.float64(model.card.temperature)
-        said = model.task.answers(calibrated, data, known, model.interface)
+        said = model.task.predictions(calibrated, data, known, model.interface)
         return [_sent(one) for one in said], int(data.offsets[-1])
 
     def explain(self, texts: Sequence[str]) -> tuple[list[dict[str, Any]], int]:

@@ -60,13 +60,14 @@ def _inside(arm: str, run: RunDirectory, inputs: Tensor, lengths: Tensor) -> Int
 def looks(run: RunDirectory, rows: Sequence[int], data: EncodedData, texts: Sequence[str | None]) -> list[Look | None]:
     """What a run's answers to some test rows rest on. ``texts`` are these rows as they stand in the data, where they
     are known; they may be cut. None for a row that is too long, and for sequences that aren't texts with a label."""
-    if run.spec()["training"] is None or data.tokenizer is None or data.test.values.ndim != 1 or data.test.per_step:
+    reads_texts = data.tokenizer is not None and data.test.values.ndim == 1
+    if run.spec()["training"] is None or not reads_texts or data.test.target_offsets is not None:
         return [None] * len(rows)
     _, interface, network = open_run(run)
     weigh = _Weigher(network)
     found: list[Look | None] = []
     for row, text in zip(rows, texts, strict=True):
-        ids = data.test.values[data.test.offsets[row] : data.test.offsets[row + 1]]
+        ids = data.test.row(row)
         found.append(_look(weigh(ids), interface, ids, text) if len(ids) <= LONGEST_LOOK else None)
     return found
 

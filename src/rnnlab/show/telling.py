@@ -95,7 +95,7 @@ def _data(found: RecordedComparison, remarks: list[str]) -> EncodedData | None:
 def _held_out(found: RecordedComparison, data: EncodedData | None) -> HeldOut:
     for record in found.records:
         if isinstance(record.outcome, Finished):
-            return HeldOut.recorded(RunDirectory(record.path).verified("predictions.safetensors"))
+            return HeldOut.recorded(RunDirectory(record.path))
     return HeldOut.of(data) if data else HeldOut(np.zeros(1, np.int64), np.ones(1, np.int64), None, ())
 
 
@@ -130,7 +130,7 @@ def _looked_at(comparison: Comparison) -> Any:
 
 def _labels(found: RecordedComparison, remarks: list[str]) -> tuple[str, ...]:
     """Of the answers; none where a task asks for something else than a label per sequence."""
-    if found.task.per_step:
+    if found.task.answer.reads == "states":
         return ()
     of_split = {}
     for record in found.records:

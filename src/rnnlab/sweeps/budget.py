@@ -244,8 +244,8 @@ class _Budgeting:
     def _validation(self, label: str) -> float:
         runs = [record.outcome for record in self.records if record.label == label]
         task = self.experiment.task
-        scores = [run.result["valid"][task.metric] for run in runs if isinstance(run, Finished)]
-        return (-1 if task.lower_is_better else 1) * statistics.fmean(scores) if scores else -math.inf
+        scores = [run.result["valid"][task.answer.chosen.name] for run in runs if isinstance(run, Finished)]
+        return (-1 if task.answer.chosen.lower_is_better else 1) * statistics.fmean(scores) if scores else -math.inf
 
     def _intention(self, made: Plan) -> str:
         limits = ", ".join(f"{label} {count}" for label, count in made.rounds.items())

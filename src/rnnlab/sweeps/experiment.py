@@ -95,9 +95,9 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
 
 def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
     """Settings of a model that the task would ignore, and why the model can't do it."""
-    if task.per_step and "pooling" in model.model_fields_set:
+    if task.answer.reads == "states" and "pooling" in model.model_fields_set:
         return [f"{path}.pooling: the task '{task.kind}' answers at every step, where nothing is pooled; leave it out"]
-    if task.per_step and getattr(model, "ends", False):
+    if task.answer.reads == "states" and getattr(model, "ends", False):
         return [
             f"{path}.ends: the task '{task.kind}' answers at every step, and the last one would be told that it is the "
             "last; take ends = false"
@@ -236,7 +236,7 @@ def suited(model: dict[str, Any], task: type[Task]) -> dict[str, Any]:
     is an answer at every step, none is told where the text ends."""
     cls = ARCHITECTURES[model["kind"]]
     usual = {name: value for name, value in cls.model_defaults.items() if task.regularised or name in cls.added}
-    if task.per_step:
+    if task.answer.reads == "states":
         usual.pop("ends", None)
     if cls.reads_in_turn:
         usual["pooling"] = task.recurrent_pooling

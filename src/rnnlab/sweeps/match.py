@@ -124,8 +124,9 @@ def counter(task: Task, interface: Interface) -> Count:
     def count(model: Architecture) -> int:
         def build() -> nn.ModuleList:
             encoder = model.build(width)
-            read = encoder.state_width if task.per_step else encoder.width
-            return nn.ModuleList([encoder, task.head(read, interface)])
+            answer = task.answer
+            read = encoder.state_width if answer.reads == "states" else encoder.width
+            return nn.ModuleList([encoder, answer.head(read, answer.outputs(interface))])
 
         width = input_width(model, interface)
         return sum(parameter.numel() for parameter in on_paper(build).parameters())

@@ -18,7 +18,6 @@ from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.fasttext import FastText
 from rnnlab.sweeps.experiment import SPLIT_SEEDS, Arm, Experiment, parse_experiment, regularised, unsuited
 from rnnlab.sweeps.match import counter, gave_way, input_width, match_parameters
-from rnnlab.tasks.answers import OneLabel
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.training.assemble import look_up, resolve_device
 
@@ -240,7 +239,7 @@ def _refuse_idle_words(arms: dict[str, Arm], task: Task) -> None:
 
 def _refuse_lookup(arms: dict[str, Arm], task: Task) -> None:
     for label, arm in arms.items():
-        if arm.model.lookup and not isinstance(task, OneLabel):
+        if arm.model.lookup and not task.answer.looks_up:
             raise ConfigError(
                 f"arms.{label}.model.lookup: rows are looked up where each has one label, and '{task.kind}' has "
                 "others; leave it out"

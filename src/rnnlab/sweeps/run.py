@@ -49,14 +49,14 @@ class Silent:
 
 
 def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str, RunSpec]]:
-    """Every baseline that fits this kind of input; they answer with one label per sequence. They have no luck of their
+    """Every baseline that fits this kind of input; and this shape of answer. They have no luck of their
     own, so each split needs one run of them. `lookup` runs where a share of the test rows stands in train; where every
     model looks rows up, so do they, but for the majority class, which is there to be beaten."""
-    if not data.labels or data.train.per_step:
-        return []
     kind = "tokens" if data.vocabulary else "features"
     seen = data.profile.get("overlap", {}).get("test", 0) / len(data.test)
-    fitting = [cls for cls in BASELINES if cls.inputs in ("any", kind) and (cls is not LookedUp or seen >= SEEN_SHARE)]
+    beside = experiment.task.answer.baselines
+    fitting = [cls for cls in BASELINES if cls.kind in beside and cls.inputs in ("any", kind)]
+    fitting = [cls for cls in fitting if cls is not LookedUp or seen >= SEEN_SHARE]
     by_characters = data.tokenizer is not None and data.tokenizer.name == "chars"
     everywhere = bool(experiment.arms) and all(arm.model.lookup for arm in experiment.arms.values())
     baselines = []

@@ -180,7 +180,14 @@ def plan_study(name: str, settings: StudySettings, source: str, opened: Opened) 
     else:
         task = _task_of(settings)
     study = PlannedStudy(
-        name, settings, axes, tuple(points), task.metric, task.lower_is_better, None, tuple(dict.fromkeys(notes))
+        name,
+        settings,
+        axes,
+        tuple(points),
+        task.answer.chosen.name,
+        task.answer.chosen.lower_is_better,
+        None,
+        tuple(dict.fromkeys(notes)),
     )
     return with_target(study)
 
@@ -302,8 +309,8 @@ def _point_problems(settings: StudySettings, changes: Mapping[str, Any]) -> list
     found = [problem.replace(f"arms.{POINT}.", "") for problem in experiment_problems(tree)]
     kind = tree["task"].get("kind", "classify")
     target = settings.target
-    if not found and target is not None and target.stop and target.metric not in (None, TASKS[kind].metric):
-        metric = TASKS[kind].metric
+    if not found and target is not None and target.stop and target.metric not in (None, TASKS[kind].answer.chosen.name):
+        metric = TASKS[kind].answer.chosen.name
         found.append(f"target.stop: a run can stop only at '{metric}', by which '{kind}' chooses")
     return found
 

@@ -52,12 +52,12 @@ def tune(
         for trial in search.trials:
             search.show_found(trial)
     compute(searches, out, executor, display)
-    rows = len(data.valid) if experiment.task.metric == "accuracy" else None
+    rows = len(data.valid) if experiment.task.answer.chosen.name == "accuracy" else None
     found = [search.result(rows) for search in searches]
     tuning = Tuning(
         trials=experiment.tune,
-        metric=experiment.task.metric,
-        lower_is_better=experiment.task.lower_is_better,
+        metric=experiment.task.answer.chosen.name,
+        lower_is_better=experiment.task.answer.chosen.lower_is_better,
         rows=len(data.valid),
         seed=trial_seed(experiment),
         arms=tuple(found),
@@ -112,7 +112,8 @@ class ArmSearch(Contest):
         display: Display,
     ):
         task = experiment.task
-        super().__init__(experiment.tune or 1, task.metric, task.lower_is_better, RUNGS, out, display)
+        by = task.answer.chosen
+        super().__init__(experiment.tune or 1, by.name, by.lower_is_better, RUNGS, out, display)
         self.label, self.task, self.seed = label, task, seed
         self.model, self.training = (arm, None) if isinstance(arm, Baseline) else (arm.model, arm.training)
         self.tokens = data.vocabulary is not None
@@ -151,7 +152,7 @@ class ArmSearch(Contest):
         if path.startswith("model.embedding."):
             embedding = getattr(self.model, "embedding", None)
             return self.tokens and not (path == "model.embedding.width" and embedding and embedding.vectors)
-        return not (path == "model.pooling" and self.task.per_step)
+        return not (path == "model.pooling" and self.task.answer.reads == "states")
 
     def _enter_all(self) -> None:
         """The default, then as many settings that differ as there are, up to the trials that are wanted."""

@@ -8,22 +8,20 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
-from torch import Tensor
-from torch.nn import functional as F
 
+from rnnlab.answers.base import Answer, Kept
+from rnnlab.answers.label import probabilities
+from rnnlab.answers.prediction import Prediction
+from rnnlab.answers.tags import Tags
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import DataError
 from rnnlab.core.seeding import generator
 from rnnlab.data import addition, store
-from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
-from rnnlab.data.sequences import IGNORE, Sequences
+from rnnlab.data.sequences import Sequences
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
-from rnnlab.tasks.answers import LabelPerStep, probabilities
-from rnnlab.tasks.base import task
-from rnnlab.tasks.prediction import Prediction
-from rnnlab.tasks.tally import SumTally
+from rnnlab.tasks.base import Task, task
 
 VERSION = 1  # raised when the same settings would draw other numbers
 LONGEST = 200  # digits of a number that is drawn
@@ -86,14 +84,14 @@ class SumPrediction(Prediction):
 
 
 @task("addition")
-class Addition(LabelPerStep):
+class Addition(Task):
     """Adding two numbers digit by digit, from the last digit on: a carry has to be remembered.
 
     A step has a digit of either number; its answer is that digit of the sum. One more step asks for the last carry.
     Every training batch is drawn afresh."""
 
-    metric: ClassVar[str] = "exact"
-    accuracy_name: ClassVar[str] = "exact match"
+    answer: ClassVar[Answer] = Tags(title="exact match", whole=True)
+    recurrent_pooling: ClassVar[str] = "last"
     streamed: ClassVar[bool] = True
     causal: ClassVar[bool] = True
     regularised: ClassVar[bool] = False
@@ -185,7 +183,7 @@ class Addition(LabelPerStep):
     def texts(self, rows: Sequence[int]) -> list[str] | None:
         """``"123+989"``, as `encode` reads it."""
         test = self.load().test
-        pairs = (_pairs_of(test.values[None, test.offsets[row] : test.offsets[row + 1]])[0] for row in rows)
+        pairs = (_pairs_of(test.row(row)[None])[0] for row in rows)
         return [f"{addition.written(one)}+{addition.written(two)}" for one, two in pairs]
 
     def _kind_of_numbers(self) -> str:
@@ -193,23 +191,12 @@ class Addition(LabelPerStep):
         far = ", in half of the pairs a carry that travels far" if self.carries == "long" else ""
         return f"numbers of up to {self.length} digit{'s' if self.length > 1 else ''} ({kind}{far})"
 
-    # Scores
-
-    def tally(self, out: Tensor, batch: Batch) -> SumTally:
-        asked = batch.targets != IGNORE
-        right = ((out.argmax(2) == batch.targets) & asked).sum(1)
-        loss = F.cross_entropy(out.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORE, reduction="sum")
-        _, carry = addition.add(_pairs_of(batch.inputs.cpu().numpy()))
-        steps = batch.lengths.cpu().numpy()
-        return SumTally.of(float(loss), right.cpu().numpy(), steps, steps - 1, carry)
-
-    def count_right(self, out: Tensor, batch: Batch) -> float:
-        wrong = (out.argmax(2) != batch.targets) & (batch.targets != IGNORE)
-        return float((~wrong.any(1)).sum())
-
-    def right(self, outputs: np.ndarray, data: Sequences) -> np.ndarray:
-        """1 for a sum without a wrong digit, else 0."""
-        return np.logical_and.reduceat(outputs.argmax(1) == data.targets, data.offsets[:-1]).astype(np.float64)
+    def details(self, kept: Kept, data: Sequences) -> dict[str, Any]:
+        """How many sums and digits are right, by the digits of the longer number, and by how far a carry travels."""
+        counts = self.answer.counts(kept, data.truth)
+        table = np.stack([counts[name] for name in ("rows", "right_rows", "steps", "right_steps")])  # (4, rows)
+        carry = np.concatenate([addition.add(_pairs_of(data.row(row)[None]))[1] for row in range(len(data))])
+        return {"by_digits": _shares(table, data.lengths - 1), "by_carry": _shares(table, carry)}
 
     # Asking a trained model
 
@@ -218,10 +205,10 @@ class Addition(LabelPerStep):
         data = addition.sequences(addition.pairs_from([_numbers_of(text) for text in inputs]), IDS)
         return data, np.ones(len(data))
 
-    def answers(
+    def predictions(
         self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
     ) -> list[SumPrediction]:
-        rows = zip(data.offsets[:-1], data.offsets[1:], strict=True)
+        rows = zip(data.starts, data.ends, strict=True)
         return [SumPrediction.of(outputs[a:b], data.targets[a:b], self.length) for a, b in rows]
 
 
@@ -274,4 +261,14 @@ def _without_learning(pairs: np.ndarray) -> dict[str, dict[str, float]]:
             "digit_accuracy": float((answer % 10 == total)[inside].mean()),
         }
         for name, answer in (("no_carry", sums), ("one_back", one_back))
+    }
+
+
+def _shares(table: np.ndarray, part: np.ndarray) -> dict[str, dict[str, float]]:
+    """(4, rows): rows, right rows, digits, right digits; summed over the rows of each part."""
+    counts = np.stack([np.bincount(part, weights=row) for row in table])
+    return {
+        str(number): {"rows": int(rows), "exact": exact / rows, "digit_accuracy": right / digits}
+        for number, (rows, exact, digits, right) in enumerate(counts.T.tolist())
+        if rows
     }

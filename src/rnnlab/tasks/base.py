@@ -1,36 +1,27 @@
-"""What a task is: it loads data, puts a head on an encoder, and says how right an answer is. It knows no encoder."""
+"""What a task is: it loads data and says what is read and what is answered. It knows no encoder."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field
-from torch import Tensor, nn
 
+from rnnlab.answers.base import Answer, Kept
+from rnnlab.answers.prediction import Prediction
 from rnnlab.core.config import Config
 from rnnlab.core.errors import DataError
 from rnnlab.core.registry import Registry
 from rnnlab.data import store
-from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.sequences import Sequences
-from rnnlab.tasks.prediction import Prediction
-from rnnlab.tasks.tally import Tally
 
 
 class Task(Config):
-    """Pure data, like an architecture. What its answers look like is settled in `tasks.answers`."""
+    """Pure data, like an architecture. What depends on the shape of its answers is settled in `answers`."""
 
-    metric: ClassVar[str] = "accuracy"
-    """The score by which epochs are chosen."""
-    lower_is_better: ClassVar[bool] = False
-    """Of that score."""
-    accuracy_name: ClassVar[str] = "accuracy"
-    """What the share of right answers means here."""
-    per_step: ClassVar[bool] = False
-    """Whether there is an answer at every step: pooling has no place then."""
+    answer: ClassVar[Answer]
+    """The shape of its answers, which owns head, loss, scores and predictions."""
     streamed: ClassVar[bool] = False
     """Whether every training batch is drawn afresh by `draw`; there are no epochs then."""
     training_defaults: ClassVar[dict[str, Any]] = {}
@@ -44,7 +35,7 @@ class Task(Config):
     causal: ClassVar[bool] = False
     """Whether answers at step t may depend on inputs up to t only; architectures that look ahead are then refused."""
     question: ClassVar[str | None] = None
-    """What a trained model can be asked, for example; `encode` and `answers` say how. None when it can't be asked."""
+    """What a trained model can be asked, for example; None when it can't be asked."""
     split_by: ClassVar[str | None] = None
     """The setting whose number draws the rows that are held out. Where splits vary, the seed of a run is that number;
     None where they can't."""
@@ -99,41 +90,19 @@ class Task(Config):
         """Fresh training rows for one update of the run with this seed; of a task that is ``streamed``."""
         raise NotImplementedError
 
-    def head(self, width: int, interface: Interface) -> nn.Module:
-        """From what the encoder made to outputs: ``Encoded -> (B, C)``, or (B, T, C). ``width`` is of the summary, or
-        of the states where there is an answer at every step."""
-        raise NotImplementedError
-
-    def loss(self, out: Tensor, batch: Batch) -> Tensor:
-        """The mean loss of a batch, to differentiate."""
-        raise NotImplementedError
-
-    def tally(self, out: Tensor, batch: Batch) -> Tally:
-        """Sums and counts of a batch, which can be added up."""
-        raise NotImplementedError
-
-    def count_right(self, out: Tensor, batch: Batch) -> float:
-        """How many sequences of a batch are right; one that is partly right counts in part. As `right`, but cheap."""
-        raise NotImplementedError
-
-    def right(self, outputs: np.ndarray, data: Sequences) -> np.ndarray:
-        """(rows,) from 0 to 1: how right the answer to each sequence is, given all ``outputs`` of a split."""
-        raise NotImplementedError
-
-    def chance(self, data: Sequences) -> float:
-        """The score of one and the same answer to all of these rows, at its best: learning begins above that.
-        Infinitely bad where no such answer is known."""
-        return math.inf if self.lower_is_better else -math.inf
+    def details(self, kept: Kept, data: Sequences) -> dict[str, Any]:
+        """More than a number per score, for the record of the test rows."""
+        return self.answer.details(kept, data.truth)
 
     def encode(self, inputs: Sequence[Any], interface: Interface) -> tuple[Sequences, np.ndarray]:
         """New rows as the model was trained to see them, and the share of each row's tokens that it knows."""
         return interface.encode(inputs)
 
-    def answers(
+    def predictions(
         self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
     ) -> Sequence[Prediction]:
         """What to tell of each row that `encode` made, given all outputs; of a task that has a ``question``."""
-        raise NotImplementedError
+        return self.answer.predictions(outputs, data, known, interface)
 
     def identity(self) -> dict[str, Any]:
         """What a run's digest depends on: the encoded data alone, not where or how the file was found."""

@@ -1,4 +1,4 @@
-"""One label a sequence: text from a file, a public data set or the embedded generator; numeric sequences too."""
+"""One label per sequence: text from a file, a public data set or the embedded generator; numeric sequences too."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from rnnlab.answers.base import Answer
+from rnnlab.answers.label import Label
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import DataError, did_you_mean
 from rnnlab.data import catalogue, lexicon_en, lexicon_zh, reviews, store, vectors
@@ -19,17 +21,18 @@ from rnnlab.data.ngrams import SIZES
 from rnnlab.data.reading import check_classes, read_examples
 from rnnlab.data.sequences import gather_rows
 from rnnlab.data.unchanged import Changed, Content, until_unchanged
-from rnnlab.tasks.answers import OneLabel
-from rnnlab.tasks.base import task
+from rnnlab.tasks.base import Task, task
 
 _GENERATED = {"language": "en", "rows": 6000, "data_seed": 0}  # settings of the embedded generator
 _COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_bad")  # settings of files
 
 
 @task("classify")
-class Classify(OneLabel):
+class Classify(Task):
     """One label for a whole sequence: a text, or a series of numbers."""
 
+    answer: ClassVar[Answer] = Label()
+    question: ClassVar[str | None] = "…"
     added: ClassVar[tuple[str, ...]] = ("sample", "phrases", "extra_words", "ngrams", "ngram_size")
     split_by: ClassVar[str | None] = "split_seed"
 

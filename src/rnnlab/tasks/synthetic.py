@@ -6,6 +6,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from rnnlab.answers.base import Answer
+from rnnlab.answers.label import Label
+from rnnlab.answers.number import Number
+from rnnlab.answers.tags import Tags
 from rnnlab.core.config import digest_of
 from rnnlab.core.seeding import generator
 from rnnlab.data import store, synthetic
@@ -14,7 +18,6 @@ from rnnlab.data.examples import Examples
 from rnnlab.data.sequences import Sequences
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
-from rnnlab.tasks.answers import LabelPerStep, OneLabel, OneNumber
 from rnnlab.tasks.base import Task, task
 
 VERSION = 1  # raised when the same settings would generate other sequences
@@ -49,7 +52,7 @@ class Generated(Task):
         if data.vocabulary is None or any(data.test.lengths[row] > READABLE for row in rows):
             return None
         words, test = data.vocabulary.words, data.test
-        found = (test.values[test.offsets[row] : test.offsets[row + 1]].tolist() for row in rows)
+        found = (test.row(row).tolist() for row in rows)
         return [" ".join(words[number] for number in numbers) for numbers in found]
 
 
@@ -73,8 +76,11 @@ class OfLength(Generated):
 
 
 @task("first-last")
-class FirstLast(OfLength, OneLabel):
+class FirstLast(OfLength):
     """The sign of the first plus the last number: one thing to remember over the whole length."""
+
+    answer: ClassVar[Answer] = Label()
+    question: ClassVar[str | None] = "…"
 
     channels: int = Field(default=3, ge=1, le=1000, description="Numbers a step; only the first one counts.")
 
@@ -85,8 +91,11 @@ class FirstLast(OfLength, OneLabel):
 
 
 @task("parity")
-class Parity(OfLength, OneLabel):
+class Parity(OfLength):
     """Whether the number of ones is odd: every bit counts, and no part of the sequence tells anything."""
+
+    answer: ClassVar[Answer] = Label()
+    question: ClassVar[str | None] = "…"
 
     def generate(self) -> EncodedData:
         rng = generator(self.data_seed, "data", 0)
@@ -95,8 +104,11 @@ class Parity(OfLength, OneLabel):
 
 
 @task("brackets")
-class Brackets(OfLength, OneLabel):
+class Brackets(OfLength):
     """Whether brackets of several kinds match: a stack as deep as depth, or one that was spoilt in one place."""
+
+    answer: ClassVar[Answer] = Label()
+    question: ClassVar[str | None] = "…"
 
     depth: int = Field(default=4, ge=1, le=1000, description="How deep brackets are nested, at most.")
     kinds: int = Field(default=2, ge=1, le=4, description="Of brackets.")
@@ -108,14 +120,13 @@ class Brackets(OfLength, OneLabel):
 
 
 @task("adding")
-class Adding(OfLength, OneNumber):
+class Adding(OfLength):
     """The adding problem: the sum of the two marked numbers, one in either half of the sequence.
 
     The target is x_i + x_j, between 0 and 2; answering 1 always has a mean squared error of 1/6. An answer within 0.04
     counts as right, as Hochreiter and Schmidhuber (1997) count, though their target was half as wide."""
 
-    close: ClassVar[float] = 0.04
-    accuracy_name: ClassVar[str] = "share within 0.04"
+    answer: ClassVar[Answer] = Number(close=0.04)
 
     def generate(self) -> EncodedData:
         parts = _three_parts(
@@ -142,11 +153,11 @@ class Adding(OfLength, OneNumber):
 
 
 @task("copy")
-class Copy(Generated, LabelPerStep):
+class Copy(Generated):
     """Copy memory: symbols, a gap, then the same symbols again, one at each go."""
 
     causal: ClassVar[bool] = True
-    accuracy_name: ClassVar[str] = "share recalled"
+    answer: ClassVar[Answer] = Tags(title="share recalled")
 
     gap: int = Field(default=50, ge=0, le=100_000, description="Blanks between the symbols and the first go.")
     symbols: int = Field(default=10, ge=1, le=1000, description="How many symbols are to be remembered.")

@@ -39,8 +39,8 @@ def assemble(
         extra=None
         if vocabulary is None or learnt is None
         else Extra(len(vocabulary.words) - learnt, None if vectors is None else vectors[learnt:], not for_training),
-        head=lambda width: spec.task.head(width, interface),
-        per_step=spec.task.per_step,
+        head=lambda width: spec.task.answer.head(width, spec.task.answer.outputs(interface)),
+        reads=spec.task.answer.reads,
     )
 
 

@@ -1,41 +1,40 @@
-"""Scoring a split: sums and counts over length-sorted batches."""
+"""Answers to all rows of a split, in length-sorted batches: what is kept of them, and the scores."""
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from rnnlab.answers.base import Answer
 from rnnlab.data.batches import evaluation_batches
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.network import Network
-from rnnlab.tasks.base import Task
-from rnnlab.tasks.tally import Tally
 
-Evaluation = tuple[Tally, np.ndarray]
-"""The tally of a split, and the outputs in the order of its rows: (rows, C), or (N, C) for all of their steps."""
+Kept = dict[str, np.ndarray]
 
 
-def evaluate(network: Network, task: Task, data: Sequences, device: torch.device) -> Evaluation:
-    """In inference mode, whatever mode the network is in."""
-    tally: Tally | None = None
-    outputs: list[tuple[np.ndarray, Tensor]] = []
+def evaluate(network: Network, answer: Answer, data: Sequences, device: torch.device) -> Kept:
+    """What the answer keeps, in the order of the rows, or of the targets where a row may have several. In inference
+    mode, whatever mode the network is in."""
+    kept: Kept = {}
     was_training = network.training
     network.eval()
     with torch.inference_mode():
         for rows, batch in evaluation_batches(data):
             batch = batch.to(device)
-            out = network(batch.inputs, batch.lengths)
-            counted = task.tally(out, batch)
-            tally = counted if tally is None else tally + counted
-            outputs.append((rows, out.cpu()))
+            for name, part in answer.keep(network(batch.inputs, batch.lengths), batch).items():
+                _put(kept, name, part.cpu().numpy(), rows, data)
     network.train(was_training)
-    assert tally is not None  # a split has rows
-    where = data.offsets[-1] if task.per_step else len(data)
-    logits = np.empty((where, outputs[0][1].shape[-1]), np.float32)
-    for rows, out in outputs:
-        if task.per_step:
-            lengths = data.lengths[rows]
-            inside = np.arange(out.shape[1]) < lengths[:, None]  # (B, T)
-            logits[(data.offsets[rows][:, None] + np.arange(out.shape[1]))[inside]] = out.numpy()[inside]
-        else:
-            logits[rows] = out.numpy()
-    return tally, logits
+    return kept
+
+
+def _put(kept: Kept, name: str, part: np.ndarray, rows: np.ndarray, data: Sequences) -> None:
+    """``part`` (B, …) of these rows; or (B, L, …), where rows have several targets."""
+    if data.target_offsets is None:
+        if name not in kept:
+            kept[name] = np.empty((len(data), *part.shape[1:]), part.dtype)
+        kept[name][rows] = part
+        return
+    if name not in kept:
+        kept[name] = np.empty((len(data.targets), *part.shape[2:]), part.dtype)
+    number = np.arange(part.shape[1])
+    there = number < data.target_counts[rows][:, None]  # (B, L)
+    kept[name][(data.target_offsets[rows][:, None] + number)[there]] = part[there]

@@ -12,17 +12,17 @@ import torch
 from torch import Tensor
 
 from rnnlab import kernels as native
+from rnnlab.answers.score import Score
 from rnnlab.core.seeding import stream_seed
 from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.models.network import Network
 from rnnlab.runs.directory import RunDirectory
-from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from rnnlab.training.divergence import diagnose, overflowed_on_validation
-from rnnlab.training.evaluate import Evaluation, evaluate
+from rnnlab.training.evaluate import Kept, evaluate
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.processor import processor_name
@@ -46,19 +46,19 @@ class Trained:
         network: Network,
         progress: Progress,
         divergence: dict[str, Any] | None = None,
-        valid: Evaluation | None = None,
+        valid: Kept | None = None,
         ended_by: str | None = None,
     ):
         self.network, self.progress, self.divergence = network, progress, divergence
         self.ended_by = ended_by  # which setting: see `reason_to_end`
-        self.valid = valid  # of the best weights, unless they came from a checkpoint
+        self.valid = valid  # answers of the best weights, unless those came from a checkpoint
 
 
 def train(
     spec: RunSpec, data: EncodedData, run: RunDirectory, report: Report, should_stop: Callable[[], bool]
 ) -> Trained | None:
     """Train to the limits of the spec; validation chooses the epoch. None when stopped on request (checkpointed)."""
-    task, training = spec.task, spec.training
+    answer, training = spec.task.answer, spec.training
     assert training is not None
     device = torch.device(resolve_device(training.device))
     torch.manual_seed(stream_seed(spec.seed, "init"))
@@ -69,14 +69,14 @@ def train(
     progress, best = load_checkpoint(run, network, optimizer) or (Progress(), {})
     run.keep_events(progress.step)
     source = Source(spec, data)
-    chance = task.chance(data.valid)
+    chance = answer.chance(data.valid.truth)
     updater = Updater(spec, network, optimizer, training.threads)
     last_report = last_checkpoint = time.monotonic()
     ahead = 1  # updates at a time
-    valid: Evaluation | None = None  # of the best epoch
+    valid: Kept | None = None  # of the best epoch
 
     network.train()
-    while (ended_by := reason_to_end(progress, training, task, chance)) is None:
+    while (ended_by := reason_to_end(progress, training, answer.chosen, chance)) is None:
         started = time.perf_counter()
         while progress.batch < source.updates:
             if should_stop():
@@ -107,16 +107,16 @@ def train(
                 break
         _count_time(progress, started)
 
-        evaluation = evaluate(network, task, data.valid, device)
-        scores = evaluation[0].score()
+        kept = evaluate(network, answer, data.valid, device)
+        scores = answer.values(kept, data.valid.truth)
         if not math.isfinite(scores["loss"]):
             return Trained(network, progress, overflowed_on_validation(progress.step, progress.norms, training))
-        improved = count_evaluation(progress, scores, task)
+        improved = count_evaluation(progress, scores, answer.chosen)
         if improved:
-            valid = evaluation
+            valid = kept
             best = {name: value.detach().clone() for name, value in network.state_dict().items()}
         event = close_epoch(progress, scores, improved)
-        if begin_fall_if_due(progress, training, task, source.updates, chance):
+        if begin_fall_if_due(progress, training, answer.chosen, source.updates, chance):
             network.load_state_dict(best)
         if training.monitor.gradients:
             event["gradients"] = probe(network, probe_batch(data.valid).to(device))
@@ -143,18 +143,17 @@ def count_update(progress: Progress, batch: Batch, update: Update) -> None:
     del progress.norms[:-KEPT_NORMS]
 
 
-def is_better(scores: dict[str, float], best: dict[str, float], task: Task) -> bool:
-    """By the metric; of equals, which are common on few validation rows, the one with the lower loss."""
-    sign = -1 if task.lower_is_better else 1
-    return not best or (sign * scores[task.metric], -scores["loss"]) > (sign * best[task.metric], -best["loss"])
+def is_better(scores: dict[str, float], best: dict[str, float], by: Score) -> bool:
+    """Of equals, which are common on few validation rows, the one with the lower loss."""
+    return not best or (by.sign * scores[by.name], -scores["loss"]) > (by.sign * best[by.name], -best["loss"])
 
 
-def count_evaluation(progress: Progress, scores: dict[str, float], task: Task) -> bool:
+def count_evaluation(progress: Progress, scores: dict[str, float], by: Score) -> bool:
     """Close an epoch with its validation scores; whether it is the best so far."""
     progress.epoch += 1
-    improved = is_better(scores, progress.best, task)
+    improved = is_better(scores, progress.best, by)
     if improved:
-        if scores[task.metric] != progress.best.get(task.metric):
+        if scores[by.name] != progress.best.get(by.name):
             progress.rose_epoch = progress.epoch
         progress.best, progress.best_epoch = scores, progress.epoch
     return improved

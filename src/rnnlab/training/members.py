@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rnnlab.answers.base import Answer
+from rnnlab.answers.heads import StateHead, SummaryHead
 from rnnlab.data.batches import Batch
 from rnnlab.kernels import whole_steps as native
 from rnnlab.kernels.recurrence import LARGEST_LSTM
@@ -17,19 +19,8 @@ from rnnlab.models.cells import Cell
 from rnnlab.models.fasttext import FastText, NgramVectors
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent, RecurrentEncoder
-from rnnlab.tasks.addition import Addition
-from rnnlab.tasks.answers import LabelPerStep, OneLabel, OneNumber, StateHead, SummaryHead
-from rnnlab.tasks.base import Task
 from rnnlab.training.divergence import EXPLODED
 from rnnlab.training.optimizer import BETA1, BETA2, EPSILON, Optimizer
-
-ANSWERS: dict[Any, str] = {OneLabel.loss: "class", LabelPerStep.loss: "class a step", OneNumber.loss: "number"}
-COUNTS: dict[Any, str] = {  # how a task counts what is right, and which of a step's findings that is
-    OneLabel.count_right: "whole",
-    OneNumber.count_right: "whole",
-    LabelPerStep.count_right: "share",
-    Addition.count_right: "whole",
-}
 
 
 def unsuited_model(model: Recurrent) -> str | None:
@@ -47,40 +38,32 @@ def unsuited_model(model: Recurrent) -> str | None:
     return None
 
 
-def unsuited_bag(model: FastText, task: Task) -> str | None:
-    """The same of a bag of n-grams; and which tasks they only know of recurrent networks."""
+def unsuited_bag(model: FastText, answer: Answer) -> str | None:
+    """The same of a bag of n-grams; and which answers they only know of recurrent networks."""
     if model.output_dropout or (model.embedding is not None and model.embedding.dropout):
         return "dropout is drawn by torch there"
-    if type(task).loss is not OneLabel.loss:
-        return f"the task '{task.kind}' asks for something else than one class per text"
-    return None
-
-
-def unsuited_task(task: Task) -> str | None:
-    """Why the native steps don't know the task's head or loss."""
-    kind = type(task)
-    own_head = all(kind.head is not known.head for known in (OneLabel, LabelPerStep, OneNumber))
-    if kind.loss not in ANSWERS or kind.count_right not in COUNTS or own_head:
-        return f"the task '{task.kind}' has a head or a loss of its own"
+    if answer.native != "class":
+        return "the task asks for something else than one class per text"
     return None
 
 
 def member_of(
-    network: Network, optimizer: Optimizer, task: Task, clip: float | None, threads: int = 1
+    network: Network, optimizer: Optimizer, answer: Answer, clip: float | None, threads: int = 1
 ) -> native.Member:
     """Where everything lies that a training step needs. It holds addresses alone: whoever has it keeps the others.
     ``threads`` share a step, where no other thread has another member's."""
     head, memory = network.head, optimizer.memory
     assert isinstance(head, StateHead | SummaryHead)
+    assert answer.native is not None
     member = native.Member(
         threads=threads,
-        answer=native.ANSWERS[ANSWERS[type(task).loss]],
+        answer=native.ANSWERS[answer.native],
         outputs=head.linear.out_features,
         head=_at(head.linear.weight),
         head_bias=_at(head.linear.bias),
         for_head=_at(head.linear.weight.grad),
         for_head_bias=_at(head.linear.bias.grad),
-        close=getattr(task, "close", 0.0),
+        close=getattr(answer, "close", 0.0),
         descends=optimizer.descends,
         dense=_at(optimizer.weights),
         gradient=_at(optimizer.gradient),

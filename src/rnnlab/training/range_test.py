@@ -69,7 +69,7 @@ def range_test(spec: RunSpec, data: EncodedData, steps: int = STEPS) -> RangeTes
         def update(rate: float) -> tuple[float, float]:
             batch = source.batch(next(numbers)).to(device)
             with torch.no_grad(), torch.random.fork_rng():  # the same dropout for both
-                untrained = spec.task.loss(beginner(batch.inputs, batch.lengths), batch).item()
+                untrained = spec.task.answer.loss(beginner(batch.inputs, batch.lengths), batch).item()
             (found,) = updater.advance([batch], [rate])
             return found.loss if found.well else math.inf, untrained
 

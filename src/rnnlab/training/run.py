@@ -1,7 +1,6 @@
 """One run from spec to run directory: found again, resumed, trained or fitted; test is scored once, at the end."""
 
 import gc
-import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import safetensors.numpy
 import safetensors.torch
 import torch
@@ -18,16 +16,16 @@ from rnnlab import kernels as native
 from rnnlab.core.files import write_atomically
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
-from rnnlab.data.lookup import Lookup, seen_rows
+from rnnlab.data.lookup import Lookup
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.baselines import Baseline, Labelled
 from rnnlab.models.network import parameter_counts
 from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.tasks.base import Task
-from rnnlab.tasks.tally import ClassTally, Tally
 from rnnlab.training.assemble import resolve_device
-from rnnlab.training.evaluate import evaluate
+from rnnlab.training.evaluate import Kept, evaluate
 from rnnlab.training.loop import Report, contiguous, environment, peak_memory_mb, train
+from rnnlab.training.record import record_answers
 from rnnlab.training.spec import RunSpec
 
 
@@ -69,87 +67,49 @@ def _train(
     if trained.divergence:
         return Diverged(run.seal(result | {"divergence": trained.divergence}))
     device = torch.device(resolve_device(spec.training.device))
-    valid_tally, valid_logits = trained.valid or evaluate(trained.network, spec.task, data.valid, device)
+    valid = trained.valid or evaluate(trained.network, spec.task.answer, data.valid, device)
     started = time.perf_counter()
-    test_tally, test_logits = evaluate(trained.network, spec.task, data.test, device)
+    test = evaluate(trained.network, spec.task.answer, data.test, device)
     result["row_seconds"] = (time.perf_counter() - started) / len(data.test)
     weights = contiguous(trained.network.stored_state())
     if spec.model.lookup:
         lookup = Lookup.build(data.train, len(data.labels))
-        valid_tally, valid_logits = _looked_up(lookup, valid_logits, data.valid)
-        test_tally, test_logits = _looked_up(lookup, test_logits, data.test)
+        valid, test = (_looked_up(lookup, *part) for part in ((valid, data.valid), (test, data.test)))
         weights |= {name: torch.from_numpy(array) for name, array in lookup.to_arrays().items()}
     write_atomically(run / "model.json", Interface.of(data).to_json())
     write_atomically(run / "weights.safetensors", safetensors.torch.save(weights))
-    write_predictions(run, spec.task, data, valid_logits, test_logits)
-    return Finished(run.seal(result | {"valid": valid_tally.score(), "test": all_scores(test_tally)}))
+    return Finished(run.seal(result | record_answers(run, spec.task, data, valid, test)))
 
 
 def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -> dict[str, Any]:
     """A baseline: fitted on the training rows, scored like every model."""
     native.library()  # compiled now, if it isn't there and can be
-    train, valid = (Labelled(part.tokens, part.offsets, part.targets) for part in (data.train, data.valid))
-    learnt = baseline.fit_chosen(train, valid, len(data.labels))
-    valid_logits = baseline.logits(learnt, data.valid.tokens, data.valid.offsets)
+    train, held_out = (Labelled(part.tokens, part.offsets, part.targets) for part in (data.train, data.valid))
+    learnt = baseline.fit_chosen(train, held_out, len(data.labels))
+    valid = {"logits": baseline.logits(learnt, data.valid.tokens, data.valid.offsets)}
     started = time.perf_counter()
-    test_logits = baseline.logits(learnt, data.test.tokens, data.test.offsets)
+    test = {"logits": baseline.logits(learnt, data.test.tokens, data.test.offsets)}
     row_seconds = (time.perf_counter() - started) / len(data.test)
     if baseline.lookup:
         lookup = Lookup.build(data.train, len(data.labels))
-        _, valid_logits = _looked_up(lookup, valid_logits, data.valid)
-        _, test_logits = _looked_up(lookup, test_logits, data.test)
+        valid, test = (_looked_up(lookup, *part) for part in ((valid, data.valid), (test, data.test)))
         learnt = {**learnt, **lookup.to_arrays()}
     write_atomically(run / "model.json", Interface.of(data).to_json())
     write_atomically(run / "weights.safetensors", safetensors.numpy.save(learnt))
-    write_predictions(run, task, data, valid_logits, test_logits)
     return run.seal(
         {
             "status": "finished",
             "parameters": {"total": int(learnt["coef"].size + learnt["intercept"].size) if "coef" in learnt else 0},
             **({"chosen": chosen} if (chosen := baseline.chosen(learnt)) else {}),
             "row_seconds": row_seconds,
-            "valid": _count(valid_logits, data.valid, len(data.labels)).score(),
-            "test": all_scores(_count(test_logits, data.test, len(data.labels))),
+            **record_answers(run, task, data, valid, test),
             "environment": environment(1),
         }
     )
 
 
-def _looked_up(lookup: Lookup, logits: np.ndarray, data: Sequences) -> tuple[ClassTally, np.ndarray]:
-    answered = lookup.answer(logits, data)
-    return _count(answered, data, answered.shape[1]), answered
-
-
-def _count(logits: np.ndarray, data: Sequences, classes: int) -> ClassTally:
-    confusion = np.bincount(data.targets * classes + logits.argmax(1), minlength=classes**2).reshape(classes, classes)
-    shifted = logits - logits.max(1, keepdims=True)
-    picked = shifted[np.arange(len(data)), data.targets]
-    loss = np.log(np.exp(shifted).sum(1)) - picked
-    return ClassTally(float(loss.sum()), confusion)
-
-
-def all_scores(tally: Tally) -> dict[str, Any]:
-    return tally.score() | tally.details()
-
-
-def write_predictions(run: RunDirectory, task: Task, data: EncodedData, valid: np.ndarray, test: np.ndarray) -> None:
-    """All that a comparison needs, so that it never opens the data again."""
-    arrays = {
-        "valid.logits": valid,
-        "valid.targets": np.asarray(data.valid.targets),
-        "test.logits": test,
-        "test.targets": np.asarray(data.test.targets),
-        "test.right": task.right(test, data.test),
-        "test.groups": np.asarray(data.test.groups),
-        "test.lengths": data.test.lengths,
-    }
-    if not task.streamed:
-        arrays["test.seen"] = seen_rows(data.test, data.train)
-    if data.test.tags is not None:
-        arrays["test.tags"] = np.asarray(data.test.tags)
-    arrays = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
-    names = {"test.tag_names": json.dumps(data.tag_names, ensure_ascii=False)} if data.tag_names else None
-    write_atomically(run / "predictions.safetensors", safetensors.numpy.save(arrays, names))
+def _looked_up(lookup: Lookup, kept: Kept, data: Sequences) -> Kept:
+    return {**kept, "logits": lookup.answer(kept["logits"], data)}
 
 
 def speed_of(history: list[dict[str, float]], tokens: int | None) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ run will end. Limits (epochs, steps) still hold: the fall begins early enough to
 
 import math
 
-from rnnlab.tasks.base import Task
+from rnnlab.answers.score import Score
 from rnnlab.training.checkpoint import Progress
 from rnnlab.training.spec import Training
 
@@ -43,7 +43,7 @@ def total_steps(training: Training, steps_per_epoch: int) -> int:
     return min(limits) if limits else 0
 
 
-def begin_fall_if_due(progress: Progress, training: Training, task: Task, steps_per_epoch: int, chance: float) -> bool:
+def begin_fall_if_due(progress: Progress, training: Training, by: Score, steps_per_epoch: int, chance: float) -> bool:
     """Asked after every evaluation: whether the rate of a plateau falls from the next update on. It falls for a share
     of the way to the best epoch, in whole epochs: what took long to learn takes long to settle."""
     if training.schedule.shape != "plateau" or progress.fall_begins is not None:
@@ -51,7 +51,7 @@ def begin_fall_if_due(progress: Progress, training: Training, task: Task, steps_
     wanted = max(1, round((training.schedule.decay or 0) * progress.best_epoch)) * steps_per_epoch
     limit = total_steps(training, steps_per_epoch)
     left = limit - progress.step if limit else wanted + 1
-    patient = not out_of_patience(progress, training, task, chance)
+    patient = not out_of_patience(progress, training, by, chance)
     if left <= 0 or (patient and left > wanted):
         return False
     progress.fall_begins, progress.fall_steps = progress.step, min(wanted, left)
@@ -59,7 +59,7 @@ def begin_fall_if_due(progress: Progress, training: Training, task: Task, steps_
     return True
 
 
-def out_of_patience(progress: Progress, training: Training, task: Task, chance: float) -> bool:
+def out_of_patience(progress: Progress, training: Training, by: Score, chance: float) -> bool:
     """Whether the score has not improved for long enough. Before a plateau, patience doesn't count as long as a run
     does no better than one answer to everything, ``chance``: a network may need a while before it learns at all. Nor
     does it count in the first updates: of few rows, so many epochs are a handful of them."""
@@ -67,19 +67,19 @@ def out_of_patience(progress: Progress, training: Training, task: Task, chance: 
         return False
     if training.schedule.shape != "plateau":
         return progress.epoch - progress.best_epoch >= training.patience
-    score = progress.best.get(task.metric, chance)
-    learnt = score < chance if task.lower_is_better else score > chance
+    score = progress.best.get(by.name, chance)
+    learnt = score < chance if by.lower_is_better else score > chance
     begun = progress.step >= FIRST_UPDATES
     return learnt and begun and progress.epoch - progress.rose_epoch >= training.patience
 
 
-def reason_to_end(progress: Progress, training: Training, task: Task, chance: float) -> str | None:
+def reason_to_end(progress: Progress, training: Training, by: Score, chance: float) -> str | None:
     """Which setting ends a run now; None while it goes on. With ``patience`` it came to its end by itself."""
-    if training.until is not None and _reached(progress, training.until, task):
+    if training.until is not None and _reached(progress, training.until, by):
         return "until"
     if progress.fall_begins is not None and progress.step >= progress.fall_begins + progress.fall_steps:
         return progress.fell_by
-    if training.schedule.shape != "plateau" and out_of_patience(progress, training, task, chance):
+    if training.schedule.shape != "plateau" and out_of_patience(progress, training, by, chance):
         return "patience"
     if progress.epoch == training.epochs:
         return "epochs"
@@ -90,6 +90,6 @@ def reason_to_end(progress: Progress, training: Training, task: Task, chance: fl
     return None
 
 
-def _reached(progress: Progress, until: float, task: Task) -> bool:
-    score = progress.best.get(task.metric)
-    return score is not None and (score <= until if task.lower_is_better else score >= until)
+def _reached(progress: Progress, until: float, by: Score) -> bool:
+    score = progress.best.get(by.name)
+    return score is not None and (score <= until if by.lower_is_better else score >= until)

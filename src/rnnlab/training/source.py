@@ -3,8 +3,9 @@
 import numpy as np
 
 from rnnlab.core.seeding import generator
-from rnnlab.data.batches import Batch, collate, training_order, updates_of_an_epoch
+from rnnlab.data.batches import Batch, collate
 from rnnlab.data.encoded import EncodedData
+from rnnlab.data.orders import buckets, updates_of_an_epoch
 from rnnlab.data.vocabulary import PADDING, UNKNOWN
 from rnnlab.models.base import Architecture
 from rnnlab.training.spec import EVAL_EVERY, RunSpec
@@ -53,7 +54,7 @@ class Source:
         number, at = divmod(step, self.updates)
         if number != self._pass:
             self._pass = number
-            self._order = training_order(self.data.train.lengths, self.rows, self.spec.seed, number, self.tokens)
+            self._order = buckets(self.data.train.lengths, self.rows, self.spec.seed, number, self.tokens)
         return self._heard(collate(self.data.train, self._order[at]), step)
 
     def _heard(self, batch: Batch, step: int) -> Batch:

@@ -14,14 +14,12 @@ from rnnlab.models.recurrent import Recurrent
 from rnnlab.training.backward import backward
 from rnnlab.training.divergence import EXPLODED
 from rnnlab.training.members import (
-    COUNTS,
     drops,
     member_of,
     scratch,
     training_steps,
     unsuited_bag,
     unsuited_model,
-    unsuited_task,
 )
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.spec import RunSpec
@@ -57,11 +55,12 @@ class Updater:
         random: torch.Generator = torch.default_generator,
     ):
         assert spec.training is not None
-        self.network, self.optimizer, self.task, self.clip = network, optimizer, spec.task, spec.training.clip
+        self.network, self.optimizer, self.clip = network, optimizer, spec.training.clip
+        self.answer = spec.task.answer
         self.random = random
         self.member: native.Member | None = None
         if knows_whole_steps(spec) and native.suits(optimizer.weights):
-            self.member = member_of(network, optimizer, spec.task, self.clip, threads)
+            self.member = member_of(network, optimizer, self.answer, self.clip, threads)
             self._places = scratch(self.member)
 
     def seeds(self, count: int) -> list[int]:
@@ -86,7 +85,7 @@ class Updater:
                 self.random.set_state(before)  # as if those that weren't reached had drawn nothing
                 self.seeds(len(well))
                 self.optimizer.gradient.zero_()  # torch finds out what went wrong, and adds to what is there
-            loss, right = backward(self.network, self.task, batches[done])
+            loss, right = backward(self.network, self.answer, batches[done])
             update = Update(loss, self.optimizer.step(rates[done], self.clip) if abs(loss) < EXPLODED else None, right)
             yield update
             if not update.well:
@@ -100,15 +99,15 @@ class Updater:
         steps = training_steps(self.optimizer, batches, rates, self.seeds(len(batches)))
         native.do_steps(member, steps, self.optimizer.weights.dtype)
         self.optimizer.steps += member.done
-        right = COUNTS[type(self.task).count_right]
+        right = "whole" if self.answer.counts_whole else "share"
         tried = steps[: member.done + member.stopped]
         return [Update(step.loss, step.norm if step.norm >= 0 else None, getattr(step, right)) for step in tried]
 
 
 def knows_whole_steps(spec: RunSpec) -> bool:
     """Whether native code, if there is any, can do all of a training step."""
-    if unsuited_task(spec.task):
+    if spec.task.answer.native is None:
         return False
     if isinstance(spec.model, Recurrent):
         return not unsuited_model(spec.model)
-    return type(spec.model) is FastText and not unsuited_bag(spec.model, spec.task)
+    return type(spec.model) is FastText and not unsuited_bag(spec.model, spec.task.answer)

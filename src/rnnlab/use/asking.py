@@ -7,11 +7,11 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, cast
 
+from rnnlab.answers.prediction import Explanation, Prediction
 from rnnlab.core.errors import DataError, RunError
 from rnnlab.core.files import write_parts
 from rnnlab.data.examples import BadRow
 from rnnlab.data.reading import SHOWN
-from rnnlab.tasks.prediction import Explanation, Prediction
 from rnnlab.use.predictor import Predictor
 from rnnlab.use.rows import Answered, Cell, Portion, RowFile
 
@@ -92,7 +92,7 @@ def predict_file(
         raise DataError(f"{out}: {file} can be written as {' or '.join(source.formats())}; give -o such a name")
     if out.exists() and out.samefile(source.path):
         raise DataError(f"{out}: would be written over the rows it is made from; give -o another name")
-    if model.task.per_step and (probabilities or top > 1):
+    if model.task.answer.reads == "states" and (probabilities or top > 1):
         raise RunError(f"--top and --probabilities need one label a row, and '{model.task.kind}' has one a step")
     added, notes = _added_columns(model, source, top, probabilities)
     skipped = 0

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import safetensors.numpy
 
+from rnnlab.answers.calibration import Calibration
 from rnnlab.core.errors import RunError
 from rnnlab.data.interface import Interface
 from rnnlab.data.tokenizers import describe_scripts, scripts
 from rnnlab.models.baselines import Baseline
 from rnnlab.runs.directory import RunDirectory
-from rnnlab.tasks.answers import OneLabel
+from rnnlab.training.record import Recorded
 from rnnlab.training.spec import RunSpec
-from rnnlab.use.calibration import Calibration, calibrate
 from rnnlab.use.card_wording import Facts, intended_use_of, limits_of
 
 FORMAT = 1
@@ -74,20 +73,20 @@ def card_of(run: RunDirectory, spec: RunSpec, interface: Interface, profile: Map
     result = run.result()
     if result is None or result["status"] != "finished":
         raise RunError(f"{run.path}: not a finished run; there is nothing to say of its model")
-    arrays = safetensors.numpy.load(run.verified("predictions.safetensors").read_bytes())
+    answers = Recorded.of(run, spec.task)
     recorded = _recorded_arm(run)
     if recorded is not None:
         profile = recorded.profile
     if profile is not None and "rows" not in profile:  # that of a generated task, which has no such figures
         profile = None
-    one_label = isinstance(spec.task, OneLabel)
-    parts = ("valid.logits", "valid.targets", "test.logits", "test.targets")
-    calibration = calibrate(*(arrays[part] for part in parts)) if one_label else None
-    accuracy = recorded.accuracy if recorded else _interval(arrays, one_label)
-    data = _data(spec, interface, arrays, profile)
+    one_label = answers.answer.classes(answers.kept("test")) is not None
+    valid, test = ((answers.kept(part), answers.truth(part)) for part in ("valid", "test"))
+    calibration = answers.answer.calibration(valid, test)
+    accuracy = recorded.accuracy if recorded else interval_of(answers.per_row(), answers.groups)
+    data = _data(spec, interface, answers, profile, one_label)
     metrics = {part: result[part] for part in ("valid", "test")}
     facts = Facts(
-        accuracy_name=spec.task.accuracy_name,
+        accuracy_name=spec.task.answer.judged.title,
         question=spec.task.question,
         one_label=one_label,
         is_baseline=isinstance(spec.model, Baseline),
@@ -104,7 +103,7 @@ def card_of(run: RunDirectory, spec: RunSpec, interface: Interface, profile: Map
             "run": run.path.resolve().name,
             "seed": spec.seed,
             "task": spec.task.kind,
-            "measure": spec.task.accuracy_name,
+            "measure": spec.task.answer.judged.title,
             "epochs": result.get("epochs"),
             "best_epoch": result.get("best_epoch"),
             **({"chosen": result["chosen"]} if "chosen" in result else {}),
@@ -133,15 +132,6 @@ def interval_of(right: np.ndarray, groups: np.ndarray) -> Interval:
     variance = count / max(count - 1, 1) / rows**2 * float((deviation**2).sum()) + 2 / (rows * effective)
     reach = _student_quantile(max(effective - 1, 1.0)) * math.sqrt(variance)
     return Interval(mean, max(0.0, mean - reach), min(1.0, mean + reach), 1)
-
-
-def _interval(arrays: Mapping[str, np.ndarray], one_label: bool) -> Interval | None:
-    """Runs of the first version of rnnlab hold no right answers, only logits; of them, None where there is more than
-    one answer a sequence."""
-    right = arrays.get("test.right")
-    if right is None and one_label:
-        right = arrays["test.logits"].argmax(1) == arrays["test.targets"]
-    return None if right is None else interval_of(right, arrays["test.groups"])
 
 
 def _student_quantile(df: float) -> float:
@@ -187,14 +177,12 @@ def _recorded_arms(run: RunDirectory) -> Iterator[_Recorded]:
 
 
 def _data(
-    spec: RunSpec, interface: Interface, arrays: Mapping[str, np.ndarray], profile: Mapping[str, Any] | None
+    spec: RunSpec, interface: Interface, answers: Recorded, profile: Mapping[str, Any] | None, one_label: bool
 ) -> dict[str, Any]:
-    source = getattr(spec.task, "data", None)
-    rows = {part: len(arrays[f"{part}.targets"]) for part in ("valid", "test")}
-    lengths = arrays["test.lengths"]
-    rows["test"] = len(lengths)  # targets may be of steps
-    if spec.task.per_step:
-        del rows["valid"]
+    source, lengths = getattr(spec.task, "data", None), answers.lengths
+    rows = {"valid": len(answers.truth("valid")), "test": len(answers)}
+    if spec.task.answer.reads == "states":
+        del rows["valid"]  # earlier versions kept targets of steps, and not of how many rows
     found: dict[str, Any] = {
         "name": Path(source).name if source else spec.task.kind,
         "fingerprint": spec.task.fingerprint,
@@ -214,7 +202,7 @@ def _data(
             found["unknown"] = profile["unknown"]
     if interface.features is not None:
         found["channels"] = interface.features
-    if isinstance(spec.task, OneLabel):
+    if one_label:
         classes = len(interface.labels)
-        found["test_labels"] = np.bincount(arrays["test.targets"], minlength=classes).tolist()
+        found["test_labels"] = np.bincount(answers.truth("test").values, minlength=classes).tolist()
     return found

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rnnlab.answers.calibration import Calibration
 from rnnlab.data.cautions import counted, percent
-from rnnlab.use.calibration import Calibration
 
 NO_LETTERS = "no letters"  # as `describe_scripts` says it
 NAMED = 8  # labels that a sentence names

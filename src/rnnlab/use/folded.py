@@ -20,11 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rnnlab.answers.heads import SummaryHead
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import RecurrentEncoder
-from rnnlab.tasks.answers import SummaryHead
 
 ROWS = 512  # in a batch: 384 to 512 were fastest of 64 to 1,024 with 128 units
 TOKENS = 1 << 16  # in a batch: its states, where they are kept, take tokens × hidden numbers
@@ -241,7 +241,7 @@ class Folded:
 def fold(network: Network) -> Folded | None:
     """None where the network itself has to be asked. It is in evaluation mode, and its weights stay as they are."""
     encoder = network.encoder
-    if type(encoder) is not RecurrentEncoder or type(network.head) is not SummaryHead or network.per_step:
+    if type(encoder) is not RecurrentEncoder or type(network.head) is not SummaryHead or network.reads == "states":
         return None
     for cell in (*encoder.ahead, *encoder.back):
         if type(cell) not in (RNNCell, LSTMCell, GRUCell) or not cell.plain:

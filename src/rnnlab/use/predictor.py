@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from rnnlab.answers.prediction import Explanation, Prediction
 from rnnlab.core.errors import DataError, RunError
 from rnnlab.data.batches import collate, evaluation_batches
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.network import Network
-from rnnlab.tasks.prediction import Explanation, Prediction
 from rnnlab.use.compiled import Answers
 from rnnlab.use.explanation import Explainer
 from rnnlab.use.folded import fold
@@ -66,7 +66,7 @@ class Predictor:
     def _answers(self, chunk: Sequence[Any]) -> Sequence[Prediction]:
         data, known = self.task.encode(chunk, self.interface)
         calibrated = self._outputs(data) / np.float64(self.card.temperature)
-        return self.task.answers(calibrated, data, known, self.interface)
+        return self.task.predictions(calibrated, data, known, self.interface)
 
     @cached_property
     def _outputs(self) -> Callable[[Sequences], np.ndarray]:
@@ -100,6 +100,7 @@ def outputs_of(network: Network) -> Callable[[Sequences], np.ndarray]:
 def network_outputs(network: Network, data: Sequences) -> np.ndarray:
     """(rows, C), or (N, C) for all steps of all rows where there is an answer at every step."""
     outputs: np.ndarray | None = None
+    by_step = network.reads == "states"
     with torch.inference_mode():
         for rows, batch in evaluation_batches(data, MOST_TOKENS):
             room = MOST_TOKENS // batch.inputs.shape[1]
@@ -107,11 +108,10 @@ def network_outputs(network: Network, data: Sequences) -> np.ndarray:
                 batch = collate(data, np.resize(rows, min(FEWEST, room)))
             out = network(batch.inputs, batch.lengths).numpy()[: len(rows)]
             if outputs is None:
-                outputs = np.empty((data.offsets[-1] if data.per_step else len(data), out.shape[-1]), np.float32)
-            if data.per_step:
+                outputs = np.empty((data.ends[-1] if by_step else len(data), out.shape[-1]), np.float32)
+            if by_step:
                 for row, steps in zip(rows, out, strict=True):
-                    first, end = data.offsets[row], data.offsets[row + 1]
-                    outputs[first:end] = steps[: end - first]
+                    outputs[data.starts[row] : data.ends[row]] = steps[: data.ends[row] - data.starts[row]]
             else:
                 outputs[rows] = out
     assert outputs is not None  # a chunk has rows

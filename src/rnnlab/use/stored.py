@@ -25,7 +25,6 @@ from rnnlab.models.baselines import BASELINES, Baseline
 from rnnlab.models.network import Network
 from rnnlab.runs.bundle import SUFFIX, is_bundle, read_bundle, write_bundle
 from rnnlab.runs.directory import RunDirectory, find_run, pretty_json
-from rnnlab.tasks.answers import OneLabel
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.training.assemble import assemble
 from rnnlab.training.spec import RunSpec
@@ -159,7 +158,7 @@ def _check_interface(found: Interface, task: Task) -> None:
     """A run directory's is our own; a bundle's may be anybody's."""
     given = [part is not None for part in (found.tokenizer, found.vocabulary, found.scaler, found.features)]
     possible = [[True, True, False, False], [False, False, True, True]]  # texts, series
-    if not isinstance(task, OneLabel):
+    if task.encode is not Task.encode:
         possible.append([False, True, False, False])  # symbols that the task itself makes of what it is asked
     if given not in possible:
         raise ValueError("a model reads either texts or numbers")

@@ -12,11 +12,11 @@ import onnxruntime
 import pytest
 import safetensors.numpy
 
+from rnnlab.answers.label import probabilities
 from rnnlab.core.errors import RunError
 from rnnlab.data.interface import Interface
 from rnnlab.models.base import ARCHITECTURES, Architecture, Encoded, Encoder
 from rnnlab.models.baselines import BASELINES, Baseline
-from rnnlab.tasks.answers import probabilities
 from rnnlab.training.spec import RunSpec
 from rnnlab.use.onnx import ExportError, graph, parity
 from rnnlab.use.onnx.writing import export_model

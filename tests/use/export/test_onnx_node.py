@@ -18,12 +18,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnlab.answers.label import probabilities
 from rnnlab.api.compare import train
 from rnnlab.core.files import locked
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.tasks.answers import probabilities
 from rnnlab.use.onnx.reading import describe
 from rnnlab.use.onnx.writing import export_model
 from rnnlab.use.stored import StoredModel, open_model

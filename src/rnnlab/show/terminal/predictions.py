@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from rnnlab.answers.prediction import Explanation, Prediction
 from rnnlab.data.examples import BadRow
-from rnnlab.tasks.prediction import Explanation, Prediction
 
 
 def print_predictions(

@@ -38,7 +38,7 @@ class RunState:
             self.epoch, self.share = event["epoch"], 1.0
             self.train_loss, self.epoch_seconds = event["train_loss"], event["seconds"]
             self.valid_accuracy = max(self.valid_accuracy or 0.0, event["valid_accuracy"])
-            self.score = event.get(f"valid_{self.spec.task.metric}")
+            self.score = event.get(f"valid_{self.spec.task.answer.chosen.name}")
 
     @property
     def rounds(self) -> int | None:

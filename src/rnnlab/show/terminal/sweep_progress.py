@@ -194,5 +194,5 @@ def last_score(run: RunState) -> str:
     """``exact 62.5 %``, ``loss 0.1234``"""
     if run.score is None:
         return ""
-    metric = run.spec.task.metric
+    metric = run.spec.task.answer.chosen.name
     return f"{metric} {run.score:.4g}" if metric == "loss" else f"{metric} {percent(run.score)}"

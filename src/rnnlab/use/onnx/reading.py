@@ -56,7 +56,7 @@ def describe(model: StoredModel) -> dict[str, Any]:
         else {"name": "features", "each": interface.features},
         "max_length": interface.max_length,
         "labels": list(interface.labels),
-        "per_step": model.spec.task.per_step,
+        "per_step": model.spec.task.answer.reads == "states",
         "temperature": model.card.temperature,
         "tokenizer": interface.tokenizer and rules(interface.tokenizer),
         "padding": PADDING,

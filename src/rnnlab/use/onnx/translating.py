@@ -5,9 +5,9 @@ import json
 
 import onnx
 
+from rnnlab.answers.heads import StateHead, SummaryHead
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.network import Network
-from rnnlab.tasks.answers import StateHead, SummaryHead
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.baselines import baseline_logits
 from rnnlab.use.onnx.encoders import encode
