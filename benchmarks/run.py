@@ -32,7 +32,6 @@ SECTIONS: dict[str, tuple[str, float, float]] = {
     "bidirectional": ("recurrence:both_directions", 12, 120),
     "predict": ("predict:measure", 15, 120),
     "startup": ("startup:measure", 15, 60),
-    "repeats": ("repeats:measure", 12, 90),
     "epoch": ("epoch:measure", 60, 600),
     "comparison": ("comparison:measure", 40, 400),
     "text": ("text_to_ids:measure", 20, 120),

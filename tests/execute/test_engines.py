@@ -313,7 +313,7 @@ def test_a_worker_does_not_import_torch():
     ("on", "jobs", "words"),
     [
         ("proceses", None, "unknown engine 'proceses'; did you mean 'processes'"),
-        ("slurm", None, "known: processes, serial, stacked, dask, ray, dask://HOST:PORT"),
+        ("slurm", None, "known: processes, serial, dask, ray, dask://HOST:PORT"),
         ("processes://here", None, "unknown engine"),
         ("dask://", None, "unknown engine"),
         ("dask://here", None, "write dask://HOST:PORT"),

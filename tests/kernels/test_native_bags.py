@@ -57,7 +57,7 @@ class Side:
     def natively(self, batches: list[Batch]) -> list[tuple[float, float, float]]:
         """(loss, norm, right) of those that were tried."""
         steps = training_steps(self.optimizer, batches, [self.training.lr] * len(batches))
-        do_steps([self.member], [steps], torch.float64, threads=1)
+        do_steps(self.member, steps, torch.float64)
         self.optimizer.steps += self.member.done
         return [(step.loss, step.norm, step.whole) for step in steps[: self.member.done + self.member.stopped]]
 

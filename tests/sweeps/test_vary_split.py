@@ -126,7 +126,7 @@ def targets(folder: Path, digest: str) -> np.ndarray:
     return safetensors.numpy.load_file(folder / digest / "predictions.safetensors")["test.targets"]
 
 
-@pytest.mark.parametrize("on", ["serial", "processes", "stacked"])
+@pytest.mark.parametrize("on", ["serial", "processes"])
 def test_runs_are_tested_on_their_own_split(tmp_path, on):
     experiment = planned(seeds=2, models=["rnn"], **SMALL)
     records = run_all(experiment.specs(), tmp_path, executor_for(on, 1 if on == "serial" else 2), Silent())

@@ -194,14 +194,13 @@ def test_a_pair_of_files_from_before_is_gone_on_from(reviews_csv, tmp_path):
     assert not list(run.path.glob("checkpoint.*"))
 
 
-BOTH = """
+LATE = """
     import sys, time
     from pathlib import Path
 
     from rnnlab.training.spec import RunSpec
     from rnnlab.runs.directory import RunDirectory
     from rnnlab.training.run import execute
-    from rnnlab.training.stacked import execute_stacked
 
     spec = RunSpec.from_dict(RunDirectory(sys.argv[2]).spec())
     create = RunDirectory.create
@@ -214,26 +213,18 @@ BOTH = """
         time.sleep(1)  # until it has let go of the lock, and the test has looked at the files
 
     RunDirectory.create = create_late
-    folder = Path(sys.argv[1])
-    if sys.argv[4] == "alone":
-        outcome = execute(spec, folder, lambda event: None, lambda: False)
-    else:
-        (outcome,) = execute_stacked([spec], folder, lambda number, event: None, lambda: False)
-    print(type(outcome).__name__)
+    print(type(execute(spec, Path(sys.argv[1]), lambda event: None, lambda: False)).__name__)
 """
 
 
-@pytest.mark.parametrize("way", ["alone", "stacked"])
-def test_a_run_that_another_process_finished_meanwhile_is_left_alone(reviews_csv, tmp_path, way):
+def test_a_run_that_another_process_finished_meanwhile_is_left_alone(reviews_csv, tmp_path):
     """Two processes: the second looked for an outcome when there was none, and has the lock when there is one."""
     spec = spec_of(reviews_csv)
-    if way == "stacked":
-        spec = RunSpec(spec.task, spec.model.replace(output_dropout=0.0), spec.training, 0)
     planned = finish(spec, tmp_path / "elsewhere")
     waiting = tmp_path / "waiting"
-    arguments = [str(tmp_path / "runs"), str(planned.path), str(waiting), way]
+    arguments = [str(tmp_path / "runs"), str(planned.path), str(waiting)]
     second = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(BOTH), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", textwrap.dedent(LATE), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     while not waiting.exists():
         assert second.poll() is None, second.communicate()

@@ -18,7 +18,7 @@ from rnnlab.training.assemble import assemble
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.source import Source
 from rnnlab.training.spec import RunSpec, Training
-from rnnlab.training.update import Update, Updater, advance_side_by_side
+from rnnlab.training.update import Update, Updater
 
 COUNT = 25
 
@@ -129,19 +129,6 @@ def test_bits_depend_neither_on_threads_nor_on_how_many_updates_are_done_at_a_ti
     for updates, weights in found[1:]:
         assert updates == found[0][0]
         assert all(torch.equal(value, found[0][1][name]) for name, value in weights.items())
-
-
-def test_networks_side_by_side_have_rates_of_their_own(task, data):
-    spec = spec_of(task)
-    batches, rates = batches_of(spec, data)[:4], [[0.01] * 4, [0.1, 0.02, 0.0, 0.3]]
-    alone = [updater_of(spec, data), updater_of(spec, data)]
-    expected = [list(updater.advance(batches, own)) for updater, own in zip(alone, rates, strict=True)]
-    together = [updater_of(spec, data), updater_of(spec, data)]
-    assert advance_side_by_side(together, [batches] * 2, rates, threads=2) == expected
-    for one, other in zip(together, alone, strict=True):
-        after = weights_of(other)
-        assert all(torch.equal(value, after[name]) for name, value in weights_of(one).items())
-    assert not torch.equal(alone[0].optimizer.weights, alone[1].optimizer.weights)
 
 
 @pytest.mark.parametrize("model", [{}, BAG], ids=["lstm", "a bag of n-grams"])

@@ -39,7 +39,7 @@ struct NormedLayer {
     }
 
     // x (B, T, D) → states (B, T, W), of which this direction writes its columns, zero at padding, and ends (B, W).
-    void forward(const T* x, const T* mask, T* states, T* ends, bool train) {
+    void forward(const T* x, const T* mask, T* states, T* ends) {
         T* nothing = zeros();
         inputs.clear();
         each([&](int64_t b, int64_t t) {
@@ -52,11 +52,9 @@ struct NormedLayer {
 
         brought.tokens = tokens(), brought.gates = gates_of(int(m.kind)), brought.hidden = m.hidden, brought.threads = m.threads;
         brought.gain = gains()[0], brought.bias = weights()[2], brought.x = products, brought.out = a;
-        if (train) {
-            brought.normed = buffer<T>(NORMED + int(at()), tokens() * Kernels<T>::input_saved(brought.gates, m.hidden));
-            brought.scales = buffer<T>(SCALES + int(at()), tokens() * brought.gates);
-            steps.saved = buffer<T>(SAVED + int(at()), Kernels<T>::normalised_saved(m.kind, tokens(), m.hidden));
-        }
+        brought.normed = buffer<T>(NORMED + int(at()), tokens() * Kernels<T>::input_saved(brought.gates, m.hidden));
+        brought.scales = buffer<T>(SCALES + int(at()), tokens() * brought.gates);
+        steps.saved = buffer<T>(SAVED + int(at()), Kernels<T>::normalised_saved(m.kind, tokens(), m.hidden));
         Kernels<T>::normalise_input(&brought);
 
         steps.kind = m.kind, steps.batch = step.batch, steps.steps = step.steps, steps.hidden = m.hidden, steps.threads = m.threads;

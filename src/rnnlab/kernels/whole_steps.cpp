@@ -1,7 +1,4 @@
-// Whole training steps: of one network, shared by threads, or of several of one kind, side by side. Then a network belongs
-// to one thread at a time, and no thread waits for another: who has finished a step takes the network that is furthest
-// behind. What is computed for a network doesn't depend on the others, nor on the number of threads.
-#include <mutex>
+// Whole training steps of one network, which threads share. What is computed doesn't depend on their number.
 #include <optional>
 
 #include "bags.h"
@@ -95,13 +92,12 @@ bool learn_bags(const Member<T>& m, Step<T>& step) {
     return std::isfinite(step.norm);
 }
 
-// One batch: answered, or trained on. False: it broke, and nothing was changed.
+// One batch to train on. False: it broke, and nothing was changed.
 template <class T>
 bool do_step(const Member<T>& m, Step<T>& step) {
     static thread_local std::vector<int64_t> used;     // rows of the embedding
     static thread_local std::vector<int32_t> numbers;  // of each id, which of them it is
     int64_t n = step.batch * step.steps, width = m.width_of_states(), ids = n * m.tokens, used_rows = 0, inputs = m.inputs;
-    bool train = !step.out;
     step.norm = -1;
     step.loss = NAN;
     if (m.ngrams) return learn_bags(m, step);
@@ -110,15 +106,14 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     if (m.words) {
         const int64_t* given = static_cast<const int64_t*>(step.inputs);
         Dropout<T> dropout = of_embedding(m, step);
-        bool dropped = train && dropout.active;
-        if (m.folded() && !dropped) inputs = folded.emplace(m).columns;
+        if (m.folded() && !dropout.active) inputs = folded.emplace(m).columns;
         T* embedded = buffer<T>(EMBEDDED, n * inputs);
         if (int64_t(used.size()) < ids) used.resize(ids), numbers.resize(ids);
         used_rows = folded ? folded->lay(given, n, embedded, used.data())
                            : Kernels<T>::pick(given, ids, m.table, m.words, m.width, m.frozen, m.frozen_width, m.places, embedded,
                                               used.data(), numbers.data());
         if (used_rows < 0) return false;  // an id that isn't there
-        if (dropped) drop(dropout, step.batch, step.steps, inputs, embedded, embedded);
+        if (dropout.active) drop(dropout, step.batch, step.steps, inputs, embedded, embedded);
         x = embedded;
     }
     int64_t tokens = 0;
@@ -128,19 +123,19 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     T *states = nullptr, *ends = buffer<T>(ENDS, step.batch * width);
     for (int64_t layer = 0; layer < m.layers; layer++) {
         states = buffer<T>(STATES + int(layer), n * width);
-        if (Dropout<T> dropout = of_layer(m, step, layer); train && dropout.active) {
+        if (Dropout<T> dropout = of_layer(m, step, layer); dropout.active) {
             T* left = buffer<T>(DROPPED + int(layer), n * inputs);
             drop(dropout, step.batch, step.steps, inputs, x, left);
             x = left;
         }
         for (int64_t d = 0; d < m.directions; d++) {
-            const T* mask = train ? state_mask(m, step, layer, d) : nullptr;
+            const T* mask = state_mask(m, step, layer, d);
             if (m.normed) {
                 normed.push_back({m, step, layer, d, inputs, {}});
-                normed.back().forward(x, mask, states, ends, train);
+                normed.back().forward(x, mask, states, ends);
                 continue;
             }
-            int64_t kept = train ? Kernels<T>::saved(m.kind, tokens, m.hidden) : 0;
+            int64_t kept = Kernels<T>::saved(m.kind, tokens, m.hidden);
             T* saved = kept ? buffer<T>(SAVED + int(layer * m.directions + d), kept) : nullptr;
             Task<T> task = task_of(m, step, layer, d, x, inputs, states, saved);
             if (folded && layer == 0) task.w_ih = folded->of(folded->weights, d), task.for_w_ih = folded->of(folded->gradients, d);
@@ -158,11 +153,6 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     int64_t answers = stepwise ? n : step.batch, S = m.width_read();
     std::vector<const T*> rows;
     std::vector<T*> others;
-    if (!train) {
-        for (int64_t r = 0; r < answers; r++) rows.push_back(top + r * S), others.push_back(step.out + r * m.outputs);
-        answer<T>(m, answers, rows.data(), others.data());
-        return true;
-    }
     Dropout<T> dropout = of_output(m, step);
     auto drop_top = [&](const T* from, T* to) { drop(dropout, step.batch, answers / step.batch, S, from, to); };
     if (dropout.active) {
@@ -207,40 +197,16 @@ struct WithoutDenormals {
 };
 
 template <class T>
-void do_steps(Member<T>* members, int64_t n, int64_t threads) {
-    std::mutex choosing;
-    std::vector<char> busy(n);
-    auto furthest_behind = [&]() {
-        int64_t chosen = -1;
-        for (int64_t i = 0; i < n; i++) {
-            const Member<T>& m = members[i];
-            if (!busy[i] && !m.stopped && m.done < m.count && (chosen < 0 || m.done < members[chosen].done)) chosen = i;
+void do_steps(Member<T>* m) {
+    WithoutDenormals mode;
+    for (; m->done < m->count; m->done++)
+        if (!do_step(*m, m->work[m->done])) {
+            m->stopped = 1;
+            return;
         }
-        return chosen;
-    };
-    in_parallel(int(std::min(threads, n)), [&](int, int) {
-        WithoutDenormals mode;
-        for (;;) {
-            int64_t chosen;
-            {
-                std::lock_guard<std::mutex> lock(choosing);
-                chosen = furthest_behind();
-                if (chosen < 0) return;  // who is busy now goes on with what is left
-                busy[chosen] = 1;
-            }
-            Member<T>& m = members[chosen];
-            bool well = do_step(m, m.work[m.done]);
-            std::lock_guard<std::mutex> lock(choosing);
-            if (well)
-                m.done++;
-            else
-                m.stopped = 1;
-            busy[chosen] = 0;
-        }
-    });
 }
 
 }  // namespace
 
-extern "C" void do_steps_float(Member<float>* members, int64_t n, int64_t threads) { do_steps(members, n, threads); }
-extern "C" void do_steps_double(Member<double>* members, int64_t n, int64_t threads) { do_steps(members, n, threads); }
+extern "C" void do_steps_float(Member<float>* member) { do_steps(member); }
+extern "C" void do_steps_double(Member<double>* member) { do_steps(member); }

@@ -57,14 +57,13 @@ enum Pooling { LAST = 0, FIRST_LAST = 1, MEAN = 2, MAX = 3, ATTENTION = 4 };
 constexpr int64_t IGNORE = -100;  // the target of a step that isn't asked for
 constexpr int64_t BLOCK = 64;     // rows whose gradients are summed before they are added to the total
 
-// One batch, to train on or to answer. The fields, in this order, are those of Step in whole_steps.py.
+// One batch to train on. The fields, in this order, are those of Step in whole_steps.py.
 template <class T>
 struct Step {
     int64_t batch, steps;
     const void* inputs;       // (B, T, K) ids, or (B, T, D) features
     const int64_t* lengths;   // (B,)
     const void* targets;      // (B,) or (B, T) int64, or (B,) numbers
-    T* out;                   // (B, C) or (B, T, C): what is answered; null: train
     int64_t seed;             // of what is dropped
     double rate, keep, root;  // of the update
     double loss, norm;        // found: the mean loss, the norm of the gradients (-1: not computed)

@@ -1,8 +1,7 @@
-"""Whole training steps of recurrent networks and of bags of n-grams, in native code (whole_steps.cpp): of one network
-or of several side by side.
+"""Whole training steps of recurrent networks and of bags of n-grams, in native code (whole_steps.cpp).
 
-A `Member` is a network, its optimiser and the batches that await it; `do_steps` works on all of them with as many
-threads as it is given. Nothing is copied: the structures hold addresses, and whoever fills them in keeps the tensors.
+A `Member` is a network, its optimiser and the batches that await it. Nothing is copied: the structures hold addresses,
+and whoever fills them in keeps the tensors.
 """
 
 import ctypes
@@ -26,7 +25,7 @@ class Step(ctypes.Structure):
 
     _fields_ = [
         *((name, c_int64) for name in ("batch", "steps")),
-        *((name, c_void_p) for name in ("inputs", "lengths", "targets", "out")),
+        *((name, c_void_p) for name in ("inputs", "lengths", "targets")),
         ("seed", c_int64),
         *((name, c_double) for name in ("rate", "keep", "root", "loss", "norm", "share")),
         ("whole", c_int64),
@@ -66,7 +65,7 @@ def _function(dtype: torch.dtype) -> Any:
     library = native.library()
     assert library is not None  # the caller asked `suits`
     function = getattr(library, f"do_steps_{TYPES[dtype]}")
-    function.argtypes, function.restype = [POINTER(Member), c_int64, c_int64], None
+    function.argtypes, function.restype = [POINTER(Member)], None
     return function
 
 
@@ -79,7 +78,7 @@ def do_steps(member: Member, steps: Any, dtype: torch.dtype) -> None:
     """Do the steps, a C array of `Step`, in turn, and write into them what was found. ``done`` says how many were
     completed; a member whose next step broke is ``stopped``, and left as it was before it."""
     member.work, member.count, member.done, member.stopped = steps, len(steps), 0, 0
-    _function(dtype)(member, 1, 1)
+    _function(dtype)(member)
 
 
 def addresses(tensors: Sequence[Tensor | None]) -> Any:
