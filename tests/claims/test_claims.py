@@ -932,7 +932,7 @@ def test_best_by_parameters_is_certain():
 def answers(folder: Path, name: str, right: np.ndarray, **arrays: np.ndarray) -> str:
     """A run directory with these answers; its path."""
     run = RunDirectory(folder / name)
-    run.create({"task": {}})
+    run.create({"task": {"kind": "copy" if "test.answers" in arrays else "classify"}})
     rows = len(right)
     tensors = {
         "test.right": right.astype(np.float64),
@@ -1031,9 +1031,11 @@ def test_a_label_a_step(tmp_path):
     lengths = np.array([3] * 200 + [1] * 400)
 
     def half_of_the_long(chance: np.random.Generator, right: np.ndarray) -> np.ndarray:
-        return np.concatenate([np.full(200, 0.5), chance.random(400) < 0.9])
+        last_is_wrong, most = np.tile([1, 0, 2], 200), chance.random(400) < 0.9
+        return np.concatenate([last_is_wrong, np.where(most, 1, 2)]).astype(np.int64)
 
-    arrays = {"test.targets": targets, "test.lengths": lengths, "test.right": half_of_the_long}
+    arrays = {"test.targets": targets, "test.lengths": lengths, "test.answers": half_of_the_long}
+    arrays["test.nats"] = np.zeros(len(targets))
     study = scored(tmp_path, {"rnn": 0.5}, rows=600, **arrays)
     claim = {"measure": "value", "a": {"model": "rnn"}}
     accuracy = decide(claim_of(quantity="test.accuracy", **claim), {"s": study})
@@ -1062,7 +1064,7 @@ def test_variances_of_different_test_rows_add_up():
     random = np.random.default_rng(11)
 
     def share(coefficient: float, name: str) -> intervals.Share:
-        sets = [AnsweredRows(name, random.random(400) < 0.6, np.ones(400), np.arange(400)) for _ in range(3)]
+        sets = [AnsweredRows(name, (random.random(400) < 0.6).astype(float), np.arange(400)) for _ in range(3)]
         return intervals.Share(coefficient, sets)
 
     a, b = share(1.0, "one"), share(-0.5, "other")
@@ -1071,7 +1073,7 @@ def test_variances_of_different_test_rows_add_up():
     assert both.group_variance == pytest.approx(first.group_variance + second.group_variance)
     whole = intervals.crossed([intervals.Share(1.0, b.rows)])
     assert second.group_variance == pytest.approx(whole.group_variance / 4)
-    runs = [[rows.right.mean() for rows in share.rows] for share in (a, b)]
+    runs = [[rows.values.mean() for rows in share.rows] for share in (a, b)]
     assert both.seed_variance == pytest.approx(np.var(np.array(runs[0]) - np.array(runs[1]) / 2, ddof=1))
 
 

@@ -72,7 +72,7 @@ def test_a_thread_that_ends_gives_its_memory_back() -> None:
 
 CHILD = """
 import torch
-from rnnlab import native
+from rnnlab import kernels as native
 from rnnlab.kernels.recurrence import Direction, recur
 
 def states(threads):

@@ -233,13 +233,13 @@ def test_a_whole_step_is_that_of_torch(kind: str, dropout: float) -> None:
         network = build_network(
             model, words=WORDS, features=None, pretrained=None, head=lambda width: SummaryHead(width, CLASSES)
         )
-        optimizer, task, random = Optimizer(network, Training()), Classify(data="any"), torch.Generator().manual_seed(1)
+        optimizer, answer, random = Optimizer(network, Training()), Classify.answer, torch.Generator().manual_seed(1)
         values, counts = [], []
         for _ in range(12):
             lengths = torch.randint(1, 8, (5,), generator=random)
             ids = torch.randint(1, WORDS, (5, 7), generator=random) * (torch.arange(7) < lengths[:, None])
             targets = torch.randint(0, CLASSES, (5,), generator=random)
-            value, right = backward(network, task, Batch(ids, lengths, targets))
+            value, right = backward(network, answer, Batch(ids, lengths, targets))
             optimizer.step(0.01, 1.0)
             values.append(value)
             counts.append(right)

@@ -8,13 +8,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from rnnlab.answers.base import Answer
+from rnnlab.answers.heads import StateHead, SummaryHead
+from rnnlab.answers.label import Label
+from rnnlab.answers.number import Number
+from rnnlab.answers.tags import Tags
 from rnnlab.data.batches import Batch
 from rnnlab.data.sequences import IGNORE
 from rnnlab.kernels import switched_off, whole_steps
 from rnnlab.kernels.whole_steps import Member, Step, do_steps
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import Network, build_network
-from rnnlab.tasks.answers import LabelPerStep, OneLabel, OneNumber, StateHead, SummaryHead
 from rnnlab.training.backward import backward
 from rnnlab.training.members import member_of, scratch, training_steps
 from rnnlab.training.optimizer import Optimizer
@@ -26,17 +30,7 @@ WORDS, CLASSES, TOKENS, FEATURES = 11, 3, 2, 5
 WIDE = 40  # classes that need more than one vector of the processor
 
 
-class Label(OneLabel): ...
-
-
-class Labels(LabelPerStep): ...
-
-
-class Number(OneNumber):
-    close = 0.3
-
-
-TASKS: dict[str, Any] = {"class": Label(), "class a step": Labels(), "number": Number()}
+ANSWERS: dict[str, Answer] = {"class": Label(), "class a step": Tags(), "number": Number(close=0.3)}
 
 
 def network_of(settings: dict[str, Any], answer: str, tokens: int, classes: int = CLASSES) -> Network:
@@ -48,7 +42,7 @@ def network_of(settings: dict[str, Any], answer: str, tokens: int, classes: int 
         tokens=TOKENS,
         pretrained=None,
         head=lambda width: (StateHead if per_step else SummaryHead)(width, outputs),
-        per_step=per_step,
+        reads="states" if per_step else "summary",
     )
     return network.double()
 
@@ -79,9 +73,9 @@ class Side:
     def __init__(self, seed: int, settings: dict[str, Any], answer: str, tokens: int, training: Training, classes: int):
         torch.manual_seed(seed)
         self.network = network_of(settings, answer, tokens, classes).train()
-        self.training, self.task = training, TASKS[answer]
+        self.training, self.answer = training, ANSWERS[answer]
         self.optimizer = Optimizer(self.network, training)
-        self.member = member_of(self.network, self.optimizer, self.task, training.clip)
+        self.member = member_of(self.network, self.optimizer, self.answer, training.clip)
         self.places = scratch(self.member)
 
     def steps(self, batches: list[Batch]) -> Any:
@@ -92,7 +86,7 @@ class Side:
         found = []
         with switched_off():
             for batch in batches:
-                loss, right = backward(self.network, self.task, batch)
+                loss, right = backward(self.network, self.answer, batch)
                 found.append((loss, self.optimizer.step(self.training.lr, self.training.clip), right))
         return found
 
@@ -121,7 +115,7 @@ OPTIMIZERS = [
 
 
 @pytest.mark.parametrize("tokens", [4, 13, 0], ids=["tokens", "a small vocabulary", "features"])
-@pytest.mark.parametrize("answer", TASKS)
+@pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("settings", RECURRENCES, ids=lambda s: "-".join(map(str, s.values())))
 def test_steps_are_those_of_autograd(settings: dict[str, Any], answer: str, tokens: int) -> None:
     number = RECURRENCES.index(settings)

@@ -67,7 +67,7 @@ def test_steps_shorten_a_cosine():
     assert learning_rate(training, 9, 2, PER_EPOCH, Progress()) < 0.01
 
 
-TASK = Classify()
+BY = Classify.answer.chosen
 
 
 class Run:
@@ -79,9 +79,9 @@ class Run:
         for score in scores:
             self.rates += [self._rate(step) for step in range(self.progress.step, self.progress.step + PER_EPOCH)]
             self.progress.step += PER_EPOCH
-            count_evaluation(self.progress, {"accuracy": score, "loss": 1.0}, TASK)
-            self.went_back += begin_fall_if_due(self.progress, self.training, TASK, PER_EPOCH, chance)
-            self.ended_by = reason_to_end(self.progress, self.training, TASK, chance)
+            count_evaluation(self.progress, {"accuracy": score, "loss": 1.0}, BY)
+            self.went_back += begin_fall_if_due(self.progress, self.training, BY, PER_EPOCH, chance)
+            self.ended_by = reason_to_end(self.progress, self.training, BY, chance)
             if self.ended_by:
                 break
 
@@ -127,7 +127,7 @@ def test_patience_does_not_count_below_the_majority_class():
 def test_a_lower_loss_at_an_equal_score_is_no_reason_to_go_on():
     progress = Progress()
     for loss in (1.0, 0.9, 0.8):
-        assert count_evaluation(progress, {"accuracy": 1.0, "loss": loss}, TASK)
+        assert count_evaluation(progress, {"accuracy": 1.0, "loss": loss}, BY)
     assert (progress.best_epoch, progress.rose_epoch) == (3, 1)
 
 
