@@ -1,5 +1,6 @@
 import pytest
 
+from rnnlab.answers.label import Label
 from rnnlab.core.errors import ConfigError
 from rnnlab.sweeps.experiment import parse_experiment
 from rnnlab.tasks.base import TASKS, Task
@@ -142,6 +143,8 @@ def test_more_seeds_are_usual_where_the_split_varies():
 
 class Unsplit(Task):
     """A task that doesn't say what draws its test rows."""
+
+    answer = Label()
 
 
 @pytest.mark.parametrize(

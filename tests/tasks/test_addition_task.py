@@ -274,7 +274,7 @@ def test_other_seeds_see_other_sums_and_the_same_held_out_ones(tmp_path: Path) -
         run(spec, tmp_path)
     kept = [load_file(tmp_path / spec.digest / "predictions.safetensors") for spec in specs]
     assert np.array_equal(kept[0]["test.targets"], kept[1]["test.targets"])
-    assert not np.array_equal(kept[0]["test.nats"], kept[1]["test.logits"])
+    assert not np.array_equal(kept[0]["test.nats"], kept[1]["test.nats"])
 
 
 # Asking

@@ -1,7 +1,7 @@
 """What a task is: it loads data and says what is read and what is answered. It knows no encoder."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -110,4 +110,16 @@ class Task(Config):
 
 
 TASKS: Registry[Task] = Registry("task", ("rnnlab.tasks.classify", "rnnlab.tasks.synthetic", "rnnlab.tasks.addition"))
-task = TASKS.register
+T = TypeVar("T", bound=Task)
+
+
+def task(name: str) -> Callable[[type[T]], type[T]]:
+    """Class decorator: ``@task("tagging")`` gives a subclass of `Task` its name."""
+
+    def add(cls: type[T]) -> type[T]:
+        if not hasattr(cls, "answer"):
+            raise TypeError(f"the task '{name}' says no shape of its answers; add: answer: ClassVar[Answer] = Label()")
+        TASKS.register(name)(cls)
+        return cls
+
+    return add

@@ -1,4 +1,4 @@
-"""The laws that every architecture and every executor obeys, for rnnlab's own and for a plugin's.
+"""The laws that every architecture, task, baseline and executor obeys, for rnnlab's own and for a plugin's.
 
 from rnnlab.testing import check_architecture
 
@@ -7,17 +7,23 @@ def test_my_architecture():
 """
 
 from rnnlab.testing.architectures import ARCHITECTURE_LAWS, EXTRA, LENGTHS, TOLERANCE, WORDS, Law, check_architecture
+from rnnlab.testing.baselines import BASELINE_LAWS, check_baseline
 from rnnlab.testing.executors import EXECUTOR_LAWS, MakeExecutor, check_executor
+from rnnlab.testing.tasks import TASK_LAWS, check_task
 
 __all__ = [
     "ARCHITECTURE_LAWS",
+    "BASELINE_LAWS",
     "EXECUTOR_LAWS",
     "EXTRA",
     "LENGTHS",
+    "TASK_LAWS",
     "TOLERANCE",
     "WORDS",
     "Law",
     "MakeExecutor",
     "check_architecture",
+    "check_baseline",
     "check_executor",
+    "check_task",
 ]

@@ -1,0 +1,145 @@
+"""The laws that every baseline obeys, for rnnlab's own and for a plugin's.
+
+    from rnnlab.testing import check_baseline
+
+    def test_my_baseline():
+        check_baseline(MyBaseline())
+
+A broken law is an AssertionError that names it.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+
+import numpy as np
+import safetensors.numpy
+
+from rnnlab.core.config import parse
+from rnnlab.data.sequences import offsets_of
+from rnnlab.models.baselines import Baseline, Labelled, Learnt
+
+CLASSES, WORDS, CHANNELS = 3, 30, 2
+TRAIN, HELD_OUT = 90, 30  # rows
+TOLERANCE = 1e-4
+
+BASELINE_LAWS: dict[str, Callable[[Baseline], None]] = {}
+
+
+def check_baseline(baseline: Baseline) -> None:
+    """Hold a baseline to every law."""
+    for law in BASELINE_LAWS.values():
+        law(baseline)
+
+
+def rows_for(baseline: Baseline, rows: int, seed: int) -> Labelled:
+    """Rows in which the class can be seen: in the words, or in the height of the numbers."""
+    random = np.random.default_rng(seed)
+    targets = np.arange(rows) % CLASSES
+    lengths = random.integers(1, 12, rows)
+    each = np.repeat(targets, lengths)
+    if baseline.inputs == "features":
+        values = (random.normal(size=(lengths.sum(), CHANNELS)) + each[:, None]).astype(np.float32)
+    else:
+        own = random.random(lengths.sum()) < 0.6
+        values = np.where(own, 2 + each, random.integers(2 + CLASSES, WORDS, lengths.sum())).astype(np.int32)
+    return Labelled(values, offsets_of(lengths), targets)
+
+
+def _law(check: Callable[[Baseline], None]) -> Callable[[Baseline], None]:
+    @wraps(check)
+    def held(baseline: Baseline) -> None:
+        try:
+            check(baseline)
+        except Exception as error:
+            what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+            raise AssertionError(f"'{baseline.kind}' breaks the law '{check.__name__}': {what}") from error
+
+    BASELINE_LAWS[check.__name__] = held
+    return held
+
+
+@_law
+def settings_survive_json(baseline: Baseline) -> None:
+    """The settings, written out and read again, are the same."""
+    written = {key: value for key, value in baseline.to_dict().items() if key != "kind"}
+    assert parse(type(baseline), written) == baseline, f"{written} reads as something else"
+
+
+@_law
+def the_same_rows_teach_the_same(baseline: Baseline) -> None:
+    """Fitting twice gives the same arrays; and its input is left as it was."""
+    train = rows_for(baseline, TRAIN, 0)
+    given = [array.copy() for array in train]
+    first, again = _fitted(baseline), _fitted(baseline)
+    assert first.keys() == again.keys(), "fitting twice gives other arrays"
+    for name in first:
+        assert np.array_equal(first[name], again[name]), f"fitting twice gives another '{name}'"
+    baseline.fit_chosen(train, rows_for(baseline, HELD_OUT, 1), CLASSES)
+    assert all(np.array_equal(a, b) for a, b in zip(train, given, strict=True)), "fitting changed the rows"
+
+
+@_law
+def the_order_of_training_rows_does_not_matter(baseline: Baseline) -> None:
+    """Shares of the classes differ by at most 5 points: a fit may end before its optimum, and not elsewhere."""
+    train, valid = rows_for(baseline, TRAIN, 0), rows_for(baseline, HELD_OUT, 1)
+    order = np.random.default_rng(2).permutation(TRAIN)
+    shuffled = baseline.fit_chosen(_chosen(train, order), valid, CLASSES)
+    found, expected = (np.exp(_logits(baseline, learnt, valid)) for learnt in (shuffled, _fitted(baseline)))
+    gap = float(np.abs(found / found.sum(1, keepdims=True) - expected / expected.sum(1, keepdims=True)).max())
+    assert gap <= 0.05, f"after another order a share differs by {gap:.2f}"
+
+
+@_law
+def outputs_have_a_row_for_each_row(baseline: Baseline) -> None:
+    """(rows, C), finite."""
+    found = _logits(baseline, _fitted(baseline), rows_for(baseline, HELD_OUT, 3))
+    assert found.shape == (HELD_OUT, CLASSES), f"outputs are {found.shape}, not {(HELD_OUT, CLASSES)}"
+    assert np.isfinite(found).all(), "outputs are not finite"
+
+
+@_law
+def answers_do_not_depend_on_neighbours(baseline: Baseline) -> None:
+    """A row alone gets what it gets among others, and unknown words are no error."""
+    learnt, rows = _fitted(baseline), rows_for(baseline, HELD_OUT, 4)
+    together = _logits(baseline, learnt, rows)
+    for row in range(0, HELD_OUT, 5):
+        _close(_logits(baseline, learnt, _chosen(rows, np.array([row])))[0], together[row], f"of row {row} alone")
+    if baseline.inputs != "features":
+        unseen = Labelled(np.array([WORDS + 5, WORDS + 6], np.int32), np.array([0, 2]), np.zeros(1, np.int64))
+        assert np.isfinite(_logits(baseline, learnt, unseen)).all(), "words that it never saw have no finite outputs"
+
+
+@_law
+def what_is_learnt_is_plain_arrays(baseline: Baseline) -> None:
+    """It survives the file of a run."""
+    learnt, rows = _fitted(baseline), rows_for(baseline, HELD_OUT, 5)
+    read = safetensors.numpy.load(safetensors.numpy.save({k: np.ascontiguousarray(v) for k, v in learnt.items()}))
+    _close(_logits(baseline, read, rows), _logits(baseline, learnt, rows), "after it was written and read")
+
+
+@_law
+def answers_are_not_worse_than_the_majority(baseline: Baseline) -> None:
+    """On rows in which the class can be seen."""
+    train = rows_for(baseline, TRAIN, 0)
+    right = (_logits(baseline, _fitted(baseline), train).argmax(1) == train.targets).mean()
+    assert right >= 1 / CLASSES - 1e-9, f"{right:.0%} of its own training rows are right; the largest class has a third"
+
+
+def _fitted(baseline: Baseline) -> Learnt:
+    return baseline.fit_chosen(rows_for(baseline, TRAIN, 0), rows_for(baseline, HELD_OUT, 1), CLASSES)
+
+
+def _logits(baseline: Baseline, learnt: Learnt, rows: Labelled) -> np.ndarray:
+    """Up to a constant per row, which means nothing."""
+    found = baseline.logits(learnt, rows.values, rows.offsets).astype(np.float64)
+    return found - found.mean(1, keepdims=True)
+
+
+def _chosen(rows: Labelled, chosen: np.ndarray) -> Labelled:
+    parts = [rows.values[rows.offsets[row] : rows.offsets[row + 1]] for row in chosen]
+    return Labelled(np.concatenate(parts), offsets_of(np.array([len(p) for p in parts])), rows.targets[chosen])
+
+
+def _close(found: np.ndarray, expected: np.ndarray, where: str) -> None:
+    gap = float(np.abs(found - expected).max())
+    assert gap <= TOLERANCE * max(1.0, float(np.abs(expected).max())), f"outputs {where} differ by {gap:.3g}"

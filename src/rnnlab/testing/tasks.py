@@ -1,0 +1,268 @@
+"""The laws that every task obeys, for rnnlab's own and for a plugin's.
+
+    from rnnlab.testing import check_task
+
+    def test_my_task():
+        check_task(MyTask(data="small.tsv"))
+
+The task should be small: its data are encoded, and a few hundred of its rows are answered several times by a small
+untrained network. A broken law is an AssertionError that names it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+
+import numpy as np
+import torch
+
+from rnnlab.answers.base import Kept
+from rnnlab.core.config import parse
+from rnnlab.data import store
+from rnnlab.data.batches import Batch, collate
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.interface import Interface
+from rnnlab.data.sequences import IGNORE, Sequences, gather_rows, offsets_of
+from rnnlab.models.base import ARCHITECTURES
+from rnnlab.models.network import Network, build_network
+from rnnlab.tasks.base import Task
+from rnnlab.training.evaluate import evaluate
+
+MOST_ROWS = 60  # of the validation rows, on which the laws are tried
+TOLERANCE = 1e-4  # float32; a batch of another shape adds in another order
+
+TASK_LAWS: dict[str, Callable[[Task], None]] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A task with its data, some of its rows, and a small network that answers them."""
+
+    task: Task
+    data: EncodedData
+    rows: Sequences
+    network: Network
+
+    @classmethod
+    def of(cls, task: Task) -> "Subject":
+        data = task.encoded()
+        rows = some_rows(data.valid, np.arange(min(MOST_ROWS, len(data.valid))))
+        return cls(task, data, rows, network_for(task, data))
+
+    def answered(self, rows: Sequences) -> Kept:
+        return evaluate(self.network, self.task.answer, rows, torch.device("cpu"))
+
+    def counted(self, rows: Sequences) -> dict[str, np.ndarray]:
+        return self.task.answer.counts(self.answered(rows), rows.truth)
+
+
+def check_task(task: Task) -> None:
+    """Hold a task to every law."""
+    for law in TASK_LAWS.values():
+        law(task)
+
+
+def network_for(task: Task, data: EncodedData) -> Network:
+    """A small recurrent network in evaluation mode, with fixed weights; it reads no step before its turn."""
+    interface = Interface.of(data)
+    settings = {"embedding": {"width": 5}} if interface.vocabulary is not None else {}
+    answer = task.answer
+    return build_network(
+        ARCHITECTURES.parse({"kind": "gru", "hidden": 7, **settings}),
+        words=None if interface.vocabulary is None else len(interface.vocabulary.learnt_words),
+        features=interface.features,
+        tokens=interface.tokens,
+        ngrams=0 if interface.vocabulary is None else interface.vocabulary.ngram_count,
+        pretrained=None,
+        head=lambda width: answer.head(width, answer.outputs(interface)),
+        reads=answer.reads,
+    ).eval()
+
+
+def some_rows(data: Sequences, rows: np.ndarray) -> Sequences:
+    """These rows, in this order, laid end to end."""
+    values, offsets = _gathered(data.values, data.starts, data.ends, rows)
+    targets, target_offsets = data.targets[rows] if data.target_offsets is None else None, None
+    if data.target_offsets is not None:
+        targets, target_offsets = gather_rows(data.targets, data.target_offsets, rows)
+    assert targets is not None
+    return Sequences(
+        values,
+        offsets[:-1],
+        offsets[1:],
+        targets,
+        data.groups[rows],
+        None if data.tags is None else data.tags[rows],
+        target_offsets,
+        None if data.scored_from is None else data.scored_from[rows],
+    )
+
+
+def _gathered(
+    values: np.ndarray, starts: np.ndarray, ends: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    parts = [values[starts[row] : ends[row]] for row in rows]
+    return np.concatenate(parts), offsets_of(np.array([len(part) for part in parts]))
+
+
+def _law(check: Callable[[Subject], None]) -> Callable[[Task], None]:
+    @wraps(check)
+    def held(task: Task) -> None:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            try:
+                check(Subject.of(task))
+            except Exception as error:
+                what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+                raise AssertionError(f"'{task.kind}' breaks the law '{check.__name__}': {what}") from error
+
+    TASK_LAWS[check.__name__] = held
+    return held
+
+
+@_law
+def settings_survive_json(subject: Subject) -> None:
+    """The settings, written out and read again, are the same."""
+    written = {key: value for key, value in subject.task.to_dict().items() if key != "kind"}
+    assert parse(type(subject.task), written) == subject.task, f"{written} reads as something else"
+
+
+@_law
+def data_depend_on_the_settings_alone(subject: Subject) -> None:
+    """Encoded twice, they are the same; and the task says which they are."""
+    again = store.fingerprint(subject.task.encoded())
+    assert again == store.fingerprint(subject.data), "encoding the data twice gives two results"
+    assert subject.task.resolve().fingerprint == again, "resolve() names other data"
+
+
+@_law
+def what_is_stored_is_what_was_encoded(subject: Subject) -> None:
+    """Rows, targets and offsets survive the cache."""
+    found = store.find(store.fingerprint(subject.data))
+    if found is None:
+        return  # this task keeps nothing
+    for part in ("train", "valid", "test"):
+        one, other = getattr(subject.data, part), getattr(found, part)
+        for field in ("values", "starts", "ends", "targets", "groups"):
+            assert np.array_equal(getattr(one, field), getattr(other, field)), f"{part}.{field} changed in the cache"
+
+
+@_law
+def every_row_is_counted_once(subject: Subject) -> None:
+    """Counts have a row for each row, in its order; and no row counts for more, or less, in another company."""
+    whole = subject.counted(subject.rows)
+    rows = len(subject.rows)
+    for name, column in whole.items():
+        assert len(column) == rows, f"'{name}' has {len(column)} rows for {rows}"
+    shuffled = np.random.default_rng(0).permutation(rows)
+    _same_counts(subject.counted(some_rows(subject.rows, shuffled)), whole, shuffled, "in another order")
+    twice = np.concatenate([np.arange(rows), np.arange(rows)])
+    _same_counts(subject.counted(some_rows(subject.rows, twice)), whole, twice, "where every row stands twice")
+
+
+@_law
+def counts_add_over_any_partition(subject: Subject) -> None:
+    """Scores are functions of sums, and the sums of parts are the sum of the whole."""
+    answer, rows = subject.task.answer, len(subject.rows)
+    kept = subject.answered(subject.rows)
+    totals = answer.totals(kept, subject.rows.truth)
+    parts = np.array_split(np.random.default_rng(1).permutation(rows), min(3, rows))
+    summed = [subject.counted(some_rows(subject.rows, part)) for part in parts]
+    for name, total in totals.items():
+        found = sum(part[name].sum(0) for part in summed)
+        assert np.allclose(total[0], found, rtol=1e-3, atol=1e-3), f"'{name}' is {total[0]} in all and {found} in parts"
+    for score in answer.scores:
+        missing = set(score.columns) - set(totals)
+        assert not missing, f"the score '{score.name}' needs {', '.join(sorted(missing))}, which isn't counted"
+        per_row = score.per_row(answer.counts(kept, subject.rows.truth))
+        assert np.isclose(per_row.mean(), score.of(totals)), f"the influences on '{score.name}' have another mean"
+
+
+@_law
+def answers_do_not_depend_on_neighbours(subject: Subject) -> None:
+    """A row alone is answered as among others that are longer."""
+    together = subject.counted(subject.rows)
+    for row in range(min(10, len(subject.rows))):
+        alone = subject.counted(some_rows(subject.rows, np.array([row])))
+        _same_counts(alone, together, np.array([row]), f"of row {row} alone")
+
+
+@_law
+def padding_does_not_change_the_loss(subject: Subject) -> None:
+    """More padding to the right of a batch leaves its loss and what is right as they are."""
+    answer = subject.task.answer
+    batch = collate(subject.rows, np.arange(min(8, len(subject.rows))))
+    wider = _padded(batch, 5, subject.rows.target_offsets is not None)
+    with torch.inference_mode():
+        outs = [subject.network(one.inputs, one.lengths) for one in (batch, wider)]
+        losses = [float(answer.loss(out, one)) for out, one in zip(outs, (batch, wider), strict=True)]
+        right = [answer.right(out, one) for out, one in zip(outs, (batch, wider), strict=True)]
+    assert np.isclose(*losses, rtol=TOLERANCE), f"the loss is {losses[0]:.6g}, and {losses[1]:.6g} with more padding"
+    assert np.isclose(*right, rtol=TOLERANCE), f"{right[0]:g} rows are right, and {right[1]:g} with more padding"
+
+
+@_law
+def the_future_changes_nothing_before_it(subject: Subject) -> None:
+    """Of a causal task that answers at every step: other inputs after a step leave its answer as it is."""
+    if not subject.task.causal or subject.task.answer.reads != "states":
+        return
+    rows = some_rows(subject.rows, np.arange(min(8, len(subject.rows))))
+    cuts = np.maximum(1, rows.lengths // 2)
+    changed = rows.values.copy()
+    for row, cut in enumerate(cuts):
+        after = slice(rows.starts[row] + cut, rows.ends[row])
+        several = len(np.unique(changed[after], axis=0)) > 1
+        changed[after] = changed[after][::-1] if several else changed[rows.starts[row]]
+    before, after = (_outputs(subject, replace(rows, values=values)) for values in (rows.values, changed))
+    for row, cut in enumerate(cuts):
+        gap = float((before[row, :cut] - after[row, :cut]).abs().max())
+        assert gap < TOLERANCE, f"the answers to the first {cut} steps of row {row} changed by {gap:.3g}"
+
+
+@_law
+def fresh_rows_depend_on_seed_and_step_alone(subject: Subject) -> None:
+    """Of a task that draws its training batches: the same numbers give the same rows, other numbers others."""
+    if not subject.task.streamed:
+        return
+    first, again, later, other = (subject.task.draw(*numbers, 8) for numbers in ((0, 3), (0, 3), (0, 4), (1, 3)))
+    assert np.array_equal(first.values, again.values), "the same seed and step draw other rows"
+    for name, drawn in (("step", later), ("seed", other)):
+        assert not np.array_equal(first.values, drawn.values), f"another {name} draws the same rows"
+
+
+@_law
+def texts_are_read_as_the_rows_were(subject: Subject) -> None:
+    """Of a task that can be asked: its test rows as people read them, encoded again, are its test rows."""
+    if subject.task.question is None:
+        return
+    task = subject.task.resolve()
+    numbers = list(range(min(5, len(subject.data.test))))
+    texts = task.texts(numbers)
+    if texts is None:
+        return
+    read, _ = task.encode(texts, Interface.of(subject.data))
+    for number in numbers:
+        same = np.array_equal(read.row(number), subject.data.test.row(number))
+        assert same, f"test row {number} reads {texts[number][:60]!r}, which is encoded as other tokens"
+
+
+def _outputs(subject: Subject, rows: Sequences) -> torch.Tensor:
+    batch = collate(rows, np.arange(len(rows)))
+    with torch.inference_mode():
+        return subject.network(batch.inputs, batch.lengths)
+
+
+def _same_counts(found: dict[str, np.ndarray], whole: dict[str, np.ndarray], rows: np.ndarray, where: str) -> None:
+    for name, column in found.items():
+        expected = whole[name][rows]
+        off = ~np.isclose(column, expected, rtol=1e-3, atol=TOLERANCE).reshape(len(rows), -1).all(1)
+        assert not off.any(), f"'{name}' {where} is {column[off][0]}, and {expected[off][0]} otherwise"
+
+
+def _padded(batch: Batch, extra: int, targets_too: bool) -> Batch:
+    def wider(values: torch.Tensor, fill: int) -> torch.Tensor:
+        more = torch.full((values.shape[0], extra, *values.shape[2:]), fill, dtype=values.dtype)
+        return torch.cat([values, more], 1)
+
+    targets = wider(batch.targets, IGNORE) if targets_too else batch.targets
+    return Batch(wider(batch.inputs, 0), batch.lengths, targets)
