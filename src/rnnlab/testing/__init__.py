@@ -1,4 +1,4 @@
-"""The laws that every architecture and every executor obeys, for rnnlab's own and for a plugin's.
+"""The laws that every architecture, every executor and every file format obeys, for rnnlab's own and for a plugin's.
 
 from rnnlab.testing import check_architecture
 
@@ -8,11 +8,13 @@ def test_my_architecture():
 
 from rnnlab.testing.architectures import ARCHITECTURE_LAWS, EXTRA, LENGTHS, TOLERANCE, WORDS, Law, check_architecture
 from rnnlab.testing.executors import EXECUTOR_LAWS, MakeExecutor, check_executor
+from rnnlab.testing.formats import FORMAT_LAWS, check_format
 
 __all__ = [
     "ARCHITECTURE_LAWS",
     "EXECUTOR_LAWS",
     "EXTRA",
+    "FORMAT_LAWS",
     "LENGTHS",
     "TOLERANCE",
     "WORDS",
@@ -20,4 +22,5 @@ __all__ = [
     "MakeExecutor",
     "check_architecture",
     "check_executor",
+    "check_format",
 ]

@@ -1,5 +1,6 @@
 """Plain text, to be answered line by line."""
 
+import codecs
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rnnlab.core.errors import DataError
@@ -42,8 +43,9 @@ class PlainText(RowFile):
 
     @classmethod
     def written(cls, suffix: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[bytes]:
-        for (text,) in rows:
+        for number, (text,) in enumerate(rows):
             refuse_unreadable("text", text)
             if "\n" in text or "\r" in text:
                 raise DataError("a line of a .txt file is one text, and can't hold a line break")
-            yield f"{text}\n".encode()
+            mark = codecs.BOM_UTF8 if not number and text.startswith("\ufeff") else b""  # or that would be it
+            yield mark + f"{text}\n".encode()
