@@ -198,7 +198,7 @@ def test_a_model_is_asked_without_what_it_does_not_need(compared):
         "from rnnlab.cli.main import app\n"
         "app(['predict', sys.argv[1], 'a lovely film'], standalone_mode=False)\n"
         "heavy = ('altair', 'sklearn', 'scipy', 'pandas', 'pyarrow', 'jinja2', 'onnx', 'starlette', 'torch._dynamo')\n"
-        "heavy += ('rich', 'rnnlab.show.terminal.output', 'rnnlab.use.answer_files', 'rnnlab.inspecting.saliency')\n"
+        "heavy += ('rich', 'rnnlab.show.terminal.output', 'rnnlab.use.input_file', 'rnnlab.inspecting.saliency')\n"
         "import gc\n"
         "print([name for name in heavy if name in sys.modules], gc.isenabled(), gc.get_freeze_count() > 100_000)\n"
     )

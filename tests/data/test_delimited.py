@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rnnlab.core.errors import DataError
-from rnnlab.data import delimited, tables
-from rnnlab.data.cells import FIELD_CAP
-from rnnlab.data.decoding import open_lines
-from rnnlab.data.examples import BadRow
+from rnnlab.data import tables
+from rnnlab.data.formats import delimited
+from rnnlab.data.formats.base import BadRow
+from rnnlab.data.formats.cells import FIELD_CAP
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_what_csv_writes_comes_back(data, width, suffix, quoting):
         rows = [tuple(value.replace("\t", " ") for value in row) for row in rows]
     names = [f"column {n}" for n in range(width)]
     out = io.StringIO()
-    csv.writer(out, delimiter=tables.DELIMITERS[suffix], quoting=quoting).writerows([names, *rows])
+    csv.writer(out, delimiter=delimited.DELIMITERS[suffix], quoting=quoting).writerows([names, *rows])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"a{suffix}"
         path.write_bytes(out.getvalue().encode())
@@ -263,8 +263,8 @@ def test_the_careful_parser_agrees_with_the_csv_module(rows, delimiter):
     out = io.StringIO()
     csv.writer(out, delimiter=delimiter).writerows(rows)
     text = out.getvalue()
-    lines = open_lines(text.encode(), "utf-8")
-    assert list(delimited._parse_carefully(text, delimiter, 3)) == list(delimited._csv_records(lines, delimiter, 3))
+    lines = io.StringIO(text, newline="")
+    assert list(delimited.parse_carefully(text, delimiter, 3)) == list(delimited.csv_records(lines, delimiter, 3))
 
 
 # The public data sets

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rnnlab.core.errors import ConfigError, DataError
-from rnnlab.data import delimited, sequences, splits, text
+from rnnlab.data import sequences, splits, text
 from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples
+from rnnlab.data.formats import base as formats_base
 from rnnlab.data.reading import read_examples
 from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
 from rnnlab.data.store import load, save
@@ -63,7 +64,7 @@ def test_memory_is_a_small_multiple_of_the_text(tmp_path, monkeypatch):
     for module, name, size in (
         (sequences, "BLOCK", 1024),
         (text, "BLOCK", 1024),
-        (delimited, "CHUNK", 64),
+        (formats_base, "PORTION", 64),
         (splits, "BLOCK", 64),
     ):
         monkeypatch.setattr(module, name, size)  # as small beside this file as they are beside a large one

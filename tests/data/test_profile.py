@@ -3,7 +3,8 @@ import json
 import numpy as np
 
 from rnnlab.data.encoded import encode
-from rnnlab.data.examples import BadRow, Examples
+from rnnlab.data.examples import Examples
+from rnnlab.data.formats.base import BadRow
 from rnnlab.data.profile import Profile, profile
 
 TRAIN = Examples(

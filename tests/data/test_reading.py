@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rnnlab.core.errors import DataError, RnnlabError
-from rnnlab.data.examples import BadRow, Examples
-from rnnlab.data.reading import check_classes, read_examples, read_texts
+from rnnlab.data.examples import Examples
+from rnnlab.data.formats.base import BadRow
+from rnnlab.data.reading import check_classes, read_examples
 
 
 @pytest.fixture
@@ -240,18 +241,6 @@ def test_json_series_and_json_texts(write):
     assert read_examples(path).texts == ["some words"] * 4
     assert read_examples(path, text="signal").series is not None
     assert read_examples(path, text="who").texts == ["p0", "p1", "p2", "p3"]
-
-
-def test_read_texts(write):
-    table, column = read_texts(write(table_of("id,Phrase", "1,a b", "2,c d")))
-    assert column == "Phrase"
-    assert table.values[column] == ["a b", "c d"]
-    assert read_texts(write(table_of("x,y", "1,a", "2,b")), text="x")[1] == "x"
-    assert read_texts(write(table_of("stuff", "word", "word")))[1] == "stuff"
-    with pytest.raises(DataError, match="which column is the text"):
-        read_texts(write(table_of("x,y", "1,2", "2,3")))
-    with pytest.raises(DataError, match="no column 'z'"):
-        read_texts(write(table_of("x,y", "1,2")), text="z")
 
 
 # Whatever the bytes, the answer is examples or a kind error. RNNLAB_FUZZ sets how many files are tried in all.

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from rnnlab.core.errors import DataError
-from rnnlab.data import series
-from rnnlab.data.examples import BadRow
+from rnnlab.data import formats, series
+from rnnlab.data.formats.base import BadRow
 
 HEADER = "# a comment\n@problemName Test\n@timeStamps false\n@univariate false\n@classLabel true up down\n@data\n"
 
@@ -109,7 +109,7 @@ def test_unlabelled_files(write):
 
 def test_a_ts_file_has_no_columns_and_other_files_no_series(write):
     assert "leave out 'x'" in reading_error(write(HEADER), column="x")
-    assert "supported: .ts, .jsonl, .ndjson" in reading_error(write("a,b", "a.csv"))
+    assert "supported: .jsonl, .ndjson, .ts" in reading_error(write("a,b", "a.csv"))
 
 
 # JSON lines
@@ -165,7 +165,7 @@ def test_a_row_that_is_bad_for_another_reason_takes_its_array_along(write):
 
 def test_the_column_of_arrays_is_chosen_or_named(write):
     path = write(lines_of({"x": [1], "y": [2], "words": ["a"], "label": "a"}), "a.jsonl")
-    assert series.peek(path) == (["x", "y"], ["words", "label"])
+    assert series.peek(formats.read_whole(path)) == (["x", "y"], ["x", "y", "words", "label"])
     assert "several columns hold arrays of numbers: 'x', 'y'" in reading_error(path)
     assert series.read(path, column="y").arrays[0].item() == 2
     assert "no column 'z'" in reading_error(path, column="z")

@@ -11,9 +11,10 @@ import pytest
 
 import rnnlab
 from rnnlab.core.errors import DataError, RunError
+from rnnlab.data.formats import base, source
 from rnnlab.use import Predictor, asking
-from rnnlab.use import rows as row_files
 from rnnlab.use.asking import predict_file
+from rnnlab.use.input_file import InputFile
 
 TEXTS = [
     "a lovely film",
@@ -65,7 +66,7 @@ def expected(model: Predictor, texts: list[str]) -> list[list[str]]:
 @pytest.mark.parametrize(("suffix", "delimiter"), [(".csv", ","), (".csv", ";"), (".csv", "\t"), (".tsv", "\t")])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
 def test_a_delimited_file(model, tmp_path, monkeypatch, suffix, delimiter, encoding):
-    monkeypatch.setattr(row_files, "PORTION", 3)
+    monkeypatch.setattr(base, "PORTION", 3)
     given, out = tmp_path / f"in{suffix}", tmp_path / f"out{suffix}"
     write_csv(given, delimiter, encoding, "\r\n")
     done = predict_file(model, given, out)
@@ -138,7 +139,7 @@ def test_json_lines_stay_as_they_are(model, tmp_path):
 def test_parquet(model, tmp_path, monkeypatch):
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(row_files, "PORTION", 2)
+    monkeypatch.setattr(base, "PORTION", 2)
     columns = {"text": ["a lovely film", None, "an awful film it was"], "n": [1, 2, None], "tags": [["a"], [], None]}
     before = arrow.table(columns).replace_schema_metadata({"made": "by hand"})
     parquet.write_table(before, tmp_path / "in.parquet")
@@ -162,6 +163,20 @@ def test_a_text_a_line(model, tmp_path):
     assert read_csv(tmp_path / "out.csv") == [["text", "prediction", "probability"], *rows]
     with pytest.raises(DataError, match="a text a line and no columns; leave --text out"):
         predict_file(model, tmp_path / "in.txt", tmp_path / "out.txt", column="text")
+
+
+def test_the_column_that_is_read(tmp_path):
+    def column(lines: str, given: str | None = None) -> str:
+        (tmp_path / "in.csv").write_text(lines.replace(" | ", "\n") + "\n")
+        return InputFile(tmp_path / "in.csv", given, numeric=False).column
+
+    assert column("id,Phrase | 1,a b | 2,c d") == "Phrase"
+    assert column("x,y | 1,a | 2,b", "x") == "x"
+    assert column("stuff | word | word") == "stuff"
+    with pytest.raises(DataError, match="which column is the text"):
+        column("x,y | 1,2 | 2,3")
+    with pytest.raises(DataError, match="no column 'z'"):
+        column("x,y | 1,2", "z")
 
 
 # Bad rows
@@ -273,7 +288,7 @@ def test_other_mistakes(model, tmp_path):
 
 
 def test_an_interrupted_file_leaves_nothing(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(row_files, "PORTION", 2)
+    monkeypatch.setattr(base, "PORTION", 2)
     write_csv(tmp_path / "in.csv")
     (tmp_path / "out.csv").write_text("of before")
 
@@ -290,7 +305,7 @@ def test_an_interrupted_file_leaves_nothing(model, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("encoding", ["utf-8", "gb18030"])
 def test_a_large_file_is_judged_by_a_piece(model, tmp_path, monkeypatch, encoding):
-    monkeypatch.setattr(row_files, "WHOLE", 200)
+    monkeypatch.setattr(source, "WHOLE", 200)
     rows = [f"{n},这部电影真的很好看 lovely" for n in range(50)]
     text = "\n".join(["id,text", *(f"{n},plain" for n in range(50)), *rows]) + "\n"
     (tmp_path / "in.csv").write_bytes(text.encode(encoding))

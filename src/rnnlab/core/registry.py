@@ -87,11 +87,11 @@ class Registry(Generic[C]):
             self._loaded = True
             for module in self.modules:
                 importlib.import_module(module)
-            _load_installed_plugins()
+            load_installed_plugins()
 
 
 @cache
-def _load_installed_plugins() -> None:
+def load_installed_plugins() -> None:
     """Once for all registries: it looks through all packages that are installed."""
     for entry in entry_points(group="rnnlab.plugins"):
         entry.load()

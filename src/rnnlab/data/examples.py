@@ -7,16 +7,9 @@ from typing import TypeVar
 import numpy as np
 
 from rnnlab.core.seeding import generator
+from rnnlab.data.formats.base import BadRow
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class BadRow:
-    """A row that can't be used, and why."""
-
-    line: int
-    reason: str
 
 
 @dataclass(frozen=True)

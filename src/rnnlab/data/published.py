@@ -16,7 +16,8 @@ from rnnlab.core.errors import DataError
 from rnnlab.core.files import write_atomically
 from rnnlab.data import tables
 from rnnlab.data.download import unpack
-from rnnlab.data.examples import BadRow, Examples
+from rnnlab.data.examples import Examples
+from rnnlab.data.formats.base import BadRow
 from rnnlab.data.reading import read_examples
 from rnnlab.runs.directory import sha256_of
 

@@ -9,10 +9,11 @@ from typing import NoReturn, TypeVar
 import numpy as np
 
 from rnnlab.core.errors import DataError, did_you_mean
-from rnnlab.data import series, tables
-from rnnlab.data.examples import BadRow, Examples
+from rnnlab.data import formats, series
+from rnnlab.data.examples import Examples
+from rnnlab.data.formats.base import BadRow, RowFile
 from rnnlab.data.series import Series
-from rnnlab.data.tables import Table
+from rnnlab.data.tables import Table, tabulate
 
 SHOWN = 20  # bad rows, columns or classes listed in one error
 SAMPLE = 1_000  # values looked at to tell prose from other columns
@@ -96,14 +97,6 @@ def read_examples(
     )
 
 
-def read_texts(path: str | Path, text: str | None = None) -> tuple[Table, str]:
-    """An unlabelled file for prediction, and its text column. What to do about ``table.bad`` is up to the caller."""
-    table = tables.read(path)
-    _require_rows(table, skip_bad=False)
-    require_column(table, "text", text)
-    return table, text if text is not None else guess_text(table, set())
-
-
 def check_classes(labels: Sequence[str], source: str) -> None:
     """Refuse to train on fewer than two classes, or on a class with one row, which couldn't be validated."""
     counts = Counter(labels)
@@ -123,26 +116,21 @@ def check_classes(labels: Sequence[str], source: str) -> None:
 
 
 def _open(path: str | Path, text: str | None, columns: Sequence[str] | None) -> tuple[Table, Series | None]:
-    """The table, and the series in it if its inputs are numbers."""
-    suffix = Path(path).suffix.lower()
-    if columns is None and _holds_series(path, suffix, text):
-        found = series.read(path, column=text)
+    """The table, and the series in it if its inputs are numbers. The file is read once."""
+    file = formats.read_whole(path, columns)
+    if _holds_series(file, text):
+        found = series.gather(file, text)
         return found.table, found
-    if suffix == ".ts":
-        raise DataError(f"{path}: a .ts file has no columns; leave out the column names")
-    if suffix not in tables.SUPPORTED:
-        supported = ", ".join((*tables.SUPPORTED, ".ts"))
-        raise DataError(f"{path}: can't read '{suffix}' files; supported: {supported}")
-    return tables.read(path, columns=columns), None
+    return tabulate(file, file.portions()), None
 
 
-def _holds_series(path: str | Path, suffix: str, text: str | None) -> bool:
-    if suffix not in tables.JSON_LINES:
-        return suffix == ".ts"
-    arrays, others = series.peek(path)
+def _holds_series(file: RowFile, text: str | None) -> bool:
+    if len(file.holds) == 1:
+        return "numbers" in file.holds
+    arrays, seen = series.peek(file)
     if text is not None:
         return text in arrays
-    return bool(arrays) and not _with_names(others, TEXT_NAMES)
+    return bool(arrays) and not _with_names([name for name in seen if name not in arrays], TEXT_NAMES)
 
 
 # Columns
@@ -219,7 +207,7 @@ def _is_numeric(values: Iterable[str]) -> bool:
 
 def _ask(table: Table, role: str, candidates: list[str]) -> NoReturn:
     found = f"it could be {_listed(candidates)}" if candidates else "no column looks like it"
-    may_lack_header = Path(table.path).suffix.lower() in tables.DELIMITERS
+    may_lack_header = formats.format_of(table.path).takes_names
     hint = "\n(if the first line isn't a header, name the columns with --columns)" if may_lack_header else ""
     raise DataError(f"{table.path}: which column is the {role}? {found}; pass --{role} NAME\n{_described(table)}{hint}")
 

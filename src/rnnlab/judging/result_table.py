@@ -10,9 +10,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from rnnlab.core.errors import ConfigError, DataError, did_you_mean
-from rnnlab.data import tables
-from rnnlab.data.cells import check_names
-from rnnlab.data.decoding import load
+from rnnlab.data import formats
+from rnnlab.data.tables import tabulate
 
 REQUIRED = ("model", "seed", "row", "score")
 OPTIONAL = ("group", "cost", "baseline", "diverged")
@@ -119,9 +118,11 @@ def text_of(value: Any) -> str:
 
 def read_table(path: str | Path, columns: Mapping[str, str] | None = None) -> ResultTable:
     """``columns`` says which column is what where the names differ: ``{"model": "arm"}``."""
-    if Path(path).suffix.lower() == ".parquet":
-        return _read_parquet(path, columns)
-    table = tables.read(path)
+    file = formats.read_whole(path, holding="texts")
+    typed = file.typed_columns()
+    if typed is not None:
+        return replace(table_of(typed, columns, str(path)), lines=np.arange(1, len(typed) + 1))
+    table = tabulate(file, file.portions())
     if table.bad:
         row = table.bad[0]
         raise DataError(f"{path}:{row.line}: {row.reason}{_in_all(len(table.bad))}; mend or remove such lines")
@@ -130,22 +131,6 @@ def read_table(path: str | Path, columns: Mapping[str, str] | None = None) -> Re
     found, ignored = _find_columns(str(path), table.columns, columns or {})
     values = {name: list(table.values[column]) for name, column in found.items()}
     return ResultTable(str(path), values, table.lines, table.notes + ignored)
-
-
-def _read_parquet(path: str | Path, columns: Mapping[str, str] | None) -> ResultTable:
-    """By columns, not by rows as `tables.read` does: that takes several times as long."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise DataError(f"{path}: reading Parquet needs pyarrow: pip install 'rnnlab[parquet]'") from None
-    try:
-        table = pyarrow.parquet.read_table(pyarrow.BufferReader(load(path)))
-    except (pyarrow.ArrowException, OSError, ValueError, NotImplementedError) as error:
-        raise DataError(f"{path}: not a readable Parquet file: {error}") from None
-    check_names(str(path), table.column_names)
-    found = table_of(table, columns, str(path))
-    return replace(found, lines=np.arange(1, len(table) + 1))  # it has no lines: rows are counted instead
 
 
 # From memory

@@ -1,4 +1,4 @@
-"""The laws that every architecture, task, baseline and executor obeys, for rnnlab's own and for a plugin's.
+"""The laws that every architecture, task, baseline, executor and file format obeys, for rnnlab's own and for a plugin's.
 
 from rnnlab.testing import check_architecture
 
@@ -9,6 +9,7 @@ def test_my_architecture():
 from rnnlab.testing.architectures import ARCHITECTURE_LAWS, EXTRA, LENGTHS, TOLERANCE, WORDS, Law, check_architecture
 from rnnlab.testing.baselines import BASELINE_LAWS, check_baseline
 from rnnlab.testing.executors import EXECUTOR_LAWS, MakeExecutor, check_executor
+from rnnlab.testing.formats import FORMAT_LAWS, check_format
 from rnnlab.testing.tasks import TASK_LAWS, check_task
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "BASELINE_LAWS",
     "EXECUTOR_LAWS",
     "EXTRA",
+    "FORMAT_LAWS",
     "LENGTHS",
     "TASK_LAWS",
     "TOLERANCE",
@@ -25,5 +27,6 @@ __all__ = [
     "check_architecture",
     "check_baseline",
     "check_executor",
+    "check_format",
     "check_task",
 ]

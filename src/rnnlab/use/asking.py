@@ -5,15 +5,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rnnlab.answers.prediction import Explanation, Prediction
 from rnnlab.core.errors import DataError, RunError
 from rnnlab.core.files import write_parts
-from rnnlab.data.examples import BadRow
+from rnnlab.data.formats.base import Answered, BadRow, Cell, Portion
 from rnnlab.data.reading import SHOWN
 from rnnlab.use.predictor import Predictor
-from rnnlab.use.rows import Answered, Cell, Portion, RowFile
+
+if TYPE_CHECKING:
+    from rnnlab.use.input_file import InputFile
 
 Answer = Prediction | Explanation | BadRow
 Progress = Callable[[int, int], None]  # rows done, rows in all
@@ -46,8 +48,9 @@ def ask(
         if given and file is None:
             raise RunError(f"{option} of --file, which isn't given")
     if file is not None:
-        for portion, answers in _answered(model, open_file(model, file, column, skip_bad), skip_bad, explain):
-            yield _names(model, portion), answers
+        source = open_file(model, file, column, skip_bad)
+        for portion, inputs, answers in _answered(model, source, skip_bad, explain):
+            yield _names(model, portion, inputs), answers
     elif model.interface.vocabulary is None:
         raise RunError("this model reads numeric sequences: give them with --file (.ts or .jsonl)")
     elif texts:
@@ -87,10 +90,10 @@ def predict_file(
     """Write ``file`` to ``out``, in the same format, with the answers in columns behind its own. In constant memory
     (but for numeric sequences and damaged quotes), and whole or not at all."""
     source = open_file(model, file, column, skip_bad)
-    out = Path(out)
-    if out.suffix.lower() not in source.formats():
-        raise DataError(f"{out}: {file} can be written as {' or '.join(source.formats())}; give -o such a name")
-    if out.exists() and out.samefile(source.path):
+    out, endings = Path(out), source.file.endings()
+    if out.suffix.lower() not in endings:
+        raise DataError(f"{out}: {file} can be written as {' or '.join(endings)}; give -o such a name")
+    if out.exists() and out.samefile(file):
         raise DataError(f"{out}: would be written over the rows it is made from; give -o another name")
     if model.task.answer.reads == "states" and (probabilities or top > 1):
         raise RunError(f"--top and --probabilities need one label a row, and '{model.task.kind}' has one a step")
@@ -100,21 +103,21 @@ def predict_file(
     def cells() -> Answered:
         nonlocal skipped
         done = 0
-        for portion, answers in _answered(model, source, skip_bad):
+        for portion, _, answers in _answered(model, source, skip_bad):
             yield portion, [_cells(model, answer, top, probabilities) for answer in answers]
             skipped += sum(isinstance(answer, BadRow) for answer in answers)
             done += len(answers)
             progress(done, source.rows)
 
-    write_parts(out, source.written(out, added, cells()))
-    return FileAnswered(str(out), source.rows, skipped, (*source.notes, *notes))
+    write_parts(out, source.file.extended(out.suffix.lower(), added, cells()))
+    return FileAnswered(str(out), source.rows, skipped, (*source.file.notes, *notes))
 
 
-def open_file(model: Predictor, file: str | Path, column: str | None, skip_bad: bool) -> RowFile:
+def open_file(model: Predictor, file: str | Path, column: str | None, skip_bad: bool) -> "InputFile":
     """The file, read once; rows that can't be read are refused unless they are to be skipped."""
-    from rnnlab.use.answer_files import open_rows  # readers of many formats, for which a single text need not wait
+    from rnnlab.use.input_file import InputFile  # formats, tables, numbers: a single text need not wait for them
 
-    source = open_rows(file, column, numeric=model.interface.vocabulary is None)
+    source = InputFile(file, column, numeric=model.interface.vocabulary is None)
     if source.bad and not skip_bad:
         _refuse(file, source.bad, source.bad_rows)
     if source.bad_rows == source.rows:
@@ -131,45 +134,45 @@ def _refuse(file: str | Path, bad: Sequence[BadRow], number: int) -> None:
 
 
 def _answered(
-    model: Predictor, source: RowFile, skip_bad: bool, explain: bool = False
-) -> Iterator[tuple[Portion, list[Answer]]]:
-    for portion in source.portions():
+    model: Predictor, source: "InputFile", skip_bad: bool, explain: bool = False
+) -> Iterator[tuple[Portion, list[Any], list[Answer]]]:
+    for portion, inputs in source.portions():
         answers: list[Any] = [
             None if given is not None else BadRow(line, portion.problems[at])
-            for at, (line, given) in enumerate(zip(portion.lines, portion.inputs, strict=True))
+            for at, (line, given) in enumerate(zip(portion.lines, inputs, strict=True))
         ]
-        good = [at for at, given in enumerate(portion.inputs) if given is not None]
+        good = [at for at, given in enumerate(inputs) if given is not None]
         try:
-            told: Sequence[Answer] = _tell(model, [portion.inputs[at] for at in good], explain)
+            told: Sequence[Answer] = _tell(model, [inputs[at] for at in good], explain)
         except DataError:  # some row isn't for this model
-            told = [_tell_one(model, portion, at, explain) for at in good]
+            told = [_tell_one(model, inputs[at], portion.lines[at], explain) for at in good]
             refused = [answer for answer in told if isinstance(answer, BadRow)]
             if not skip_bad:
-                _refuse(source.path, refused[:SHOWN], len(refused))
+                _refuse(source.file.path, refused[:SHOWN], len(refused))
         for at, answer in zip(good, told, strict=True):
             answers[at] = answer
-        yield portion, answers
+        yield portion, inputs, answers
 
 
 def _tell(model: Predictor, inputs: Sequence[Any], explain: bool) -> Sequence[Answer]:
     return [model.explain(text) for text in inputs] if explain else model.predict(inputs)
 
 
-def _tell_one(model: Predictor, portion: Portion, at: int, explain: bool) -> Answer:
+def _tell_one(model: Predictor, given: Any, line: int, explain: bool) -> Answer:
     try:
-        return _tell(model, [portion.inputs[at]], explain)[0]
+        return _tell(model, [given], explain)[0]
     except DataError as error:
-        return BadRow(portion.lines[at], str(error))
+        return BadRow(line, str(error))
 
 
-def _names(model: Predictor, portion: Portion) -> list[str]:
+def _names(model: Predictor, portion: Portion, inputs: Sequence[Any]) -> list[str]:
     if model.interface.vocabulary is None:
         return [f"row {line}" for line in portion.lines]
-    return ["" if text is None else text for text in portion.inputs]
+    return ["" if text is None else text for text in inputs]
 
 
 def _added_columns(
-    model: Predictor, source: RowFile, top: int, probabilities: bool
+    model: Predictor, source: "InputFile", top: int, probabilities: bool
 ) -> tuple[dict[str, type], tuple[str, ...]]:
     """The new columns, and what to say of names that the file has already."""
     wanted: dict[str, type] = {"prediction": str, "probability": float}
@@ -177,7 +180,7 @@ def _added_columns(
         wanted |= {f"prediction {place}": str, f"probability {place}": float}
     if probabilities:
         wanted |= {f"p({label})": float for label in model.labels}
-    taken = set(source.columns)
+    taken = set(source.file.columns)
     added: dict[str, type] = {}
     notes = []
     for name, kind in wanted.items():

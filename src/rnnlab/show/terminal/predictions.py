@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rnnlab.answers.prediction import Explanation, Prediction
-from rnnlab.data.examples import BadRow
+from rnnlab.data.formats.base import BadRow
 
 
 def print_predictions(

@@ -1,0 +1,55 @@
+"""Files of rows: one module per format, which reads and writes it; training, predicting and judging share them.
+
+A new format is a module here and its name in `MODULES`; a plugin's registers itself with `base.file_format`; and
+`rnnlab.testing.check_format` holds it to the laws."""
+
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from rnnlab.core.errors import DataError
+from rnnlab.core.registry import load_installed_plugins
+from rnnlab.data.formats.base import FORMATS, RowFile
+from rnnlab.data.formats.cells import check_names
+from rnnlab.data.formats.source import Source
+
+MODULES = ("delimited", "json_lines", "parquet", "ts", "plain_text")
+PURPOSE = {"texts": " as a table", "numbers": " as series", "": ""}  # what of, in an error
+
+
+def all_formats() -> list[type[RowFile]]:
+    """Those of rnnlab first, in the order in which messages name them."""
+    for module in MODULES:
+        importlib.import_module(f"rnnlab.data.formats.{module}")
+    load_installed_plugins()
+    return FORMATS
+
+
+def read_whole(path: str | Path, names: Sequence[str] | None = None, *, holding: str = "") -> RowFile:
+    """A file to learn from, or to judge, in memory. ``names`` are those of its columns if it has no header;
+    ``holding`` says what it must be able to hold: "texts" or "numbers"."""
+    cls = format_of(path, holding=holding)
+    if names is not None:
+        if cls.fixed is not None:
+            raise DataError(f"{path}: a {cls.suffixes[0]} file has no columns; leave out the column names")
+        if not cls.takes_names:
+            raise DataError(f"{path}: a {Path(path).suffix} file names its columns itself; leave out the column names")
+        check_names(f"{path}: the given columns", names)
+    return cls(Source.load(path), names)
+
+
+def open_on_disk(path: str | Path) -> RowFile:
+    """A file to answer, row by row, in constant memory."""
+    source = Source.on_disk(path)
+    return format_of(path, labelled=False)(source)
+
+
+def format_of(path: str | Path, *, holding: str = "", labelled: bool = True) -> type[RowFile]:
+    """The format of a file by the end of its name: one that has labels, or rather one that has none."""
+    known = [cls for cls in all_formats() if holding in ("", *cls.holds) and (cls.labelled or not labelled)]
+    fitting = {suffix: cls for cls in known for suffix in cls.suffixes}  # plain text is after tables that end so
+    suffix = Path(path).suffix.lower()
+    if suffix not in fitting:
+        supported = ", ".join(fitting)
+        raise DataError(f"{path}: can't read '{suffix}' files{PURPOSE[holding]}; supported: {supported}")
+    return fitting[suffix]
