@@ -178,7 +178,7 @@ def as_onnx(network: Network) -> onnx.ModelProto:
     nodes = [
         helper.make_node("Transpose", ["ids"], ["by_step"], perm=[1, 0]),
         helper.make_node("Gather", ["vectors", "by_step"], ["x"]),
-        helper.make_node("LSTM", ["x", "W", "R", "B", "lengths"], ["", "last", ""], hidden_size=cell.options.hidden),
+        helper.make_node("LSTM", ["x", "W", "R", "B", "lengths"], ["", "last", ""], hidden_size=cell.hidden),
         helper.make_node("Squeeze", ["last", "first"], ["summary"]),
         helper.make_node("Gemm", ["summary", "weight", "bias"], ["logits"], transB=1),
     ]

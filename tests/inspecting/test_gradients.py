@@ -58,7 +58,7 @@ def reading_of(values: dict[str, Any], steps: int, seed: int = 0, layer: int = 0
 def brute_force(cell: Cell, x: Tensor, lag: int) -> Tensor:
     """∂s_T/∂s_{T-lag} of the cell as it is trained: run to T - lag, then differentiate the run of the rest."""
     head, tail = x[:, : x.shape[1] - lag], x[:, x.shape[1] - lag :]
-    zeros = (torch.zeros(1, cell.options.hidden, dtype=x.dtype),) * cell.parts
+    zeros = (torch.zeros(1, cell.hidden, dtype=x.dtype),) * cell.parts
     state = cell(head)[1] if head.shape[1] else zeros
 
     def rest(flat: Tensor) -> Tensor:

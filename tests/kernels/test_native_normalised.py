@@ -1,7 +1,7 @@
 """Layer norm and the GRU's reset before the product in native code, against the same steps in torch: what they compute
 and every gradient."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
@@ -13,7 +13,8 @@ from torch import Tensor
 from rnnlab import kernels as native
 from rnnlab.kernels.normalised import Inside, normalise_input, recur_normalised
 from rnnlab.kernels.recurrence import LARGEST_LSTM
-from rnnlab.models.cells import Cell, CellOptions, GRUCell, LSTMCell, RNNCell, State
+from rnnlab.models.cells import Cell, LSTMCell, State
+from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent
 
 pytestmark = pytest.mark.skipif(not native.status().active, reason=native.status().reason)
 
@@ -28,17 +29,19 @@ def drawn(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
 
 def cell_of(kind: str, hidden: int, inputs: int = 7, dtype: torch.dtype = torch.float64, segments: int = 1) -> Cell:
     """With gains and biases that are all different."""
-    options = CellOptions(hidden, layer_norm="no norm" not in kind, segments=segments)
-    makes: dict[str, Callable[[], Cell]] = {
-        "tanh": lambda: RNNCell(options, inputs, "tanh"),
-        "relu": lambda: RNNCell(options, inputs, "relu"),
-        "lstm": lambda: LSTMCell(options, inputs, 1.0),
-        "gru": lambda: GRUCell(options, inputs, "after"),
-        "gru before": lambda: GRUCell(options, inputs, "before"),
+    plain: dict[str, Recurrent] = {
+        "tanh": RNN(),
+        "relu": RNN(activation="relu"),
+        "lstm": LSTM(),
+        "gru": GRU(),
+        "gru before": GRU(reset="before"),
     }
+    settings = plain[kind.removesuffix(", no norm")].replace(
+        hidden=hidden, layer_norm="no norm" not in kind, checkpoint_segments=segments
+    )
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        cell = makes[kind.removesuffix(", no norm")]().to(dtype)
+        cell = settings.cell(settings, inputs).to(dtype)
     with torch.no_grad():
         for number, parameter in enumerate(cell.parameters()):
             weak = 0.2 if parameter.dim() == 1 or parameter.shape[0] <= 4 else hidden**-0.5
@@ -47,7 +50,7 @@ def cell_of(kind: str, hidden: int, inputs: int = 7, dtype: torch.dtype = torch.
 
 
 def inputs_of(cell: Cell, batch: int, steps: int, start: bool, mask: bool) -> tuple[Tensor, State, Tensor | None]:
-    dtype, hidden = cell.weight_hh_l0.dtype, cell.options.hidden
+    dtype, hidden = cell.weight_hh_l0.dtype, cell.hidden
     x = drawn(50, batch, steps, cell.weight_ih_l0.shape[1], dtype=dtype)
     begin = tuple(drawn(51 + part, batch, hidden, dtype=dtype) for part in range(cell.parts)) if start else ()
     kept = (drawn(53, batch, hidden, dtype=dtype) > -0.5).to(dtype) / 0.7 if mask else None
@@ -171,10 +174,10 @@ def test_the_number_of_threads_changes_no_bit(kind):
 
     def run(threads: int) -> list[Tensor]:
         torch.set_num_threads(threads)
-        normed = normalise_input(a, cell.input_gain, cell.bias_ih_l0) if cell.options.layer_norm else a
+        normed = normalise_input(a, cell.input_gain, cell.bias_ih_l0) if cell.layer_norm else a
         h, c = (*start, None, None)[:2]
-        inside = Inside(cell.weight_hh_l0, cell.bias_hh_l0, *cell.gains(), h, c, mask)
-        outputs = recur_normalised(cell.kind, normed, inside, reset_before=cell.resets_before)
+        inside = Inside(cell.weight_hh_l0, cell.bias_hh_l0, *cell.gains()[1:], h, c, mask)
+        outputs = recur_normalised(str(cell.native), normed, inside, reset_before=cell.resets_before)
         loss = torch.stack([(output * output).sum() for output in outputs]).sum()
         return [*outputs, *(g for g in torch.autograd.grad(loss, learned, allow_unused=True) if g is not None)]
 
@@ -218,9 +221,9 @@ def test_tensors_with_gaps(kind):
     mask = torch.tensor(2.0, dtype=x.dtype).expand(4, 13)
     assert_same(results(cell, x.transpose(0, 1).contiguous().transpose(0, 1), gaps, mask), expected, 1e-13)
 
-    a = drawn(70, 5, 4, cell.gates * 13).transpose(0, 1).requires_grad_()
-    inside = Inside(cell.weight_hh_l0, cell.bias_hh_l0, *cell.gains())
-    states, *_ = recur_normalised(cell.kind, a, inside, reset_before=cell.resets_before)
+    a = drawn(70, 5, 4, len(cell.gates) * 13).transpose(0, 1).requires_grad_()
+    inside = Inside(cell.weight_hh_l0, cell.bias_hh_l0, *cell.gains()[1:])
+    states, *_ = recur_normalised(str(cell.native), a, inside, reset_before=cell.resets_before)
     (spread,) = torch.autograd.grad(states.sum(), a, retain_graph=True)  # the gradient of a sum is one number, repeated
     (dense,) = torch.autograd.grad(states, a, torch.ones_like(states))
     assert torch.equal(spread, dense)
@@ -237,7 +240,7 @@ def test_an_lstm_too_large_for_the_plain_kernel_drops_units_natively():
     hidden = LARGEST_LSTM + 1
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        cell = LSTMCell(CellOptions(hidden), 3, 1.0).double()
+        cell = LSTMCell(LSTM(hidden=hidden), 3).double()
     given = inputs_of(cell, 2, 3, start=True, mask=True)
     with native.switched_off():
         expected = results(cell, *given)
@@ -285,7 +288,7 @@ def test_numbers_that_are_all_the_same_normalise_to_the_bias():
 
 def test_what_native_code_would_misread_is_refused():
     cell = cell_of("gru", 13)
-    a, weights = drawn(1, 4, 5, 39), (cell.weight_hh_l0, cell.bias_hh_l0, *cell.gains())
+    a, weights = drawn(1, 4, 5, 39), (cell.weight_hh_l0, cell.bias_hh_l0, *cell.gains()[1:])
     with pytest.raises(TypeError, match="float32"):
         recur_normalised("gru", a.float(), Inside(*weights))
     with pytest.raises(TypeError, match="float32"):

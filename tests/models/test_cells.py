@@ -6,22 +6,23 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rnnlab.models.cells import Cell, CellOptions, GRUCell, LSTMCell, RNNCell, draw_recurrent
+from rnnlab.models.cells import Cell, draw_recurrent
+from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent
 
 B, T, D, H = 4, 6, 3, 5
-KINDS = {
-    "rnn": (RNNCell, "tanh"),
-    "relu": (RNNCell, "relu"),
-    "lstm": (LSTMCell, 1.0),
-    "gru": (GRUCell, "after"),
-    "gru-before": (GRUCell, "before"),
+KINDS: dict[str, Recurrent] = {
+    "rnn": RNN(hidden=H),
+    "relu": RNN(hidden=H, activation="relu"),
+    "lstm": LSTM(hidden=H),
+    "gru": GRU(hidden=H),
+    "gru-before": GRU(hidden=H, reset="before"),
 }
 
 
 def cell_of(kind: str, **options: Any) -> Cell:
     torch.manual_seed(0)
-    cls, choice = KINDS[kind]
-    cell = cls(CellOptions(H, **options), D, choice).double()
+    settings = KINDS[kind].replace(**options)
+    cell = settings.cell(settings, D).double()
     for name, parameter in cell.named_parameters():
         if "gain" in name or name == "cell_bias":
             nn.init.uniform_(parameter, 0.5, 1.5)  # as if trained: a gain of one would hide a mistake
@@ -43,7 +44,7 @@ def norm(v: Tensor, gain: Tensor) -> Tensor:
 def by_the_book(kind: str, cell: Cell, x: Tensor, state: tuple[Tensor, ...], mask: Tensor) -> tuple[Tensor, ...]:
     """One step, gate by gate."""
     weights = dict(cell.named_parameters())
-    gates = cell.gates
+    gates = len(cell.gates)
     w_x, w_h = weights["weight_ih_l0"].chunk(gates), weights["weight_hh_l0"].chunk(gates)
     b_x, b_h = weights["bias_ih_l0"].chunk(gates), weights["bias_hh_l0"].chunk(gates)
 
@@ -75,7 +76,7 @@ def by_the_book(kind: str, cell: Cell, x: Tensor, state: tuple[Tensor, ...], mas
 @pytest.mark.parametrize("started", [False, True])
 @pytest.mark.parametrize("segments", [1, 3])
 def test_states_and_gradients_are_those_of_the_formulas(kind, layer_norm, masked, started, segments):
-    cell = cell_of(kind, layer_norm=layer_norm, segments=segments)
+    cell = cell_of(kind, layer_norm=layer_norm, checkpoint_segments=segments)
     x, start = inputs(cell)
     sources = [x.requires_grad_(), *(part.requires_grad_() for part in start)]
     mask = torch.rand(B, H, dtype=torch.float64) * 2 if masked else torch.ones(B, H, dtype=torch.float64)
@@ -103,7 +104,7 @@ def test_states_and_gradients_are_those_of_the_formulas(kind, layer_norm, masked
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("segments", [1, 4])
 def test_the_end_is_the_state_after_the_last_real_step(kind, segments):
-    cell = cell_of(kind, segments=segments)
+    cell = cell_of(kind, checkpoint_segments=segments)
     x, start = inputs(cell)
     lengths = [6, 1, 4, 2]
     real = torch.tensor([[t < length for t in range(T)] for length in lengths])
@@ -118,7 +119,7 @@ def test_only_segments_are_kept():
     """What the backward pass needs shrinks with the number of segments."""
 
     def kept(segments: int) -> int:
-        cell = cell_of("lstm", segments=segments)
+        cell = cell_of("lstm", checkpoint_segments=segments)
         x = torch.randn(2, 64, D, dtype=torch.float64)
         seen: dict[int, int] = {}  # storage → bytes
 
@@ -136,7 +137,7 @@ def test_only_segments_are_kept():
 @pytest.mark.parametrize("how", ["orthogonal", "xavier", "he"])
 def test_recurrent_weights_are_drawn_gate_by_gate(how):
     torch.manual_seed(0)
-    cell = LSTMCell(CellOptions(64, recurrent_init=how), 10, 1.0)
+    cell = LSTM.cell(LSTM(hidden=64, recurrent_init=how), 10)
     for gate in cell.weight_hh_l0.detach().split(64):
         if how == "orthogonal":
             torch.testing.assert_close(gate @ gate.T, torch.eye(64), rtol=0, atol=1e-5)
@@ -152,8 +153,7 @@ def test_uniform_is_torch_to_the_bit():
         torch.manual_seed(3)
         theirs = torch_class(D, H)
         torch.manual_seed(3)
-        cls, choice = KINDS[kind]
-        ours = cls(CellOptions(H), D, choice)
+        ours = KINDS[kind].cell(KINDS[kind], D)
         assert all(torch.equal(p, dict(theirs.named_parameters())[name]) for name, p in ours.named_parameters())
 
 

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from rnnlab.models.cells import CellOptions, RNNCell
+from rnnlab.models.cells import RNNCell
 from rnnlab.models.recurrence import Recomputed, Recurrence
+from rnnlab.models.recurrent import RNN
 
 
 def same(one: Tensor, other: Tensor) -> None:
@@ -43,7 +44,7 @@ def test_gradients_equal_central_differences(batch, steps, width, hidden, relu, 
 @pytest.mark.parametrize("from_zero", [True, False])
 def test_equal_to_torch(nonlinearity, steps, from_zero):
     torch.manual_seed(0)
-    ours = RNNCell(CellOptions(7), 5, nonlinearity).double()
+    ours = RNNCell(RNN(hidden=7, activation=nonlinearity), 5).double()
     theirs = nn.RNN(5, 7, nonlinearity=nonlinearity, batch_first=True).double()
     theirs.load_state_dict(ours.state_dict())
     x = torch.randn(3, steps, 5, dtype=torch.float64, requires_grad=True)

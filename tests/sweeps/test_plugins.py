@@ -18,6 +18,39 @@ def test_the_example_obeys_the_laws():
     assert done.returncode == 0, done.stderr
 
 
+LOOK_INSIDE = """
+import torch
+from rnnlab.core.registry import load_plugin
+load_plugin(__PLUGIN__)
+from rnnlab.data.batches import Batch
+from rnnlab.inspecting.gates import gate_statistics
+from rnnlab.inspecting.gradients import gradients_through_time
+from rnnlab.models.base import ARCHITECTURES
+from rnnlab.models.network import build_network
+from rnnlab.tasks.answers import SummaryHead
+from rnnlab.training.divergence import diagnose
+
+model = ARCHITECTURES.parse({"kind": "mgu", "hidden": 5, "layers": 2, "bidirectional": True, "layer_norm": True})
+network = build_network(model, words=None, features=3, pretrained=None, head=lambda width: SummaryHead(width, 2))
+x, lengths = torch.randn(2, 6, 3), torch.tensor([6, 4])
+for layer in gate_statistics(network, x, lengths):
+    assert (layer.kind, [gate.name for gate in layer.gates]) == ("mgu", ["forget"]), layer
+    assert 0 < layer.kept < 1
+assert list(gradients_through_time(network, x[:1])[0].spectral_norm) == ["forget", "candidate"]
+with torch.no_grad():
+    network.get_parameter("encoder.back.1.bias_ih_l0")[0] = float("inf")
+found = diagnose(network, Batch(x, lengths, torch.tensor([0, 1])), 3, float("nan"), None)
+assert (found["layer"], found["time_step"], found["gate"]) == ("encoder.back.1", 5, "forget"), found
+"""
+
+
+def test_whoever_looks_inside_reads_the_step_of_the_example():
+    """Gates, gradients and divergence know nothing of the cell but its step."""
+    script = LOOK_INSIDE.replace("__PLUGIN__", repr(str(PLUGIN)))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_plugin_is_compared_and_asked(reviews_csv, tmp_path):
     def rnnlab(*words: str) -> str:
         command = [sys.executable, "-m", "rnnlab", *words, "--plugin", str(PLUGIN)]

@@ -21,7 +21,6 @@ from rnnlab.training.divergence import (
     healthy_norms,
     overflowed_on_validation,
     percentile,
-    pre_activations,
 )
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import execute
@@ -80,7 +79,7 @@ def test_the_gate_of_an_lstm_that_overflowed_is_named(number: int):
     batch = batch_of()
     batch.inputs[:, :6, 0] = 0.5  # the product with an infinite weight is one of infinity, of 0 it is NaN
     assert network(batch.inputs, batch.lengths).isfinite().all()
-    assert places(network, batch) == ("encoder.ahead.0", 0, ("input", "forget", "cell", "output")[number])
+    assert places(network, batch) == ("encoder.ahead.0", 0, ("input", "forget", "candidate", "output")[number])
     found = diagnose(network, batch, step=7, loss=math.nan, norm=None)
     assert found["reason"] == (
         "the forward pass overflowed: encoder.ahead.0.weight_ih_l0 holds weights that aren't finite"
@@ -100,7 +99,7 @@ def test_the_gate_of_a_gru_and_the_step_at_which_it_overflowed(number: int, rese
 def test_several_gates_at_once_are_all_named():
     network = network_of(kind="lstm")
     weights(network, "weight_ih_l0")[0][:] = math.inf
-    assert places(network, batch_of())[2] == "input, forget, cell, output"
+    assert places(network, batch_of())[2] == "input, forget, candidate, output"
 
 
 def test_a_layer_above_is_named():
@@ -123,7 +122,7 @@ def test_a_layer_that_reads_from_the_end_counts_from_the_first_token():
 def test_every_way_of_running_a_cell_is_traced(options: dict[str, Any]):
     network = network_of(kind="lstm", **options).train()
     weights(network, "bias_hh_l0")[0][8] = math.inf
-    assert places(network, batch_of()) == ("encoder.ahead.0", 0, "cell")
+    assert places(network, batch_of()) == ("encoder.ahead.0", 0, "candidate")
 
 
 def test_layer_norm_takes_the_blame_off_large_inputs():
@@ -174,15 +173,15 @@ def test_the_trace_computes_what_the_cell_computes():
         for reset in ("after", "before") if kind == "gru" else (None,):
             cell = network_of(kind=kind, **({"reset": reset} if reset else {})).get_submodule("encoder.ahead.0")
             assert isinstance(cell, cls)
-            a, h, c = torch.randn(2, cell.gates * 4), torch.randn(2, 4), torch.randn(2, 4)
-            z = pre_activations(cell, a, h)
+            a, h, c = torch.randn(2, len(cell.gates) * 4), torch.randn(2, 4), torch.randn(2, 4)
+            stepped, z = cell.step(a, (h, c)[: cell.parts], h)
             if kind == "lstm":
-                c_next = z["forget"].sigmoid() * c + z["input"].sigmoid() * z["cell"].tanh()
-                expected, state = z["output"].sigmoid() * c_next.tanh(), (h, c)
+                c_next = z["forget"].sigmoid() * c + z["input"].sigmoid() * z["candidate"].tanh()
+                expected = z["output"].sigmoid() * c_next.tanh()
             else:
                 update = z["update"].sigmoid()
-                expected, state = (1 - update) * z["candidate"].tanh() + update * h, (h,)
-            torch.testing.assert_close(cell.step(a, state, None)[0], expected)
+                expected = (1 - update) * z["candidate"].tanh() + update * h
+            torch.testing.assert_close(stepped[0], expected)
 
 
 def test_a_gradient_that_overflowed_names_its_parameter():
@@ -281,7 +280,7 @@ def test_a_validation_loss_that_overflowed_has_the_same_keys():
     [
         ({"kind": "rnn", "activation": "relu"}, 1e6, None, "the loss passed 10000"),
         ({"kind": "rnn", "activation": "relu"}, 1e20, None, "the forward pass overflowed"),
-        ({"kind": "lstm"}, 1e38, "input, forget, cell, output", "the forward pass overflowed"),
+        ({"kind": "lstm"}, 1e38, "input, forget, candidate, output", "the forward pass overflowed"),
         ({"kind": "gru", "layers": 2}, 1e38, "reset, update, candidate", "the forward pass overflowed"),
     ],
 )

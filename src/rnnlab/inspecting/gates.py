@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rnnlab.inspecting.readings import Reading, first_state, in_double, kind_of, readings
-from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell, normalise
+from rnnlab.models.cells import NO_GATES, RNNCell
 from rnnlab.models.network import Network
 from rnnlab.models.parallel import MinimalLayer
 from rnnlab.models.pooling import inside
@@ -96,51 +96,24 @@ def open_up(reading: Reading) -> Opened:
     """Run a layer again, gates in view."""
     if isinstance(reading.cell, MinimalLayer):
         return _open_minimal(reading, reading.cell)
-    a = reading.cell.from_input(reading.x)
-    if isinstance(reading.cell, LSTMCell):
-        return _open_lstm(reading, reading.cell, a)
-    if isinstance(reading.cell, GRUCell):
-        return _open_gru(reading, reading.cell, a)
-    return _open_plain(reading, reading.cell, a)
-
-
-def _open_lstm(reading: Reading, cell: LSTMCell, a: Tensor) -> Opened:
-    h, c = first_state(reading)
-    rows = []
-    for a_t in a.unbind(1):
-        i, f, g, o = (a_t + cell.from_state(h)).chunk(4, dim=1)
-        old, new = f.sigmoid() * c, i.sigmoid() * g.tanh()
-        c = old + new
-        seen = normalise(c, cell.cell_gain) + cell.cell_bias if cell.options.layer_norm else c
-        h = o.sigmoid() * seen.tanh()
-        rows.append((i.sigmoid(), f.sigmoid(), o.sigmoid(), h, _share(old, new)))
-    i, f, o, h, kept = (torch.stack(column, dim=1) for column in zip(*rows, strict=True))
-    return Opened({"input": i, "forget": f, "output": o}, h, kept, (0.0, 1.0))
-
-
-def _open_gru(reading: Reading, cell: GRUCell, a: Tensor) -> Opened:
-    (h,) = first_state(reading)
-    rows = []
-    for a_t in a.unbind(1):
-        a_r, a_z, _ = a_t.chunk(3, dim=1)
-        u_r, u_z = cell.from_state(h, slice(0, 2)).chunk(2, dim=1)
-        r, z = (a_r + u_r).sigmoid(), (a_z + u_z).sigmoid()
-        (new_h,) = cell.step(a_t, (h,), None)
-        rows.append((r, z, new_h, _share(z * h, new_h - z * h)))
-        h = new_h
-    r, z, h, kept = (torch.stack(column, dim=1) for column in zip(*rows, strict=True))
-    return Opened({"reset": r, "update": z}, h, kept, (0.0, 1.0))
-
-
-def _open_plain(reading: Reading, cell: Cell, a: Tensor) -> Opened:
-    """No gates: of a plain recurrence the states themselves are what saturates."""
-    state, rows = first_state(reading), []
-    for a_t in a.unbind(1):
-        state = cell.step(a_t, state, None)
-        rows.append(state[0])
-    states = torch.stack(rows, dim=1)
+    cell, before = reading.cell, first_state(reading)
+    states, kept, gates = [], [], {name: [] for name in cell.gates if name not in NO_GATES}
+    for state, entered in cell.drive(reading.x, before):
+        for name, values in gates.items():
+            values.append(entered[name].sigmoid())
+        keep = cell.keep(entered)
+        if keep is not None:
+            old = keep * before[-1]
+            kept.append(_share(old, state[-1] - old))
+        states.append(state[0])
+        before = state
+    seen = torch.stack(states, dim=1)
+    if gates:
+        named = {name: torch.stack(values, dim=1) for name, values in gates.items()}
+        return Opened(named, seen, torch.stack(kept, dim=1) if kept else None, (0.0, 1.0))
+    # No gates: of a plain recurrence the states themselves are what saturates
     relu = isinstance(cell, RNNCell) and cell.activation == "relu"
-    return Opened({"state": states}, states, None, (-MARGIN, torch.inf) if relu else (-1.0, 1.0))
+    return Opened({"state": seen}, seen, None, (-MARGIN, torch.inf) if relu else (-1.0, 1.0))
 
 
 def _open_minimal(reading: Reading, layer: MinimalLayer) -> Opened:

@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 
 from rnnlab.inspecting.readings import (
-    GATES,
     Reading,
     first_state,
     in_double,
@@ -105,17 +104,16 @@ def state_gradients(reading: Reading, furthest: int = FURTHEST) -> StateGradient
     """Of a reading of one sequence."""
     if isinstance(reading.cell, MinimalLayer):
         return _of_linear_recurrence(reading, reading.cell, furthest)
-    cell, hidden = reading.cell, reading.cell.options.hidden
+    cell, hidden = reading.cell, reading.cell.hidden
     jacobians, factors = jacobians_to_end(reading, furthest)
     state = _norms(jacobians[:, :hidden, :hidden])
     of_cell = forget = None
     if isinstance(cell, LSTMCell):
         of_cell = _norms(jacobians[:, hidden:, hidden:])
         forget = _forget_products(reading, cell, furthest)
-    gates = GATES.get(type(cell), ())
-    weights = dict(zip(gates, cell.weight_hh_l0.split(hidden), strict=False))
+    weights = dict(zip(cell.gates, cell.weight_hh_l0.split(hidden), strict=True))
     norms = {gate: float(torch.linalg.matrix_norm(w, ord=2)) for gate, w in weights.items()}
-    plain = isinstance(cell, RNNCell) and not cell.options.layer_norm
+    plain = isinstance(cell, RNNCell) and not cell.layer_norm
     return StateGradients(
         name=reading.name,
         kind=kind_of(cell),
@@ -140,16 +138,14 @@ def jacobians_to_end(reading: Reading, furthest: int = FURTHEST) -> tuple[Tensor
     cell = reading.cell
     assert isinstance(cell, Cell)
     a = cell.from_input(reading.x)[0]  # (T, G · H)
-    states = [first_state(reading)]
-    for a_t in a:
-        states.append(cell.step(a_t[None], states[-1], None))
-    identity = torch.eye(cell.parts * cell.options.hidden, dtype=a.dtype)
+    states = [first_state(reading), *(state for state, _ in cell.drive(reading.x, first_state(reading)))]
+    identity = torch.eye(cell.parts * cell.hidden, dtype=a.dtype)
     to_end, factors = [identity], []
     for k in range(len(a) - 1, max(-1, len(a) - 1 - furthest), -1):
         before = torch.cat(states[k], dim=1)[0].requires_grad_()  # (S,)
         with torch.enable_grad():
             parts = tuple(part[None] for part in before.chunk(cell.parts))
-            after = torch.cat(cell.step(a[k : k + 1], parts, None), dim=1)[0]  # (S,)
+            after = torch.cat(cell.step(a[k : k + 1], parts, parts[0])[0], dim=1)[0]  # (S,)
         rows = torch.cat([to_end[-1], identity])
         (pulled,) = torch.autograd.grad(after, before, rows, is_grads_batched=True)
         earlier, factor = pulled.chunk(2)
@@ -160,11 +156,7 @@ def jacobians_to_end(reading: Reading, furthest: int = FURTHEST) -> tuple[Tensor
 
 def _forget_products(reading: Reading, cell: LSTMCell, furthest: int) -> tuple[float, ...]:
     """The largest entry of f_T ⊙ … ⊙ f_{t+1}: what the cell would carry if gates didn't depend on the state."""
-    a = cell.from_input(reading.x)[0]
-    state, forget = first_state(reading), []
-    for a_t in a:
-        forget.append((a_t[None] + cell.from_state(state[0])).chunk(4, dim=1)[1].sigmoid()[0])
-        state = cell.step(a_t[None], state, None)
+    forget = [cell.keep(entered)[0] for _, entered in cell.drive(reading.x, first_state(reading))]
     products = [torch.ones_like(forget[0])]
     for f in reversed(forget[-furthest:]):
         products.append(products[-1] * f)

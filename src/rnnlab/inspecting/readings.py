@@ -10,16 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from rnnlab.kernels import switched_off
-from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell, State
+from rnnlab.models.cells import Cell, State
 from rnnlab.models.network import Network
 from rnnlab.models.parallel import MinimalLayer
 
 Recurrence = Cell | MinimalLayer
-GATES: dict[type[nn.Module], tuple[str, ...]] = {  # in the order of the rows of the recurrent weights
-    RNNCell: ("state",),
-    LSTMCell: ("input", "forget", "candidate", "output"),
-    GRUCell: ("reset", "update", "candidate"),
-}
 
 
 @dataclass(frozen=True)
@@ -84,5 +79,4 @@ def first_state(reading: Reading) -> State:
 
 
 def kind_of(cell: Recurrence) -> str:
-    names = {RNNCell: "rnn", LSTMCell: "lstm", GRUCell: "gru"}
-    return next((name for cls, name in names.items() if isinstance(cell, cls)), "minimal")
+    return cell.settings.kind if isinstance(cell, Cell) else "minimal"

@@ -4,13 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
+import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from rnnlab.core.config import Config
+from rnnlab.core.errors import ConfigError
 from rnnlab.core.registry import Registry
 from rnnlab.models.embedding import Embedding, TokenVectors
+from rnnlab.models.pooling import Pool, inside
 from rnnlab.models.space import Space
+
+State = tuple[Tensor, ...]
+"""What an encoder knows of the steps so far: tensors (B, …), so that to choose rows of a state, as a beam does, is
+`select_rows`, and each means what it means alone."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +38,52 @@ class Encoder(nn.Module):
     """H, of the states."""
     carried: Tensor | None = None
     """What training takes from one batch to the next; not a weight, but part of a checkpoint."""
+    causal: bool = False
+    """As its architecture says."""
+    pool: Pool  # what makes the summary of the states, where nothing else does; no such attribute: something does
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         """``x`` is (B, T, input_width), right-padded; ``lengths`` is (B,), each >= 1."""
         raise NotImplementedError
+
+    def begin(self, rows: int) -> State:
+        """Before the first step of so many sequences."""
+        if not self.causal:
+            raise ConfigError(
+                f"{type(self).__name__} reads what comes later too, so it can't go on from a state: its answers would "
+                "change with every new step. Take one that reads the past alone: bidirectional = false, look_ahead = "
+                "false; `rnn`, `gru` and `lstm` do so unless told otherwise"
+            )
+        return self._begin(rows)
+
+    def advance(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, State]:
+        """Go on, in evaluation: the states (B, T, H) of new steps ``x`` (B, T, input_width), zero at padding, and the
+        state after them. ``lengths`` (B,) may be 0: such a row stays as it is. Reading in parts gives what `forward`
+        gives, to rounding.
+
+        This one runs everything anew, from the first step on, which is right for any encoder and slow."""
+        before, known = state
+        after = known + lengths
+        steps = max(1, int(after.max()))
+        whole = x.new_zeros(len(x), steps, x.shape[2])
+        if before.shape[1]:
+            whole[:, : before.shape[1]] = before
+        row, step = inside(lengths, x.shape[1]).nonzero(as_tuple=True)
+        whole[row, known[row] + step] = x[row, step]
+        every = self(whole, after.clamp(min=1)).states
+        states = every.new_zeros(*x.shape[:2], every.shape[2])
+        states[row, step] = every[row, known[row] + step]
+        return states, (whole, after)
+
+    def _begin(self, rows: int) -> State:
+        """All steps so far, (B, T, input_width), and how many they are, (B,)."""
+        like = next(self.parameters(), torch.empty(0))
+        return like.new_zeros(rows, 0, 0), torch.zeros(rows, dtype=torch.int64, device=like.device)
+
+
+def select_rows(state: State, rows: Tensor) -> State:
+    """The state of some sequences, (R,) numbers of rows: as if those alone had been read."""
+    return tuple(part.index_select(0, rows) for part in state)
 
 
 class Architecture(Config):

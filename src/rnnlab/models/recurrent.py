@@ -4,6 +4,7 @@ Sequences are never packed. A forward recurrence reaches padding only after the 
 them; a backward one reads each sequence mirrored within its own length, so it starts at the last real step.
 """
 
+from collections.abc import Callable
 from typing import ClassVar, Literal, Self
 
 import torch
@@ -11,18 +12,21 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from rnnlab.kernels.recurrence import recur
-from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
-from rnnlab.models.cells import Cell, CellOptions, GRUCell, LSTMCell, RecurrentInit, RNNCell, State
+from rnnlab.kernels import ops
+from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
+from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RecurrentInit, RNNCell
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
 from rnnlab.models.space import Among, Between, Space
 
+Way = tuple[Cell, State, Tensor | None]  # a cell, where it begins, and what it drops of its state
 InitialState = Literal["zeros", "normal", "xavier", "xavier-he", "learned"]
 
 
 class Recurrent(Architecture):
-    """What the recurrent architectures share."""
+    """What the recurrent architectures share: all but the cell."""
 
+    cell: ClassVar[type[Cell]]
+    """Of one layer in one direction, built from these settings and the width of its input."""
     reads_in_turn: ClassVar[bool] = True
     space: ClassVar[Space] = {
         "model.hidden": Between(32, 256, log=True),
@@ -105,10 +109,6 @@ class Recurrent(Architecture):
     def causal(self) -> bool:
         return not self.bidirectional
 
-    def cell(self, options: CellOptions, input_width: int) -> Cell:
-        """One layer in one direction."""
-        raise NotImplementedError
-
     def build(self, input_width: int) -> Encoder:
         return RecurrentEncoder(self, input_width)
 
@@ -117,53 +117,46 @@ class Recurrent(Architecture):
 class RNN(Recurrent):
     """The simple recurrence: h_t = activation(W_xh x_t + W_hh h_{t-1} + b)."""
 
-    activation: Literal["tanh", "relu"] = Field(default="tanh", description="Of the state.")
+    cell: ClassVar[type[Cell]] = RNNCell
 
-    def cell(self, options: CellOptions, input_width: int) -> Cell:
-        return RNNCell(options, input_width, self.activation)
+    activation: Literal["tanh", "relu"] = Field(default="tanh", description="Of the state.")
 
 
 @architecture("lstm")
 class LSTM(Recurrent):
     """Input, forget and output gates around a cell that is added to, not multiplied through."""
 
-    forget_bias: float = Field(default=1.0, description="Of the forget gate at first; 1 begins by remembering.")
+    cell: ClassVar[type[Cell]] = LSTMCell
 
-    def cell(self, options: CellOptions, input_width: int) -> Cell:
-        return LSTMCell(options, input_width, self.forget_bias)
+    forget_bias: float = Field(default=1.0, description="Of the forget gate at first; 1 begins by remembering.")
 
 
 @architecture("gru")
 class GRU(Recurrent):
     """Update and reset gates: fewer weights than the LSTM, no separate cell."""
 
+    cell: ClassVar[type[Cell]] = GRUCell
+
     reset: Literal["after", "before"] = Field(
         default="after", description="Where the reset gate acts: after the matrix product (PyTorch) or before it."
     )
 
-    def cell(self, options: CellOptions, input_width: int) -> Cell:
-        return GRUCell(options, input_width, self.reset)
-
 
 class RecurrentEncoder(Encoder):
-    """(B, T, D) → states (B, T, H): H = hidden, or 2 hidden with the backward direction in the second half."""
+    """The driver of cells: layers, directions, masks, where a sequence starts and what the next batch is told of its
+    end. (B, T, D) → states (B, T, H): H = hidden, or 2 hidden with the backward direction in the second half."""
 
-    resting: (
-        Tensor  # (layers, parts, H), of a state that is carried: where evaluation starts. See docs/initial-state.md
-    )
+    resting: Tensor  # (layers, parts, H), of a state that is carried: where evaluation starts. docs/initial-state.md
 
     def __init__(self, settings: Recurrent, input_width: int):
         super().__init__()
         directions = 2 if settings.bidirectional else 1
-        self.settings = settings
+        self.settings, self.causal = settings, settings.causal
         self.state_width = directions * settings.hidden
-        options = CellOptions(
-            settings.hidden, settings.layer_norm, settings.recurrent_init, settings.checkpoint_segments
-        )
         widths = [input_width] + [self.state_width] * (settings.layers - 1)
-        self.ahead = nn.ModuleList(settings.cell(options, width) for width in widths)
-        self.back = nn.ModuleList(settings.cell(options, width) for width in widths if settings.bidirectional)
-        self.parts = 2 if isinstance(settings, LSTM) else 1
+        self.ahead = nn.ModuleList(settings.cell(settings, width) for width in widths)
+        self.back = nn.ModuleList(settings.cell(settings, width) for width in widths if settings.bidirectional)
+        self.parts = settings.cell.parts
         if settings.initial_state == "learned":
             self.start = nn.Parameter(torch.zeros(directions, settings.layers, self.parts, settings.hidden))
         if settings.state == "carried":
@@ -173,63 +166,83 @@ class RecurrentEncoder(Encoder):
         self.width = self.pool.width
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
-        if self.settings.checkpoint_segments == 1 and all(
-            isinstance(cell, Cell) and cell.runs_native(x) for cell in self.ahead
-        ):
-            return self._native(x, lengths)
-        order = mirror_order(lengths, x.shape[1]) if len(self.back) else None
         carrying = self.training and self.settings.state == "carried"
-        real = inside(lengths, x.shape[1]) if carrying and self.parts > 1 and lengths.min() < x.shape[1] else None
-        ends: list[Tensor] = []
-        for layer, ahead in enumerate(self.ahead):
-            given = self.dropout(x) if layer > 0 else x
-            states, end = ahead(given, self._start(0, layer, x), self._mask(x), real)
-            if carrying:
-                last = states[torch.arange(len(x), device=x.device), lengths - 1]
-                ends.append(torch.stack([last, *end[1:]]))  # (parts, B, H)
-            if order is not None:
-                back = self.back[layer]
-                mirrored, _ = back(mirror(given, order), self._start(1, layer, x), self._mask(x))
-                states = torch.cat([states, mirror(mirrored, order)], dim=2)
-            x = x + states if self.settings.residual and layer > 0 else states
+        states, ends, last = self._run(x, lengths, lambda way, layer: self._start(way, layer, x), carrying)
         if carrying:
-            self._carry(torch.stack(ends))
-        states = zero_padding(x, lengths)
+            self._carry(torch.stack([torch.stack(end) for end in ends]))
+        if last is not None and self.settings.pooling == "last":
+            return Encoded(states, last)
         return Encoded(states, *self.pool(states, lengths))
 
-    def _native(self, x: Tensor, lengths: Tensor) -> Encoded:
-        """As `forward`, by native code: it reads backward without copies, leaves zeros at padding, and gives the states
-        after each sequence's last step."""
-        ends: list[Tensor] = []
-        end: Tensor | None = None
-        cells = [[cell for cell in way if isinstance(cell, Cell)] for way in (self.ahead, self.back)]
-        for layer, ahead in enumerate(cells[0]):
+    def _begin(self, rows: int) -> State:
+        zeros = next(self.parameters()).new_zeros(self.parts, self.settings.hidden)
+        starts = [self.starting(0, layer) or tuple(zeros) for layer in range(self.settings.layers)]
+        return tuple(part.expand(rows, -1).contiguous() for start in starts for part in start)
+
+    def advance(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, State]:
+        """A state holds h, or h and c, of each layer in turn: (B, H) each."""
+        read = lengths.clamp(min=1)  # a row that has nothing to read reads padding, and is put back
+        states, ends, _ = self._run(
+            x, read, lambda _, layer: state[layer * self.parts : (layer + 1) * self.parts], wanted=True
+        )
+        after = tuple(part for end in ends for part in end)
+        if bool((lengths < 1).any()):
+            states = zero_padding(states, lengths)
+            after = tuple(torch.where((lengths > 0)[:, None], new, old) for new, old in zip(after, state, strict=True))
+        return states, after
+
+    def _run(
+        self, x: Tensor, lengths: Tensor, start: Callable[[int, int], State], wanted: bool
+    ) -> tuple[Tensor, list[State], Tensor | None]:
+        """All layers: the states of the last one, zero at padding; of each layer the state after each sequence's last
+        step, if ``wanted``; and that of the last layer where native code gave it, which has it for nothing.
+        ``start(direction, layer)`` is where a cell begins."""
+        ends: list[State] = []
+        native: tuple[Tensor, ...] | None = None
+        for layer, cells in enumerate(zip(*filter(len, (self.ahead, self.back)), strict=True)):
             given = self.dropout(x) if layer > 0 else x
-            both = [way[layer] for way in cells if way]
-            ways = [cell.direction(self._start(way, layer, x), self._mask(x)) for way, cell in enumerate(both)]
-            states, *parts = recur(ahead.kind, given, lengths, *ways)
-            end = parts[0]
-            if self.settings.state == "carried":
-                ends.append(torch.stack(parts))  # (parts, B, H)
-            if self.settings.residual and layer > 0:
-                x, end = x + states, None
-            else:
-                x = states
-        if self.training and ends:
-            self._carry(torch.stack(ends))
-        if self.settings.pooling == "last" and end is not None:
-            return Encoded(x, end)
-        return Encoded(x, *self.pool(x, lengths))
+            ways = [(cell, start(number, layer), self._mask(x)) for number, cell in enumerate(cells)]
+            native = self._natively(given, lengths, ways)
+            states, *end = native or self._in_torch(given, lengths, ways, wanted)
+            ends.append(tuple(end))
+            x = x + states if self.settings.residual and layer > 0 else states
+        if native is None:
+            return zero_padding(x, lengths), ends, None
+        residual = self.settings.residual and self.settings.layers > 1
+        return x, ends, None if residual else native[1]
+
+    def _natively(self, x: Tensor, lengths: Tensor, ways: list[Way]) -> tuple[Tensor, ...] | None:
+        """A layer by native code, which reads backward without copies, leaves zeros at padding, and gives the states
+        after each sequence's last step. None where it doesn't do what the options ask for."""
+        if self.settings.checkpoint_segments > 1 or not all(cell.plain for cell, _, _ in ways):
+            return None
+        directions = (cell.direction(start, mask) for cell, start, mask in ways)
+        return ops.recur(ways[0][0].native, x, lengths, *directions)
+
+    def _in_torch(self, x: Tensor, lengths: Tensor, ways: list[Way], wanted: bool) -> tuple[Tensor, ...]:
+        """The same by the cells themselves, cell by cell; padding isn't zero."""
+        (cell, start, mask), *backward = ways
+        real = inside(lengths, x.shape[1]) if wanted and self.parts > 1 and lengths.min() < x.shape[1] else None
+        states, end = cell(x, start, mask, real)
+        if wanted:
+            end = (states[torch.arange(len(x), device=x.device), lengths - 1], *end[1:])
+        for cell, start, mask in backward:
+            order = mirror_order(lengths, x.shape[1])
+            mirrored, _ = cell(mirror(x, order), start, mask)
+            states = torch.cat([states, mirror(mirrored, order)], dim=2)
+        return states, *(end if wanted else ())
+
+    def starting(self, direction: int, layer: int) -> State:
+        """Where a layer begins in evaluation: (H,) each; empty for zeros."""
+        if self.settings.initial_state == "learned":
+            return tuple(self.start[direction, layer])
+        return tuple(self.resting[layer]) if self.settings.state == "carried" else ()
 
     def _start(self, direction: int, layer: int, x: Tensor) -> State:
         """Where a layer begins, for each row of ``x``."""
         batch = x.shape[0]
-        if self.settings.initial_state == "learned":
-            return tuple(part.expand(batch, -1) for part in self.start[direction, layer])
-        if not self.training and self.settings.state == "carried":
-            return tuple(part.expand(batch, -1) for part in self.resting[layer])
-        if not self.training:
-            return ()
+        if self.settings.initial_state == "learned" or not self.training:
+            return tuple(part.expand(batch, -1) for part in self.starting(direction, layer))
         if self.carried is None:
             return self._draw(batch, x)
         carried = tuple(self.carried[layer, :, :batch])  # as many rows as there are

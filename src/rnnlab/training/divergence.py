@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from rnnlab.data.batches import Batch
 from rnnlab.kernels import switched_off
-from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell, State, dropped, normalise
+from rnnlab.models.cells import Cell, RNNCell, State
 from rnnlab.models.network import Network
 from rnnlab.models.parallel import MinimalLayer
 from rnnlab.training.spec import Training
@@ -26,11 +26,6 @@ EXPLODED = 1e4  # a loss beyond this is no longer learning, even while it is fin
 KEPT_NORMS = 20  # of the steps before, in the diagnosis
 ENOUGH = 10  # healthy norms, to say what is usual
 HEALTHY = 10  # times the median: a gradient norm beyond that is part of the trouble
-GATES: dict[type[nn.Module], tuple[str, ...]] = {
-    LSTMCell: ("input", "forget", "cell", "output"),
-    GRUCell: ("reset", "update", "candidate"),
-}
-"""Names in the order of the weights' rows. An `rnn` has one pre-activation, and no gate."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +150,7 @@ def _first_bad_gradient(network: Network) -> Place | None:
     for name, parameter in network.named_parameters():
         if parameter.grad is not None and not _finite(parameter.grad):
             owner = network.get_submodule(name.rpartition(".")[0])
-            gates = GATES.get(type(owner), ()) if isinstance(owner, Cell) and "l0" in name else ()
+            gates = _gates_of(owner) if isinstance(owner, Cell) and "l0" in name else ()
             bad = [
                 gate
                 for gate, rows in zip(gates, parameter.grad.chunk(len(gates) or 1), strict=False)
@@ -232,43 +227,22 @@ def _first_step(values: Tensor, limit: float) -> Found:
 
 
 def _trace(
-    cell: Cell, x: Tensor, state: State = (), mask: Tensor | None = None, real: Tensor | None = None, *, limit: float
+    cell: Cell, x: Tensor, start: State = (), mask: Tensor | None = None, real: Tensor | None = None, *, limit: float
 ) -> Found | None:
     """A recurrent layer step by step, as `Cell.forward` is called, up to the first pre-activation or state that isn't
     below ``limit``."""
-    a = x @ cell.weight_ih_l0.t()
-    if cell.options.layer_norm:
-        a = normalise(a, cell.input_gain)
-    a = a + cell.bias_ih_l0  # (B, T, G · H)
-    state = state or (x.new_zeros(len(x), cell.options.hidden),) * cell.parts
-    for t, a_t in enumerate(a.unbind(1)):
-        gates = pre_activations(cell, a_t, dropped(state[0], mask))
-        new = cell.step(a_t, state, mask)
-        if real is not None:
-            new = tuple(torch.where(real[:, t, None], one, old) for one, old in zip(new, state, strict=True))
-        state = new
-        bad = [~(z.abs() < limit) for z in (*gates.values(), *state)]  # not below: NaN, too
+    for t, (state, entered) in enumerate(cell.drive(x, start, mask, real)):
+        bad = [~(z.abs() < limit) for z in (*entered.values(), *state)]  # not below: NaN, too
         if any(b.any() for b in bad):
             row = int(torch.stack([b.any(1) for b in bad]).any(0).nonzero()[0])
-            names = [name for name, b in zip(gates, bad, strict=False) if b.any()]
+            names = [name for name, b in zip(entered, bad, strict=False) if b.any() and name in _gates_of(cell)]
             return row, t, ", ".join(names) or None
     return None
 
 
-def pre_activations(cell: Cell, a: Tensor, h: Tensor) -> dict[str, Tensor]:
-    """What enters each gate's sigmoid or tanh, (B, H) by name. ``a`` (B, G · H) is what the input brings."""
-    names = GATES.get(type(cell), ())
-    if isinstance(cell, LSTMCell):
-        return dict(zip(names, (a + cell.from_state(h)).chunk(4, dim=1), strict=True))
-    if not isinstance(cell, GRUCell):
-        return {}
-    a_r, a_z, a_n = a.chunk(3, dim=1)
-    if cell.reset == "after":
-        u_r, u_z, u_n = cell.from_state(h).chunk(3, dim=1)
-        return dict(zip(names, (a_r + u_r, a_z + u_z, a_n + (a_r + u_r).sigmoid() * u_n), strict=True))
-    u_r, u_z = cell.from_state(h, slice(0, 2)).chunk(2, dim=1)
-    candidate = a_n + cell.from_state((a_r + u_r).sigmoid() * h, slice(2, 3))
-    return dict(zip(names, (a_r + u_r, a_z + u_z, candidate), strict=True))
+def _gates_of(cell: Cell) -> tuple[str, ...]:
+    """Names in the order of the weights' rows. An `rnn` has one pre-activation, and no gate."""
+    return cell.gates if len(cell.gates) > 1 else ()
 
 
 def _unbounded(network: Network, place: Place | None) -> bool:

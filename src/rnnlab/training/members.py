@@ -119,12 +119,12 @@ def _add_bag(member: native.Member, vectors: NgramVectors) -> None:
 
 def _weights_of(cell: Any) -> list[Tensor]:
     assert isinstance(cell, Cell)
-    return [cell.weight_ih_l0, cell.weight_hh_l0, cell.bias_ih_l0, cell.bias_hh_l0]
+    return list(cell.weights())
 
 
 def _gains_of(cell: Any) -> list[Tensor | None]:
     assert isinstance(cell, Cell)
-    return [cell.input_gain, *cell.gains()]
+    return list(cell.gains())
 
 
 def _gradient_of(weight: Tensor) -> Tensor:

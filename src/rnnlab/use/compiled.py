@@ -96,7 +96,8 @@ def compile_network(folded: Folded) -> Compiled | None:
 
 
 def _packed(cell: Cell, begin: tuple[Tensor, ...]) -> Layer:
-    return Layer(cell.kind, cell.weight_ih_l0, cell.weight_hh_l0, cell.bias_ih_l0, cell.bias_hh_l0, begin)
+    assert cell.native is not None  # `fold` takes no other
+    return Layer(cell.native, *cell.weights(), begin)
 
 
 def _padded(x: Tensor, starts: Tensor) -> Tensor:

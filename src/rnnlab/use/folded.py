@@ -74,10 +74,10 @@ class Direction:
     """One layer in one direction, its weights as the steps want them."""
 
     def __init__(self, cell: Cell, begin: tuple[Tensor, ...]):
-        hidden = self.hidden = cell.options.hidden
+        hidden = self.hidden = cell.hidden
         self.cell = cell
         self.begin = begin  # (H,) each; empty: zeros
-        scale = torch.ones(cell.gates * hidden)
+        scale = torch.ones(len(cell.gates) * hidden)
         bias = cell.bias_ih_l0 + cell.bias_hh_l0
         if isinstance(cell, LSTMCell):
             scale[2 * hidden : 3 * hidden] = 2
@@ -188,7 +188,7 @@ class Folded:
         self.residual, self.summary = encoder.settings.residual, encoder.settings.pooling
         self.width = encoder.state_width
         self.layers = [
-            [Direction(cell, _begin(encoder, number, layer)) for number, cell in enumerate(cells)]
+            [Direction(cell, encoder.starting(number, layer)) for number, cell in enumerate(cells)]
             for layer, cells in enumerate(zip(*filter(len, (encoder.ahead, encoder.back)), strict=True))
         ]
         self.first = [FirstInputs(network, one.from_input, one.bias) for one in self.layers[0]]
@@ -248,12 +248,6 @@ def fold(network: Network) -> Folded | None:
             return None
     with torch.inference_mode():
         return Folded(network)
-
-
-def _begin(encoder: RecurrentEncoder, direction: int, layer: int) -> tuple[Tensor, ...]:
-    if encoder.settings.initial_state == "learned":
-        return tuple(encoder.start[direction, layer])
-    return tuple(encoder.resting[layer]) if encoder.settings.state == "carried" else ()
 
 
 def _any_channel(network: Network) -> Tensor:

@@ -1,16 +1,19 @@
 """Every architecture of the catalogue, with every option that changes the answer, exports and agrees with torch."""
 
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 import torch
+from torch import Tensor
 
 from rnnlab.core.config import parse
 from rnnlab.models.base import ARCHITECTURES, Architecture
+from rnnlab.models.cells import Cell, Entered, State
 from rnnlab.models.pooling import Pooling
+from rnnlab.models.recurrent import Recurrent
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.parity import SHAPES, TOLERANCE, check_parity
 from rnnlab.use.onnx.translating import translate
@@ -47,6 +50,24 @@ OTHERS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+class OwnCell(Cell):
+    """As a plugin may have it: a step in torch's functions as well as methods."""
+
+    gates = ("forget", "candidate")
+
+    def step(self, a: Tensor, state: State, heard: Tensor) -> tuple[State, Entered]:
+        a_f, a_n = a.chunk(2, dim=1)
+        forget = a_f + self.from_state(heard, "forget")
+        f = torch.sigmoid(forget)
+        candidate = a_n + self.from_state(f * heard, "candidate")
+        return ((1 - f) * state[0] + f * torch.tanh(candidate),), self.named(forget, candidate)
+
+
+class Own(Recurrent):
+    kind: ClassVar[str] = "own"
+    cell: ClassVar[type[Cell]] = OwnCell
+
+
 def variants() -> list[Architecture]:
     found: list[Architecture] = []
     for cls in ARCHITECTURES:
@@ -56,7 +77,8 @@ def variants() -> list[Architecture]:
         poolings = [{"pooling": pooling} for pooling in get_args(Pooling)] if "pooling" in fields else [{}]
         found += [cls(), *(parse(cls, {**small, **pooling}) for pooling in poolings)]
         found += [parse(cls, {**small, **deep, **pooling}) for pooling in poolings if deep]
-    return found + [ARCHITECTURES.parse({"kind": kind, **choices}) for kind, choices in OTHERS]
+    own = [Own(hidden=5), Own(hidden=5, layers=2, bidirectional=True, layer_norm=True, initial_state="learned")]
+    return [*found, *own, *(ARCHITECTURES.parse({"kind": kind, **choices}) for kind, choices in OTHERS)]
 
 
 def described(architecture: Architecture) -> str:
