@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,14 +42,14 @@ class EncodedData:
     train: Sequences
     valid: Sequences
     test: Sequences
-    labels: tuple[str, ...]  # target i is the label labels[i]
-    tag_names: tuple[str, ...]
-    tokenizer: Tokenizer | None  # texts only
-    vocabulary: Vocabulary | None  # texts only
-    scaler: Scaler | None  # series only
-    features: int | None  # channels of a series; None for texts
-    max_length: int | None  # rows are cut to their first so many tokens or steps
-    profile: dict[str, Any]  # Profile.to_dict()
+    labels: tuple[str, ...] = ()  # target i is the label labels[i]
+    tag_names: tuple[str, ...] = ()
+    tokenizer: Tokenizer | None = None  # texts only
+    vocabulary: Vocabulary | None = None  # texts only
+    scaler: Scaler | None = None  # series only
+    features: int | None = None  # channels of a series; None for texts
+    max_length: int | None = None  # rows are cut to their first so many tokens or steps
+    profile: dict[str, Any] = field(default_factory=dict)  # Profile.to_dict()
 
     @property
     def tokens(self) -> int:

@@ -172,11 +172,7 @@ class Addition(Task):
             **{part: addition.sequences(chosen, IDS, _bucket) for part, chosen in pairs.items()},
             labels=DIGITS,
             tag_names=tuple(_bucket_name(number) for number in range(_bucket(np.array([LONGEST]))[0] + 1)),
-            tokenizer=None,
             vocabulary=VOCABULARY,
-            scaler=None,
-            features=None,
-            max_length=None,
             profile={"lines": lines, "without_learning": scores},
         )
 

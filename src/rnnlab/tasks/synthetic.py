@@ -141,13 +141,8 @@ class Adding(OfLength):
         ]
         return EncodedData(
             **parts,
-            labels=(),
-            tag_names=(),
-            tokenizer=None,
-            vocabulary=None,
             scaler=Scaler((0.0, 0.0), (1.0, 1.0)),
             features=2,
-            max_length=None,
             profile={"lines": lines, "constant_error": error},
         )
 
@@ -179,12 +174,8 @@ class Copy(Generated):
         return EncodedData(
             **parts,
             labels=labels,
-            tag_names=(),
             tokenizer=Tokenizer("whitespace"),
             vocabulary=vocabulary,
-            scaler=None,
-            features=None,
-            max_length=None,
             profile={"lines": lines, "constant_accuracy": 1 / self.kinds},
         )
 
