@@ -1,4 +1,4 @@
-"""The laws that every architecture, task, baseline, executor and file format obeys, for rnnlab's own and for a plugin's.
+"""The laws that every architecture, task, baseline, executor and file format obeys: rnnlab's own and a plugin's.
 
 from rnnlab.testing import check_architecture
 
