@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from rnnlab.core.cache import cache_dir
 from rnnlab.core.errors import RnnlabError
+from rnnlab.core.system import differences
 
 Word = Literal["ok", "missing", "off", "broken"]
 """Only what is ``broken`` is needed: without what is ``off`` or ``missing``, less is possible, or slower."""
@@ -80,6 +81,7 @@ def examine() -> Examination:
     if checks[-1].word == "ok":
         checks += [_guarded(look) for look in (_threads, _device, _recurrences, _compiler)]
     checks += [_guarded(look) for look in (_cache, _data, _terminal)]
+    checks += [Check(name, "off", told) for name, told in differences().items()]
     return Examination((*checks, *(_extra(name) for name in EXTRAS)))
 
 

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import secrets
+import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -31,7 +33,16 @@ def write_parts(path: str | Path, parts: Iterable[bytes]) -> None:
 
 def move_into_place(temporary: Path, path: Path) -> None:
     """Rename a finished file of the same folder and make the new name last through a power cut."""
-    os.replace(temporary, path)
+    for patience in (0.01, 0.1, 1.0):
+        try:
+            os.replace(temporary, path)
+            break
+        except PermissionError:  # on Windows, while another process reads what is there
+            if sys.platform != "win32":
+                raise
+            time.sleep(patience)
+    else:
+        os.replace(temporary, path)
     with contextlib.suppress(OSError, AttributeError):  # Windows can't open a folder; some file systems can't sync one
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnnlab import kernels as native
 from rnnlab.core.errors import RnnlabError
+from rnnlab.core.system import start_method
 from rnnlab.execute.executors import EventSink, Limits, failure, interrupt_flag
 from rnnlab.runs.directory import Failed, Outcome, RunDirectory, Stopped
 
@@ -149,7 +150,7 @@ class _Run:
         """In a process of its own; a second time, from the checkpoint if there is one."""
         self.last: dict[str, Any] = {}
         self.looked = 0.0
-        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        method = start_method()
         context: Any = multiprocessing.get_context(method)
         if method == "forkserver":
             context.set_forkserver_preload(["rnnlab.execute.child"])
@@ -220,7 +221,7 @@ class _Run:
     def ask_to_stop(self) -> None:
         if self.asked is None:
             self.asked = time.monotonic()
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(OSError):  # it has ended; Windows says so with another error than Linux
                 os.kill(self.process.pid, signal.SIGTERM)
 
     def kill(self) -> None:

@@ -2,7 +2,6 @@
 
 import math
 import platform
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -215,12 +214,6 @@ def environment(threads: int) -> dict[str, Any]:
         "threads": threads,
         "kernels": "torch" if native.ready() is None else f"native {native.status().vectors}",
     }
-
-
-def peak_memory_mb() -> float:
-    """The most memory that this process ever held."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
 def contiguous(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -14,6 +14,7 @@ import torch
 
 from rnnlab import kernels as native
 from rnnlab.core.files import write_atomically
+from rnnlab.core.system import peak_memory_mb
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.lookup import Lookup
@@ -24,7 +25,7 @@ from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Sto
 from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import resolve_device
 from rnnlab.training.evaluate import Kept, evaluate
-from rnnlab.training.loop import Report, contiguous, environment, peak_memory_mb, train
+from rnnlab.training.loop import Report, contiguous, environment, train
 from rnnlab.training.record import record_answers
 from rnnlab.training.spec import RunSpec
 

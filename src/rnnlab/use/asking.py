@@ -88,7 +88,7 @@ def predict_file(
     progress: Progress = lambda done, total: None,
 ) -> FileAnswered:
     """Write ``file`` to ``out``, in the same format, with the answers in columns behind its own. In constant memory
-    (but for numeric sequences and damaged quotes), and whole or not at all."""
+    (but for damaged quotes), and whole or not at all."""
     source = open_file(model, file, column, skip_bad)
     out, endings = Path(out), source.file.endings()
     if out.suffix.lower() not in endings:
