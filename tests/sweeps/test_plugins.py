@@ -27,7 +27,7 @@ from rnnlab.inspecting.gates import gate_statistics
 from rnnlab.inspecting.gradients import gradients_through_time
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import build_network
-from rnnlab.tasks.answers import SummaryHead
+from rnnlab.answers.heads import SummaryHead
 from rnnlab.training.divergence import diagnose
 
 model = ARCHITECTURES.parse({"kind": "mgu", "hidden": 5, "layers": 2, "bidirectional": True, "layer_norm": True})
