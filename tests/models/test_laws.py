@@ -42,6 +42,10 @@ OTHER_CHOICES = [
     ("textcnn", {"activation": "gelu", "widths": [3, 9]}),
     ("transformer", {"positions": "learned", "max_length": 8, "heads": 1, "layers": 1}),
     ("transformer", {"width": 15, "heads": 3}),
+    ("transformer", {"look_ahead": False, "pooling": "attention"}),
+    ("transformer", {"look_ahead": False, "positions": "learned", "max_length": 9, "layers": 1}),
+    ("dilated", {"look_ahead": False, "hidden": 16, "layers": 3}),
+    ("dilated", {"look_ahead": False, "hidden": 16, "width": 2, "residual": False, "pooling": "mean"}),
     ("linear", {"activation": "tanh"}),
     ("linear", {"activation": "relu", "pooling": "max"}),
 ]

@@ -85,6 +85,7 @@ class ConvolutionalEncoder(Encoder):
         super().__init__()
         self.convolution = Windows(settings.widths, settings.filters, input_width)
         self.activation = ACTIVATIONS[settings.activation]
+        self.causal = settings.causal
         self.state_width = settings.filters * len(settings.widths)
         self.pool = Pool(settings.pooling, self.state_width)
         self.width = self.pool.width

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
-from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
+from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.convolution import ACTIVATIONS, Activation
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
 from rnnlab.models.space import Among, Between, Space
@@ -59,6 +59,7 @@ class DilatedEncoder(Encoder):
         super().__init__()
         widths = [input_width] + [settings.hidden] * (settings.layers - 1)
         self.blocks = nn.ModuleList(Block(settings, width, 2**layer) for layer, width in enumerate(widths))
+        self.causal = settings.causal
         self.state_width = settings.hidden
         self.pool = Pool(settings.pooling, self.state_width)
         self.width = self.pool.width
@@ -68,6 +69,21 @@ class DilatedEncoder(Encoder):
         for block in self.blocks:
             x = zero_padding(block(x), lengths)  # biases fill the padding, and the next window would see it
         return Encoded(x, *self.pool(x, lengths))
+
+    def _begin(self, rows: int) -> State:
+        like = next(self.parameters())
+        return tuple(like.new_zeros(rows, *block.convolution.memory) for block in self.blocks)
+
+    def advance(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, State]:
+        """A state holds what each block has still to look back to: its last inputs, (B, steps, D)."""
+        after: list[Tensor] = []
+        x = zero_padding(x, lengths)
+        for block, before in zip(self.blocks, state, strict=True):
+            known = torch.cat([before, x], dim=1)
+            kept = lengths[:, None] + torch.arange(before.shape[1], device=x.device)  # (B, steps): the last real ones
+            after.append(known[torch.arange(len(x), device=x.device)[:, None], kept])
+            x = zero_padding(block(x, before), lengths)
+        return x, tuple(after)
 
 
 class Block(nn.Module):
@@ -83,8 +99,9 @@ class Block(nn.Module):
             same = input_width == settings.hidden
             self.around = nn.Identity() if same else nn.Linear(input_width, settings.hidden, bias=False)
 
-    def forward(self, x: Tensor) -> Tensor:
-        added = self.dropout(self.activation(self.convolution(x)))
+    def forward(self, x: Tensor, before: Tensor | None = None) -> Tensor:
+        """``before`` (B, steps, D): what stood ahead of ``x``, for windows of the past; zeros unless it is given."""
+        added = self.dropout(self.activation(self.convolution(x, before)))
         return added if self.around is None else self.around(x) + added
 
 
@@ -102,9 +119,17 @@ class DilatedWindows(nn.Module):
         self.register_buffer("offsets", dilation * (torch.arange(settings.width) - behind), persistent=False)
         self.filters = nn.Linear(settings.width * input_width, settings.hidden)  # begins as nn.Conv1d does
 
-    def forward(self, x: Tensor) -> Tensor:
+    @property
+    def memory(self) -> tuple[int, int]:
+        """(steps, D) of the past that the next window may see."""
+        return -int(self.offsets[0]), self.filters.in_features // len(self.offsets)
+
+    def forward(self, x: Tensor, before: Tensor | None = None) -> Tensor:
         batch, steps, width = x.shape
         seen = torch.arange(steps, device=x.device)[:, None] + self.offsets  # (T, width)
-        rows = seen.clamp(-1, steps).reshape(-1) + 1  # beyond the ends: the zeros put there below
-        windows = F.pad(x, (0, 0, 1, 1)).index_select(1, rows)
+        if before is not None:
+            windows = torch.cat([before, x], dim=1).index_select(1, seen.reshape(-1) + before.shape[1])
+        else:
+            rows = seen.clamp(-1, steps).reshape(-1) + 1  # beyond the ends: the zeros put there below
+            windows = F.pad(x, (0, 0, 1, 1)).index_select(1, rows)
         return self.filters(windows.view(batch, steps, len(self.offsets) * width))

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
-from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
+from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
 from rnnlab.models.space import Among, Between, Space
 
@@ -52,6 +52,7 @@ class LinearEncoder(Encoder):
 
     def __init__(self, settings: Linear, input_width: int):
         super().__init__()
+        self.causal = True
         self.layer = nn.Linear(input_width, settings.hidden)
         self.activation = ACTIVATIONS[settings.activation]
         self.state_width = settings.hidden
@@ -61,3 +62,9 @@ class LinearEncoder(Encoder):
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         states = zero_padding(self.activation(self.layer(x)), lengths)
         return Encoded(states, *self.pool(states, lengths))
+
+    def _begin(self, rows: int) -> State:
+        return ()  # no step hears of another
+
+    def advance(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, State]:
+        return zero_padding(self.activation(self.layer(x)), lengths), state

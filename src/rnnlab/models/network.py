@@ -9,8 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlab.core.errors import ConfigError
-from rnnlab.models.base import Architecture, Encoded, Encoder
+from rnnlab.models.base import Architecture, Encoded, Encoder, State
 from rnnlab.models.embedding import TokenVectors
+from rnnlab.models.pooling import Pool
 
 Reads = Literal["summary", "states"]
 
@@ -47,6 +48,38 @@ class Network(nn.Module):
         if self.reads == "states":
             return replace(encoded, states=self.dropout(encoded.states))
         return replace(encoded, summary=self.dropout(encoded.summary))
+
+    def begin(self, rows: int) -> State:
+        """Before the first step of so many sequences; see `advance`."""
+        state = self.encoder.begin(rows)
+        if self.pool is None:
+            return state
+        return *state, *self.pool.begin(rows, next(self.encoder.parameters()))
+
+    def advance(self, inputs: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, State]:
+        """Go on reading, in evaluation: what the head makes of the summary of all steps so far, (B, C), or of the new
+        steps, (B, T, C), and the state after them. ``lengths`` may be 0 where something was read before."""
+        x = inputs if self.embedding is None else self.embedding(inputs)
+        if self.pool is None:
+            states, state = self.encoder.advance(x, lengths, state)
+            return self.head(Encoded(states, states[:, 0])), state
+        carried = len(self.pool.begin(1, x))
+        states, after = self.encoder.advance(x, lengths, state[:-carried])
+        summary, pooled = self.pool.advance(states, lengths, state[-carried:])
+        return self.head(Encoded(states, summary)), (*after, *pooled)
+
+    @property
+    def pool(self) -> Pool | None:
+        """What makes the summary that the head reads; None where it reads states."""
+        if self.reads == "states":
+            return None
+        pool = getattr(self.encoder, "pool", None)
+        if not isinstance(pool, Pool):
+            raise ConfigError(
+                f"{type(self.encoder).__name__} makes its summary in a way of its own, which can't be carried from "
+                "step to step; give it `self.pool = Pool(…)`, and the summary from that"
+            )
+        return pool
 
     def stored_state(self) -> dict[str, Tensor]:
         """As ``state_dict``, with the vectors of extra words in the tables: what is kept once training is over."""
@@ -115,6 +148,7 @@ def build_network(
         features = tokens * embedding.width
     assert features is not None
     encoder = architecture.build(features)
+    encoder.causal = architecture.causal
     width = encoder.state_width if reads == "states" else encoder.width
     return Network(embedding, encoder, architecture.output_dropout, head(width), reads)
 

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
-from rnnlab.models.pooling import Pool, Pooling, zero_padding
+from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
+from rnnlab.models.pooling import Pool, Pooling, last_states, zero_padding
 from rnnlab.models.recurrent import mirror, mirror_order
 from rnnlab.models.space import Among, Between, Space
 
@@ -99,6 +99,7 @@ class MinimalEncoder(Encoder):
     def __init__(self, settings: Minimal, input_width: int):
         super().__init__()
         directions = 2 if settings.bidirectional else 1
+        self.causal = settings.causal
         self.state_width = directions * settings.hidden
         widths = [input_width] + [self.state_width] * (settings.layers - 1)
         self.ahead = nn.ModuleList(MinimalLayer(settings, width) for width in widths)
@@ -119,9 +120,21 @@ class MinimalEncoder(Encoder):
         states = zero_padding(x, lengths)
         return Encoded(states, *self.pool(states, lengths))
 
+    def _begin(self, rows: int) -> State:
+        like = next(self.parameters())
+        return tuple(like.new_zeros(rows, self.state_width) for _ in self.ahead)
+
+    def advance(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, State]:
+        """A state holds the last h of each layer, (B, H)."""
+        after: list[Tensor] = []
+        for layer, start in zip(self.ahead, state, strict=True):
+            x = layer(x, start)
+            after.append(last_states(x, lengths, start))
+        return zero_padding(x, lengths), tuple(after)
+
 
 class MinimalLayer(nn.Module):
-    """One layer in one direction, from h_0 = 0: (B, T, D) → (B, T, hidden)."""
+    """One layer in one direction, from h_0 = 0 unless it is given: (B, T, D) → (B, T, hidden)."""
 
     def __init__(self, settings: Minimal, input_width: int):
         super().__init__()
@@ -130,12 +143,14 @@ class MinimalLayer(nn.Module):
         self.split = [settings.gates * settings.hidden, settings.hidden]
         self.project = nn.Linear(input_width, sum(self.split))  # rows: the gates, then the candidate
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, start: Tensor | None = None) -> Tensor:
         x = x.transpose(0, 1).contiguous()  # time first: a step is then one block of memory
         gates, candidate = self.project(x).split(self.split, dim=2)
         update = self.update(gates)
         keep = torch.sigmoid(-update)  # 1 - σ(update) would round small shares away
         values = torch.sigmoid(update) * positive(candidate)
+        if start is not None:
+            values = torch.cat([torch.addcmul(values[:1], keep[:1], start[None]), values[1:]])
         return LinearRecurrence.apply(keep, values, self.scan).transpose(0, 1)
 
 

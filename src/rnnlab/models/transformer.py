@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from rnnlab.core.errors import DataError
 from rnnlab.kernels.transformer import Shape, encode, suits
-from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
+from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
 from rnnlab.models.space import Among, Between, Space
 
@@ -83,7 +83,7 @@ class TransformerEncoder(Encoder):
         self.state_width = settings.width
         self.heads = settings.heads
         self.feedforward = settings.feedforward
-        self.look_ahead = settings.look_ahead
+        self.look_ahead, self.causal = settings.look_ahead, settings.causal
         self.project = nn.Linear(input_width, settings.width)
         if settings.max_length is None:
             self.positions = SinusoidalPositions(settings.width)
@@ -111,6 +111,27 @@ class TransformerEncoder(Encoder):
             x = layer(x, keys)
         states = zero_padding(self.norm(x), lengths)
         return Encoded(states, *self.pool(states, lengths))
+
+    def _begin(self, rows: int) -> State:
+        like = self.norm.weight
+        empty = [like.new_zeros(rows, 0, self.state_width) for _ in range(2 * len(self.layers))]
+        return like.new_zeros(rows, 0, dtype=torch.bool), *empty
+
+    def advance(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, State]:
+        """A state holds which of the steps so far are real, (B, S), and the keys and values of each layer in turn,
+        (B, S, W). Padding is kept with the rest, and never looked at."""
+        real, *known = state
+        steps, read = x.shape[1], inside(lengths, x.shape[1])
+        place = real.sum(1, keepdim=True) + torch.arange(steps, device=x.device)  # (B, T)
+        ahead = torch.ones(steps, steps, dtype=torch.bool, device=x.device).tril()
+        ahead = ahead & (read[:, None] | torch.eye(steps, dtype=torch.bool, device=x.device))  # padding sees itself
+        seen = torch.cat([real[:, None].expand(-1, steps, -1), ahead], dim=2)[:, None]  # (B, 1, T, S + T)
+        x = self.project(x) + self.positions.at(place.where(read, 0))
+        after: list[Tensor] = []
+        for layer, key, value in zip(self.layers, known[::2], known[1::2], strict=True):
+            x, *kept = layer.advance(x, seen, key, value)
+            after += kept
+        return zero_padding(self.norm(x), lengths), (torch.cat([real, read], dim=1), *after)
 
     def _runs_native(self, x: Tensor) -> bool:
         """Native code runs past the single modules: not while somebody looks at one of them."""
@@ -149,6 +170,16 @@ class Layer(nn.Module):
         x = x + self.dropout(self._attend(self.attention_norm(x), keys))
         return x + self.dropout(self.feedforward(x))
 
+    def advance(self, x: Tensor, seen: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same for new steps alone, given keys and values (B, S, W) of those before, which are returned with the
+        new ones; ``seen`` (B, 1, T, S + T)."""
+        query, *new = self.query_key_value(self.attention_norm(x)).chunk(3, dim=2)
+        key, value = (torch.cat(both, dim=1) for both in zip((key, value), new, strict=True))
+        query, keys, values = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in (query, key, value))
+        found = F.scaled_dot_product_attention(query, keys, values, attn_mask=seen)
+        x = x + self.output(found.transpose(1, 2).flatten(2))
+        return x + self.feedforward(x), key, value
+
     def _attend(self, x: Tensor, keys: Tensor) -> Tensor:
         batch, steps, width = x.shape
         split = self.query_key_value(x).view(batch, steps, 3, self.heads, width // self.heads)
@@ -172,8 +203,11 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("phase", channel % 2 * (math.pi / 2), persistent=False)
 
     def forward(self, steps: int, lengths: Tensor) -> Tensor:
-        step = torch.arange(steps, device=lengths.device)[:, None]
-        return torch.sin(step * self.frequency + self.phase)
+        return self.at(torch.arange(steps, device=lengths.device))
+
+    def at(self, place: Tensor) -> Tensor:
+        """(…) numbers of steps → (…, W)."""
+        return torch.sin(place[..., None] * self.frequency + self.phase)
 
 
 class LearnedPositions(nn.Module):
@@ -187,11 +221,18 @@ class LearnedPositions(nn.Module):
     def forward(self, steps: int, lengths: Tensor) -> Tensor:
         if steps <= self.max_length:
             return self.table[:steps]
-        longest = int(lengths.max())
+        self._check(int(lengths.max()))
+        return F.pad(self.table, (0, 0, 0, steps - self.max_length))
+
+    def at(self, place: Tensor) -> Tensor:
+        """(…) numbers of steps → (…, W)."""
+        self._check(int(place.max()) + 1)
+        return self.table[place]
+
+    def _check(self, longest: int) -> None:
         if longest > self.max_length:
             raise DataError(
                 f"a sequence has {longest} steps, but the learned positions of this transformer end at "
                 f"model.max_length = {self.max_length}; cut the sequence, or train with a larger max_length or with "
                 "positions = 'sinusoidal'"
             )
-        return F.pad(self.table, (0, 0, 0, steps - self.max_length))

@@ -26,6 +26,7 @@ from rnnlab.models.base import Architecture, Encoded
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Network, build_network
 from rnnlab.models.space import meaningful
+from rnnlab.testing.advancing import ADVANCING
 from rnnlab.training.spec import Training
 
 LENGTHS = (7, 1, 4, 2, 7, 3)  # of the sequences in most laws: T = 7, with and without padding, and one of one step
@@ -467,6 +468,10 @@ def _train_once(architecture: Architecture) -> None:
     network[1](embedding(ids), lengths).summary.square().mean().backward()
     optimizer.step()
     assert all(bool(p.isfinite().all()) for p in network.parameters()), f"{architecture} diverges in one update"
+
+
+for _check in ADVANCING:
+    _law(_check)
 
 
 def _tokens() -> tuple[Tensor, Tensor]:
