@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rnnlab.core.errors import DataError
+from rnnlab.data import store
 from rnnlab.data.encoded import SPLITS, EncodedData, encode
 from rnnlab.data.examples import Examples
 from rnnlab.data.sequences import Sequences
@@ -114,6 +115,8 @@ def test_data_are_found_by_their_fingerprint(cache):
     assert fingerprint(encode({"train": reviews()}, split_seed=1)) != mark
     assert find("0" * 32) is None
     save(encode({"train": reviews()}, split_seed=1), cache / "key")
+    assert find(mark) is data  # this process still has them
+    store.forget()
     assert find(mark) is None  # other data stand there now
     (cache / f"{mark}.key").write_bytes(b"\xff\xfe")
     assert find(mark) is None

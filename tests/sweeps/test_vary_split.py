@@ -16,6 +16,7 @@ from rnnlab.runs.directory import Finished
 from rnnlab.sweeps.experiment import Experiment
 from rnnlab.sweeps.plan import experiment_tree, plan
 from rnnlab.sweeps.run import Silent, baseline_specs, run_all
+from rnnlab.tasks import classify
 
 ROWS = {"rows": 200}
 SMALL = {"training": {"epochs": 1}, "settings": ["model.embedding.width=4"]}
@@ -84,6 +85,7 @@ def test_the_source_is_read_once(monkeypatch, tmp_path):
     generated = []
     generate = reviews.generate
     monkeypatch.setattr(reviews, "generate", lambda *settings: generated.append(settings) or generate(*settings))
+    monkeypatch.setattr(classify, "_last_read", None)  # as in a process of its own
     first = planned()
     assert len(generated) == 1
     assert planned() == first  # all from the cache

@@ -16,7 +16,10 @@ from rnnlab.data.encoded import EncodedData
 from rnnlab.execute.executors import Executor, cores, executor_for
 from rnnlab.judging.looks import in_play, part_of_alpha, schedule
 from rnnlab.runs.directory import Failed, RunDirectory, pretty_json
+from rnnlab.show.experiment_file import experiment_file
+from rnnlab.show.gathering import data_name
 from rnnlab.show.notebook import Result, result_of
+from rnnlab.show.telling import EXPERIMENT
 from rnnlab.show.words.tuning_wording import tuning_notes
 from rnnlab.sweeps.budget import Spent, compare_within, refuse_budget
 from rnnlab.sweeps.experiment import Experiment, Match
@@ -24,6 +27,7 @@ from rnnlab.sweeps.plan import experiment_tree, plan
 from rnnlab.sweeps.run import Display, RunRecord, Silent, baseline_specs, run_all
 from rnnlab.sweeps.tune import tune as tune_arms
 from rnnlab.training.range_test import RangeTest, range_test
+from rnnlab.training.spec import RunSpec
 
 MOST_SEEDS = 20
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -167,9 +171,9 @@ def compare_prepared(
             experiment, data, budget, looks[-1], Path(out), executor, at_a_time, display or Silent(), watch
         )
     comparison, records = replace(found.comparison, tuning=tuning), found.records
-    folder = Path(out) / "comparisons" / digest_of([record.spec.digest for record in records])
+    runs = [(record.label, record.spec) for record in records]
+    folder = _folder_with_experiment(runs, experiment.name, Path(out))
     comparison = replace(comparison, folder=str(folder))
-    folder.mkdir(parents=True, exist_ok=True)
     asked = [(record.label, record.spec.digest) for record in records]
     about = {"name": experiment.name, "command": command, "vary_split": experiment.vary_split}
     origin = {"format": 1, **about, "look": comparison.verdict.look, "spent": found.alpha, "runs": asked}
@@ -179,6 +183,17 @@ def compare_prepared(
     write_atomically(folder / "comparison.json", pretty_json(comparison.to_dict()))
     write_atomically(folder / "profile.json", pretty_json(data.profile))
     return result_of(comparison)
+
+
+def _folder_with_experiment(runs: Sequence[tuple[str, RunSpec]], name: str, out: Path) -> Path:
+    """Where the comparison of these runs is recorded; with the file that asks for them, where there is one."""
+    folder = out / "comparisons" / digest_of([spec.digest for _, spec in runs])
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / EXPERIMENT).exists():
+        text = experiment_file(name or data_name(runs[0][1].task), [(label, spec.to_dict()) for label, spec in runs])
+        if text is not None:
+            write_atomically(folder / EXPERIMENT, text)
+    return folder
 
 
 def refuse_budget_of_trials(experiment: Experiment, budget: float | None) -> None:
@@ -202,6 +217,8 @@ def _look_until_sure(
 ) -> Spent:
     """Run, judge, and add seeds to the models that can still change the decision, as long as there are looks left."""
     runs = baseline_specs(experiment, data) + experiment.specs()
+    if len(looks) == 1:  # all runs are known: if they are interrupted, the file that asks for them is there
+        _folder_with_experiment(runs, experiment.name, out)
     records: list[RunRecord] = []
     notes = list(experiment.notes)
     for number, seeds in enumerate(looks):

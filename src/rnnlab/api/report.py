@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rnnlab.comparing.comparison import HeldOut, arm_scores
+from rnnlab.comparing.comparison import Comparison, HeldOut, arm_scores
 from rnnlab.comparing.studies import Study
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
@@ -29,18 +29,20 @@ def write_report(
     figures_in: str | Path | None = None,
     language: Language = "en",
     plugins: Sequence[str] = (),
+    judged: Sequence[Comparison] = (),
     watch: Watch = lambda _: None,
     warn: figures.Warn = figures.to_stderr,
 ) -> list[Path]:
     """Write the page, the charts as PNG and SVG into ``figures_in``, or both; the files that were written.
 
-    ``runs`` is a folder of runs, a comparison or a sweep in it (``result.folder``), or single runs."""
+    ``runs`` is a folder of runs, a comparison or a sweep in it (``result.folder``), or single runs. ``judged``
+    are comparisons among them that were just made, and needn't be judged again."""
     for plugin in plugins:
         load_plugin(plugin)
     paths = [runs] if isinstance(runs, str | Path) else list(runs)
     if output is not None:
         output = page_path(output)
-    report = tell(paths, watch)
+    report = tell(paths, watch, judged)
     written: list[Path] = []
     if output is not None:
         watch("drawing the page")

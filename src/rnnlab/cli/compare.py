@@ -194,7 +194,7 @@ def compare(
 
         write_scores(result.folder, scores)
     if report and result.folder:
-        options.write_report(screen, result.folder, report, report_language)
+        options.write_report(screen, result.folder, report, report_language, judged=[result])
     failed = unfinished(result)
     if failed:
         raise RunsFailed(failed)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
+    from rnnlab.comparing.comparison import Comparison
     from rnnlab.show.terminal.output import Screen
     from rnnlab.sweeps.studies import PlannedStudy
     from rnnlab.training.spec import Training
@@ -118,12 +119,18 @@ def trainings_of(studies: Sequence["PlannedStudy"]) -> list["Training | None"]:
     return known or [Training()]
 
 
-def write_report(screen: "Screen", folder: str, report: str, language: Literal["en", "zh"]) -> None:
+def write_report(
+    screen: "Screen",
+    folder: str,
+    report: str,
+    language: Literal["en", "zh"],
+    judged: "Sequence[Comparison]" = (),
+) -> None:
     """What --report asks for, after the runs."""
     from rnnlab.api.report import write_report  # only now: it loads the charts
 
     with screen.working() as watch:
-        write_report(folder, report, language=language, watch=watch)
+        write_report(folder, report, language=language, judged=judged, watch=watch)
     screen.report(report)
 
 

@@ -38,11 +38,12 @@ def cached(key: str, make: Callable[[], EncodedData]) -> EncodedData:
     folder = cache_dir() / "encoded" / key
     found = load(folder)
     if found is not None:
+        _remembered(found)
         return found
     data = make()
     try:
         save(data, folder)
-        write_atomically(folder.with_name(f"{fingerprint(data)}.key"), key)
+        write_atomically(folder.with_name(f"{_remembered(data)}.key"), key)
         _sweep(folder.parent)
     except OSError as error:  # a full disk or a read-only home: slower next time, but no reason to stop
         warnings.warn(f"the encoded data can't be kept in {folder}: {error}", RuntimeWarning, stacklevel=2)
@@ -61,11 +62,29 @@ def find(wanted: str) -> EncodedData | None:
     """What `cached` kept with this fingerprint, without looking at the source again. The fingerprint is computed anew:
     after a change of format or tokeniser, other data may stand under the same key."""
     folder = cache_dir() / "encoded"
+    if _last is not None and _last[:2] == (folder, wanted):
+        return _last[2]
     try:
         found = load(folder / (folder / f"{wanted}.key").read_text())
     except (OSError, ValueError):
         return None
-    return found if found is not None and fingerprint(found) == wanted else None
+    return found if found is not None and _remembered(found) == wanted else None
+
+
+_last: tuple[Path, str, EncodedData] | None = None  # of this process: the cache folder, the fingerprint, the data
+
+
+def _remembered(data: EncodedData) -> str:
+    global _last
+    mark = fingerprint(data)
+    _last = cache_dir() / "encoded", mark, data
+    return mark
+
+
+def forget() -> None:
+    """What this process has in memory: the next `find` looks into the folder."""
+    global _last
+    _last = None
 
 
 def pack(data: EncodedData) -> bytes:

@@ -10,7 +10,7 @@ from rnnlab.core.toml import toml_key, toml_value
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES
 from rnnlab.models.embedding import Embedding
-from rnnlab.sweeps.experiment import Arm, Experiment, parse_experiment, regularised, suited
+from rnnlab.sweeps.experiment import Arm, Experiment, parse_experiment, regularised, suited, training_of
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.training.spec import RunSpec, Schedule
 
@@ -169,7 +169,7 @@ def _training_settings(
         rest = {"task": task, "match": match, "arms": {label: {"model": models[label]}}}
 
         def trained(said: Values, rest: Values = rest, label: str = label) -> Values:
-            return parse_experiment({**rest, "training": said}).arms[label].training.to_dict()
+            return training_of({**rest, "training": said}, label).to_dict()
 
         try:
             kept = _needed(values, trained)
@@ -184,7 +184,7 @@ def _shared(task: Values, training: Sequence[Values]) -> Values:
     alike = {key: value for key, value in training[0].items() if all(own.get(key) == value for own in training[1:])}
     arm = {"arms": {"any": {"model": {"kind": "rnn"}}}}
     try:
-        parse_experiment({**arm, "task": task, "training": alike})
+        training_of({**arm, "task": task, "training": alike}, "any")
     except ConfigError:
         return {}
     return alike

@@ -22,26 +22,29 @@ from rnnlab.show.experiment_file import experiment_file
 from rnnlab.show.gathering import RecordedComparison, RecordedSweep, gather
 from rnnlab.show.looking import internals, looks
 
+EXPERIMENT = "experiment.toml"  # beside comparison.json
 MOST_INSIDE = 12  # arms that are looked into, the best
 Watch = Callable[[str], None]
 
 
-def tell(paths: Sequence[str | Path], watch: Watch = lambda _: None) -> Report:
-    """All that there is to tell of some runs, see `gather`; ``watch`` hears what is being done."""
+def tell(paths: Sequence[str | Path], watch: Watch = lambda _: None, judged: Sequence[Comparison] = ()) -> Report:
+    """All that there is to tell of some runs, see `gather`; ``watch`` hears what is being done. ``judged`` are
+    comparisons of theirs that needn't be judged again."""
     watch("reading the runs")
     found = gather(paths)
-    chapters = tuple(_chapter(one, found.specs, watch) for one in found.comparisons)
+    known = {one.folder: one for one in judged}
+    chapters = tuple(_chapter(one, found.specs, watch, known.get(one.folder)) for one in found.comparisons)
     return Report(chapters, tuple(sweep_chapter(one) for one in found.sweeps), found.remarks)
 
 
-def _chapter(found: RecordedComparison, specs: Sequence[dict[str, Any]], watch: Watch) -> Chapter:
+def _chapter(
+    found: RecordedComparison, specs: Sequence[dict[str, Any]], watch: Watch, judged: Comparison | None
+) -> Chapter:
     watch(f"{found.name}: scoring {len(found.records)} runs")
     remarks: list[str] = []
     data = _data(found, remarks)
-    profile = found.profile or (data.profile if data else {"lines": []})
     rows = _held_out(found, data)
-    comparison = summarise(found.task, rows, found.records, profile, found.notes, spent=found.spent, look=found.look)
-    comparison = replace(comparison, folder=found.folder, tuning=found.tuning)
+    comparison = judged or _judge(found, data, rows)
     inside = {}
     for arm in comparison.arms[:MOST_INSIDE]:
         path = best_run(_on_the_data_of(found, arm))
@@ -66,6 +69,12 @@ def _chapter(found: RecordedComparison, specs: Sequence[dict[str, Any]], watch: 
     )
 
 
+def _judge(found: RecordedComparison, data: EncodedData | None, rows: HeldOut) -> Comparison:
+    profile = found.profile or (data.profile if data else {"lines": []})
+    comparison = summarise(found.task, rows, found.records, profile, found.notes, spent=found.spent, look=found.look)
+    return replace(comparison, folder=found.folder, tuning=found.tuning)
+
+
 def _on_the_data_of(found: RecordedComparison, arm: ArmSummary) -> ArmSummary:
     """The arm without its runs on other splits: what is shown side by side must be seen on the same rows."""
     same = {record.spec.digest for record in found.records if record.spec.task.identity() == found.task.identity()}
@@ -73,7 +82,10 @@ def _on_the_data_of(found: RecordedComparison, arm: ArmSummary) -> ArmSummary:
 
 
 def _experiment(found: RecordedComparison) -> str | None:
-    """The comparison as a file, to be repeated."""
+    """The comparison as a file, to be repeated; it is kept where the comparison was planned."""
+    kept = Path(found.folder) / EXPERIMENT if found.folder else None
+    if kept is not None and kept.is_file():
+        return kept.read_text(encoding="utf-8")
     specs = [(record.label, record.spec.to_dict()) for record in found.records]
     return experiment_file(found.name, specs)
 

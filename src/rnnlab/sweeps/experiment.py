@@ -230,6 +230,11 @@ def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) ->
     return values
 
 
+def training_of(tree: dict[str, Any], label: str) -> Training:
+    """How an arm of an experiment file is trained."""
+    return parse(Training, _training_values(tree, tree["arms"][label]), f"arms.{label}.training")
+
+
 def suited(model: dict[str, Any], task: type[Task]) -> dict[str, Any]:
     """Settings of a model as a file says them, filled in as suits the task: how a recurrence pools, and what an
     architecture says of itself. Of that, tasks whose rows are made by a rule take later fields alone; and where there
@@ -292,7 +297,7 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
             ARCHITECTURES.parse(
                 suited(merged(tree.get("model", {}), arm.get("model", {})), type(task)), f"arms.{label}.model"
             ),
-            parse(Training, _training_values(tree, arm), f"arms.{label}.training"),
+            training_of(tree, label),
         )
         for label, arm in tree["arms"].items()
     }

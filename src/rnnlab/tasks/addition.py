@@ -169,7 +169,7 @@ class Addition(Task):
             f"{100 * scores['one_back']['digit_accuracy']:.1f} %); guessing a digit is right once in ten",
         ]
         return EncodedData(
-            **{part: addition.sequences(chosen, IDS, _bucket) for part, chosen in pairs.items()},
+            *(addition.sequences(pairs[part], IDS, _bucket) for part in ("train", "valid", "test")),
             labels=DIGITS,
             tag_names=tuple(_bucket_name(number) for number in range(_bucket(np.array([LONGEST]))[0] + 1)),
             vocabulary=VOCABULARY,

@@ -20,11 +20,14 @@ from rnnlab.data.interface import Interface
 from rnnlab.data.ngrams import SIZES
 from rnnlab.data.reading import check_classes, read_examples
 from rnnlab.data.sequences import gather_rows
-from rnnlab.data.unchanged import Changed, Content, until_unchanged
+from rnnlab.data.unchanged import LARGEST_HELD, Changed, Content, forget_contents, until_unchanged
 from rnnlab.tasks.base import Task, task
 
 _GENERATED = {"language": "en", "rows": 6000, "data_seed": 0}  # settings of the embedded generator
 _COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_bad")  # settings of files
+
+
+_last_read: tuple[str, dict[str, Examples]] | None = None  # of this process
 
 
 @task("classify")
@@ -171,15 +174,30 @@ class Classify(Task):
     def _encoded(self, content: Content, read: Callable[[], dict[str, Examples]]) -> EncodedData:
         settings = self.to_dict() | dict.fromkeys(("fingerprint", "data", "valid", "test"))
         settings.pop("extra_words", None)  # like those files, it is in the content
-        return store.cached(digest_of([settings, content.lines]), lambda: self._encode(read(), content))
+        try:
+            return store.cached(digest_of([settings, content.lines]), lambda: self._encode(read(), content))
+        finally:
+            forget_contents()
 
     def _read_as(self, content: Content) -> dict[str, Examples]:
-        """The rows, if they are what the sums were made of."""
+        """The rows, if they are what the sums were made of. The last ones are kept: a report shows some of them."""
+        global _last_read
+        key = self._reading(content)
+        if _last_read is not None and _last_read[0] == key:
+            return _last_read[1]
         try:
-            return self.read()
+            parts = self.read()
         finally:  # a row that can't be read may be half of one: then too it is the change that counts
             if self._content() != content:
                 raise Changed
+        small = sum(stamp[1] for stamp in content.stamps) <= LARGEST_HELD
+        _last_read = (key, parts) if small else None
+        return parts
+
+    def _reading(self, content: Content) -> str:
+        """All that `read` depends on."""
+        names = (*_COLUMNS, *_GENERATED, "data", "phrases")
+        return digest_of([{name: getattr(self, name) for name in names}, content.lines])
 
     def _content(self) -> Content:
         """What stands for the bytes to be read."""
@@ -236,7 +254,7 @@ class Classify(Task):
         data = self.load()
         if data.vocabulary is None:
             return None
-        divided = divide(self._sampled(self.read()), **self._splitting())
+        divided = divide(self._sampled(self._read_as(self._content())), **self._splitting())
         test = divided.rows["test"]
         if np.array_equal(divided.targets[test], data.test.targets):
             every = divided.texts("test") or []

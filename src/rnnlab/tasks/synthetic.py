@@ -140,7 +140,9 @@ class Adding(OfLength):
             f"always answering the mean has a squared error of {error:.4f} on the test sequences (1/6 is expected)",
         ]
         return EncodedData(
-            **parts,
+            parts["train"],
+            parts["valid"],
+            parts["test"],
             scaler=Scaler((0.0, 0.0), (1.0, 1.0)),
             features=2,
             profile={"lines": lines, "constant_error": error},
@@ -172,7 +174,9 @@ class Copy(Generated):
             f"guessing recalls {100 / self.kinds:.1f} % of them; without memory nothing does better",
         ]
         return EncodedData(
-            **parts,
+            parts["train"],
+            parts["valid"],
+            parts["test"],
             labels=labels,
             tokenizer=Tokenizer("whitespace"),
             vocabulary=vocabulary,

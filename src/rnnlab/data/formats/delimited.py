@@ -15,7 +15,7 @@ QUOTES_ENCLOSE = "quotes are read as marks around fields"
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
 Record = tuple[int, list[str], str]  # the line where it begins, its fields, and what is wrong with it
-Parser = Callable[[int | None], Iterator[Record]]  # is told how wide the table is, if it has no header
+Parser = Callable[["Delimited", int | None], Iterator[Record]]  # told how wide the table is, if it has no header
 
 
 @file_format(*DELIMITERS)
@@ -72,7 +72,7 @@ class Delimited(RowFile):
     # Records
 
     def _rows(self) -> Iterator[Record]:
-        records = self._parser(None if self._names is None else len(self._names))
+        records = self._parser(self, None if self._names is None else len(self._names))
         if self._names is None:
             next(records)
         return records
@@ -80,16 +80,16 @@ class Delimited(RowFile):
     def _choose_parser(self) -> None:
         """As text where there are no quotes; otherwise as the csv module reads it, if it can and there is no doubt."""
         if not self.source.contains('"'):
-            return self._use(self._split_lines)
+            return self._use(Delimited._split_lines)
         # The csv module's own field limit belongs to the whole process, so it is left alone: a field beyond it is a
         # csv.Error, and the careful parser, which has our cap, takes over; so it does with NUL, which csv lets through.
         try:
             if csv.field_size_limit() > FIELD_CAP or self.source.contains("\0"):
                 raise csv.Error
-            self._use(self._by_csv)
+            self._use(Delimited._by_csv)
             good, bad = self._count()
         except csv.Error:
-            self._use(self._carefully)
+            self._use(Delimited._carefully)
             good, bad = self._count()
         often_quoted = self.delimiter != "\t"
         if not bad and (often_quoted or len(self.columns) == 1):  # well-formed, and beyond suspicion
@@ -100,14 +100,14 @@ class Delimited(RowFile):
         unquoted = self._split_lines(len(self.columns))
         as_text = quotes_are_text(unquoted, len(self.columns), good, bad, often_quoted=often_quoted)
         self.notes += (QUOTES_ARE_TEXT if as_text else QUOTES_ENCLOSE,)
-        return self._use(self._split_lines) if as_text else None
+        return self._use(Delimited._split_lines) if as_text else None
 
     def _use(self, parser: Parser) -> None:
-        self._parser = parser
+        self._parser = parser  # of the class: bound to this file, it would keep its bytes alive
         if self._names is not None:
             self.columns = tuple(self._names)
             return
-        line, fields, problem = next(parser(None), (0, [], ""))
+        line, fields, problem = next(parser(self, None), (0, [], ""))
         if problem:
             raise DataError(f"{self.path}:{line}: the header can't be read: {problem}")
         if not fields:
@@ -117,9 +117,16 @@ class Delimited(RowFile):
 
     def _count(self) -> tuple[int, int]:
         """Good rows and bad ones."""
+        parse = self._parser
+        if parse is Delimited._by_csv:
+            self._parser = Delimited._by_csv_without_texts
         good = bad = 0
         for _, _, problem in self._rows():
-            good, bad = good + (not problem), bad + bool(problem)
+            if problem:
+                bad += 1
+            else:
+                good += 1
+        self._parser = parse
         return good, bad
 
     def _split_lines(self, width: int | None) -> Iterator[Record]:
@@ -137,6 +144,10 @@ class Delimited(RowFile):
 
     def _by_csv(self, width: int | None) -> Iterator[Record]:
         return csv_records(self.source.lines(), self.delimiter, width)
+
+    def _by_csv_without_texts(self, width: int | None) -> Iterator[Record]:
+        """As `_by_csv` but for the texts of bad rows: a third faster."""
+        return csv_records(self.source.lines(), self.delimiter, width, with_texts=False)
 
     def _carefully(self, width: int | None) -> Iterator[Record]:
         return parse_carefully(self.source.text(), self.delimiter, width)
@@ -164,7 +175,7 @@ def to_lines(rows: Iterable[Sequence[str]], delimiter: str, newline: str = "\n",
     return "".join(lines).encode()
 
 
-def csv_records(lines: Iterable[str], delimiter: str, width: int | None) -> Iterator[Record]:
+def csv_records(lines: Iterable[str], delimiter: str, width: int | None, with_texts: bool = True) -> Iterator[Record]:
     """Records by the csv module. A ragged row of several lines may be an open quote: that too is a ``csv.Error``."""
     last = ""
 
@@ -173,7 +184,7 @@ def csv_records(lines: Iterable[str], delimiter: str, width: int | None) -> Iter
         for last in lines:  # noqa: UP028  # the line is looked at below
             yield last
 
-    reader = csv.reader(remembered(), delimiter=delimiter, strict=True)
+    reader = csv.reader(remembered() if with_texts else lines, delimiter=delimiter, strict=True)
     start = 1
     for fields in reader:
         if fields and (len(fields) == width or not _is_blank(fields)):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rnnlab.core.errors import DataError
+from rnnlab.data.unchanged import read_whole
 
 WHOLE = 1 << 24  # bytes: the encoding of a larger file on the disk is told from a piece of this size
 PIECE = 1 << 20
@@ -104,7 +105,7 @@ class Source:
 def _load(path: str | Path) -> bytes:
     """The whole file; one that can't be opened, or has nothing in it, is a ``DataError``."""
     try:
-        data = Path(path).read_bytes()
+        data = read_whole(path)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
