@@ -23,7 +23,9 @@ class Pace:
         return {"after": self.after, "milliseconds": self.milliseconds}
 
 
-def measure_pace(network: Network, inputs: torch.Tensor, longest: int | None = None) -> tuple[Pace, ...]:
+def measure_pace(
+    network: Network, inputs: torch.Tensor, longest: int | None = None, prefixes: tuple[int, ...] = AFTER
+) -> tuple[Pace, ...]:
     """With the steps of ``inputs`` (B, T, …), over and over; empty where the network can't go on from a state. Steps
     beyond ``longest``, which it can't read, are left out."""
     if not network.goes_on:
@@ -34,7 +36,7 @@ def measure_pace(network: Network, inputs: torch.Tensor, longest: int | None = N
     one = torch.ones(1, dtype=torch.int64)
     try:
         with torch.inference_mode():
-            for after in AFTER:
+            for after in prefixes:
                 if longest is not None and after >= longest:
                     break
                 rows = torch.arange(after) % inputs.shape[1]
