@@ -200,8 +200,7 @@ def _recurrences() -> Check:
 
 
 def _compiler() -> Check:
-    from rnnlab.kernels import BuildError, status
-    from rnnlab.kernels.build import compiler_command
+    from rnnlab.kernels import BuildError, compiler_command, status
 
     told = status().compiler
     try:

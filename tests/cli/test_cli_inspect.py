@@ -73,7 +73,12 @@ def test_a_run_whose_data_is_gone(rnnlab, compared, tmp_path, monkeypatch):
 def test_an_untrained_model(rnnlab):
     command = ("inspect", "--model", "lstm", "--set", "model.hidden=8", "--length", "30", "--json")
     first, again, other = rnnlab(*command), rnnlab(*command), rnnlab(*command, "--seed", "1")
-    assert first.out == again.out != other.out
+    found = [run.json() for run in (first, again, other)]
+    for one in found:
+        times = one.pop("pace")  # measured
+        assert [time["after"] for time in times] == [1, 10, 100, 1000]
+        assert all(time["milliseconds"] > 0 for time in times)
+    assert found[0] == found[1] != found[2]
     found = first.json()
     assert (found["trained"], found["longest"], found["model"]["hidden"]) == (False, 30, 8)
     assert len(found["gradients"]["through_time"][0]["cell"]) == 31

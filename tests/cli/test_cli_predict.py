@@ -330,3 +330,30 @@ def test_a_file_of_the_run_is_missing(copied, rnnlab):
     done = rnnlab("predict", "copy", "a text")
     assert done.code == 1
     assert "rnnlab: copy/weights.safetensors: missing" in done.err
+
+
+def test_a_text_that_grows_is_answered_line_by_line(compared, rnnlab):
+    run = compared.run("rnn")
+    done = rnnlab("predict", run, "--stream", "--json", stdin=b"the awful\nfilm number\n\nthe lovely\nfilm\n")
+    assert (done.code, done.err) == (0, "")
+    records = done.json_lines()
+    assert [record["input"] for record in records] == ["the awful", "film number", "the lovely", "film"]
+    texts = ("the awful", "the awful film number", "the lovely", "the lovely film")
+    for record, said in zip(records, api.load(run).predict(texts), strict=True):
+        assert record["label"] == said.label
+        assert record["probabilities"] == pytest.approx(said.probabilities, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("label", "words", "complaint"),
+    [
+        ("textcnn", (), "can't answer while a text grows"),
+        ("tfidf", (), "'tfidf' counts whole texts"),
+        ("rnn", ("a text",), "--stream reads standard input"),
+        ("rnn", ("--explain",), "--stream reads standard input"),
+    ],
+)
+def test_what_cannot_be_streamed_is_refused(compared, rnnlab, label, words, complaint):
+    done = rnnlab("predict", compared.run(label), "--stream", *words, stdin=b"a line\n")
+    assert (done.code, done.out) == (1, "")
+    assert complaint in done.err

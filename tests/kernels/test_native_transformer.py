@@ -54,11 +54,15 @@ def results(encoder: TransformerEncoder, x: Tensor, lengths: Tensor, wants_x: bo
     return found
 
 
+def runs_native(encoder: TransformerEncoder, x: Tensor) -> bool:
+    return encoder._natively(x, torch.ones(len(x), dtype=torch.int64)) is not None
+
+
 def assert_right(encoder: TransformerEncoder, x: Tensor, lengths: list[int], wants_x: bool = True) -> None:
-    assert encoder._runs_native(x)
+    assert runs_native(encoder, x)
     ours = results(encoder, x, torch.tensor(lengths), wants_x)
     with native.switched_off():
-        assert not encoder._runs_native(x)
+        assert not runs_native(encoder, x)
         expected = results(encoder, x, torch.tensor(lengths), wants_x)
     assert ours.keys() == expected.keys()
     assert ("x" in ours) == wants_x
@@ -395,8 +399,8 @@ def test_a_copy_looks_at_its_own_parts() -> None:
     double = copy.deepcopy(encoder).double()
     encoder.norm.register_forward_hook(lambda module, given, out: None)
     x = drawn(12, 6, 7, 5)
-    assert not encoder._runs_native(x.float())
-    assert double._runs_native(x)
+    assert not runs_native(encoder, x.float())
+    assert runs_native(double, x)
     with torch.no_grad():
         double.norm.weight.zero_()
         double.norm.bias.fill_(3)
@@ -409,7 +413,7 @@ def test_a_trace_follows_torch() -> None:
     ways = []
 
     def run(given: Tensor) -> Tensor:
-        ways.append(encoder._runs_native(given))
+        ways.append(runs_native(encoder, given))
         return encoder(given, lengths).states
 
     with warnings.catch_warnings():

@@ -37,6 +37,14 @@ def predict(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave the prediction of bad rows of --file empty, and count them.")
     ] = False,
+    stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream",
+            help="Lines of stdin are one text that grows: each is answered with all before it; an empty line begins "
+            "a new one.",
+        ),
+    ] = False,
     plugin: options.Plugins = None,
 ) -> None:
     """Ask a trained model.
@@ -46,11 +54,14 @@ def predict(
     Example: rnnlab predict model.rnnlab --file reviews.csv -o answers.csv
     """
     with loading():
+        from rnnlab.core.errors import RunError
         from rnnlab.core.registry import load_plugin
         from rnnlab.show.terminal.predictions import print_predictions
         from rnnlab.use import asking, load
 
     asking.check_options(texts, file, out, explain, as_json)
+    if stream and (texts or file is not None or explain):
+        raise RunError("--stream reads standard input, and explains nothing; leave TEXT, --file and --explain out")
     for path in plugin or []:
         load_plugin(path)
     opened = load(model)
@@ -71,6 +82,10 @@ def predict(
         print(done.sentence, file=sys.stderr)
         return
     shown = len(opened.labels) if probabilities else top
+    if stream:
+        for name, answer in asking.read_on(opened):
+            print_predictions([name], [answer], as_json, shown)
+        return
     portions = asking.ask(opened, texts or [], file=file, column=text, skip_bad=skip_bad, explain=explain)
     for names, answers in portions:
         print_predictions(names, answers, as_json, shown)

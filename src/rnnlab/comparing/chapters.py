@@ -170,6 +170,7 @@ class Terms:
     epochs: tuple[int, int] | None  # fewest and most that a run trained
     seconds: float  # of training, all runs together
     settings: tuple[Setting, ...]  # of its runs: one, or one for each seed where the split varies
+    advance_seconds: float | None = None  # to read one more step of a row alone; None where a model reads ahead
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """On which terms the arms of a comparison took part: size, work, tuning and stopping; and where its runs come from."""
 
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -71,6 +72,7 @@ def _terms(label: str, runs: Sequence[Record], shape: _Shape | None, all_specs: 
         for run in runs
         if isinstance(run.outcome, Finished | Diverged) and "epochs" in run.outcome.result
     ]
+    advancing = [seconds for result in results if (seconds := result.get("advance_seconds")) is not None]
     endings = (ending(run, own) for run, own in zip(runs, events, strict=True))
     return Terms(
         arm=label,
@@ -83,6 +85,7 @@ def _terms(label: str, runs: Sequence[Record], shape: _Shape | None, all_specs: 
         epochs=(min(epochs), max(epochs)) if epochs else None,
         seconds=_seconds(events),
         settings=settings_of((run.spec.digest, run.spec.to_dict()) for run in runs),
+        advance_seconds=statistics.median(advancing) if advancing else None,
     )
 
 

@@ -12,6 +12,7 @@ from rnnlab.inspecting.gates import LayerGates, gate_statistics
 from rnnlab.inspecting.gradients import InputGradients, StateGradients, gradients_by_input, gradients_through_time
 from rnnlab.inspecting.saliency import Attention, Fired, Saliency, attention, fired_filters, saliency
 from rnnlab.models.network import Network
+from rnnlab.models.pace import Pace, measure_pace
 from rnnlab.training.monitor import final_outputs, undisturbed
 
 
@@ -51,6 +52,7 @@ class Inspection:
     saliency: Saliency | None  # of a text, and so are the following
     attention: Attention | None
     filters: tuple[Fired, ...]
+    pace: tuple[Pace, ...]  # one more step, measured; empty where a network reads what comes later
     cost: Cost | None  # of the longest sequence; None where there is no formula for the architecture
 
     def label(self, output: int) -> str:
@@ -71,6 +73,7 @@ class Inspection:
             "unknown": list(subject.unknown),
             "answer": answer and dict(answer.__dict__),
             "cost": self.cost and self.cost.to_dict(),
+            "pace": [one.to_dict() for one in self.pace],
             "gradients": {
                 "through_time": [layer.to_dict() for layer in self.through_time],
                 "through_time_at_first": [layer.to_dict() for layer in self.through_time_at_first],
@@ -114,6 +117,7 @@ def examine(
         saliency=saliency(network, inputs) if one_text else None,
         attention=attention(network, inputs) if one_text else None,
         filters=tuple(fired_filters(network, inputs)) if one_text else (),
+        pace=measure_pace(network, longest, subject.settings.get("max_length")),
         cost=cost(longest.shape[1]) if cost else None,
     )
 

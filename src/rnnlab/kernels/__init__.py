@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from rnnlab.kernels import build
-from rnnlab.kernels.build import BuildError, Built, obtain
+from rnnlab.kernels.build import BuildError, Built, compiler_command, obtain
 
 SWITCH = "RNNLAB_NATIVE"
 _allowed = True
@@ -116,4 +116,15 @@ def _share_threads(library: ctypes.CDLL) -> None:
         return
 
 
-__all__ = ["BuildError", "Built", "Status", "library", "prepare", "ready", "slower", "status", "switched_off"]
+__all__ = [
+    "BuildError",
+    "Built",
+    "Status",
+    "compiler_command",
+    "library",
+    "prepare",
+    "ready",
+    "slower",
+    "status",
+    "switched_off",
+]

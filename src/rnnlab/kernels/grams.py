@@ -1,4 +1,4 @@
-"""N-grams of many rows in native code (grams.cpp): numpy arrays in and out."""
+"""N-grams of many rows in native code (grams.cpp), and beside it in numpy: arrays in and out."""
 
 from ctypes import c_float, c_int64, c_void_p
 from functools import cache
@@ -18,11 +18,6 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {  # as in grams.cpp: what a function r
     "gram_transposed": (None, P, P, P, P, N, N, P, P),
     "gram_descend": (None, P, P, P, P, N, N, P, P, P, P, c_float, N, P, P, P, P),
 }
-
-
-def active() -> bool:
-    """Whether there are native kernels."""
-    return native.ready() is not None
 
 
 @cache
@@ -51,11 +46,27 @@ def count(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return found[:distinct], counts[:distinct]
 
 
+def count_naively(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    real = keys >= 0
+    found, numbers = np.unique(keys[real], return_inverse=True)
+    order = np.lexsort((rows[real], numbers))
+    number, row = numbers[order], rows[real][order]
+    first = np.append(True, (number[1:] != number[:-1]) | (row[1:] != row[:-1]))[: len(number)]
+    return found, np.bincount(number[first], minlength=len(found))
+
+
 def find(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """(n,) int32: the place of each key among the known ones, or -1."""
     places = np.empty(len(keys), np.int32)
     _function("find_grams")(_at(known, np.int64), len(known), _at(keys, np.int64), len(keys), _at(places, np.int32))
     return places
+
+
+def find_naively(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    if not len(known):
+        return np.full(len(keys), -1, np.int32)
+    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return np.where(known[at] == keys, at, -1).astype(np.int32)
 
 
 def list_rows(places: np.ndarray, offsets: np.ndarray, features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -68,6 +79,18 @@ def list_rows(places: np.ndarray, offsets: np.ndarray, features: int) -> tuple[n
         _at(ends, np.int64),
     )  # fmt: skip
     return indices[:used].copy(), ends
+
+
+def list_rows_naively(places: np.ndarray, offsets: np.ndarray, features: int) -> tuple[np.ndarray, np.ndarray]:
+    rows, levels = len(offsets) - 1, len(places)
+    row = np.repeat(np.arange(rows, dtype=np.int64), np.diff(offsets))
+    found, ends = [], np.zeros((rows, levels), np.int64)
+    for level, at in enumerate(places):
+        pairs = np.unique((row * features + at)[at >= 0])
+        found.append(pairs)
+        ends[:, level] = np.bincount(pairs // features, minlength=rows)
+    pairs = np.sort(np.concatenate(found))  # of a row, levels ascend with the numbers of their grams
+    return (pairs % features).astype(np.int32), np.cumsum(ends).reshape(rows, levels)
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from rnnlab import kernels as native
-from rnnlab.kernels.recurrence import KINDS, TYPES
+from rnnlab.kernels.recurrence import TYPES
 
 ANSWERS = {"class": 0, "class a step": 1, "number": 2}
 POOLINGS = {"last": 0, "first+last": 1, "mean": 2, "max": 3, "attention": 4}
@@ -84,6 +84,3 @@ def do_steps(member: Member, steps: Any, dtype: torch.dtype) -> None:
 def addresses(tensors: Sequence[Tensor | None]) -> Any:
     """A C array of where tensors lie; null for none."""
     return (c_void_p * len(tensors))(*(None if tensor is None else tensor.data_ptr() for tensor in tensors))
-
-
-__all__ = ["ANSWERS", "KINDS", "POOLINGS", "Member", "Step", "addresses", "do_steps", "suits"]

@@ -7,8 +7,7 @@ import torch.nn.functional as F
 from pydantic import AfterValidator, Field
 from torch import Tensor, nn
 
-from rnnlab.kernels import steps as kernels
-from rnnlab.kernels.windows import highest_answers
+from rnnlab.kernels import ops
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
 from rnnlab.models.space import Among, Between, Space
@@ -93,9 +92,9 @@ class ConvolutionalEncoder(Encoder):
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         if self.native and self.training and torch.is_grad_enabled():  # elsewhere, every layer can be looked at
-            parameters = (self.convolution.bias, list(self.convolution.weights))
-            if kernels.usable(x, parameters[0], *parameters[1]) and lengths.is_contiguous():
-                return Encoded(*highest_answers(x, lengths, *parameters))
+            found = ops.highest_answers(x, lengths, self.convolution.bias, list(self.convolution.weights))
+            if found is not None:
+                return Encoded(*found)
         windows = self.convolution(zero_padding(x, lengths))
         states = zero_padding(self.activation(windows), lengths)
         return Encoded(states, *self.pool(states, lengths))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from rnnlab.kernels import grams as kernels
+from rnnlab.kernels import ops
 from rnnlab.models.logistic import dot, minimise
 from rnnlab.models.ngrams import GramRows
 
@@ -35,21 +35,21 @@ class Problem:
     def __init__(self, x: GramRows, columns: np.ndarray, ratios: np.ndarray, loss: Loss):
         self.x, self.columns, self.ratios, self.loss = x, columns.astype(np.int32), ratios, loss
         self.table, self.bias = np.zeros_like(ratios), np.zeros(ratios.shape[1], np.float32)
-        if kernels.active():
+        if ops.active():
             self.squares = ratios**2
             self.norms = x.scale[:, None] * x.product(self.squares) + 1  # 1: the bias
             self.duals = np.zeros((len(x), ratios.shape[1]), np.float32)
 
     def solve(self, strength: float) -> tuple[np.ndarray, np.ndarray]:
         """r ∘ w (features, width) and b (width,) for C = ``strength``."""
-        (self._descend if kernels.active() else self._minimise)(strength)
+        (self._descend if ops.active() else self._minimise)(strength)
         return self.table.copy(), self.bias.copy()
 
     def _descend(self, strength: float) -> None:
         random = np.random.default_rng(0)  # rows in their own order, sorted by class for instance, converge slowly
         for _ in range(MOST_PASSES):
             order = random.permutation(len(self.x)).astype(np.int32)
-            moved = kernels.descend(
+            moved = ops.gram_descend(
                 self.x.native, order, self.squares, self.norms, self.columns, strength, self.loss == "softmax",
                 self.duals, self.table, self.bias,
             )  # fmt: skip

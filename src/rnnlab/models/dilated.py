@@ -72,7 +72,7 @@ class DilatedEncoder(Encoder):
 
     def _begin(self, rows: int) -> State:
         like = next(self.parameters())
-        return tuple(like.new_zeros(rows, *block.convolution.memory) for block in self.blocks)
+        return tuple(like.new_zeros(rows, *block.memory) for block in self.blocks if isinstance(block, Block))
 
     def advance(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, State]:
         """A state holds what each block has still to look back to: its last inputs, (B, steps, D)."""
@@ -99,6 +99,12 @@ class Block(nn.Module):
             same = input_width == settings.hidden
             self.around = nn.Identity() if same else nn.Linear(input_width, settings.hidden, bias=False)
 
+    @property
+    def memory(self) -> tuple[int, int]:
+        """(steps, D) of the past that the next window may see."""
+        offsets, filters = self.convolution.offsets, self.convolution.filters
+        return -int(offsets[0]), filters.in_features // len(offsets)
+
     def forward(self, x: Tensor, before: Tensor | None = None) -> Tensor:
         """``before`` (B, steps, D): what stood ahead of ``x``, for windows of the past; zeros unless it is given."""
         added = self.dropout(self.activation(self.convolution(x, before)))
@@ -118,11 +124,6 @@ class DilatedWindows(nn.Module):
         behind = (settings.width - 1) // 2 if settings.look_ahead else settings.width - 1
         self.register_buffer("offsets", dilation * (torch.arange(settings.width) - behind), persistent=False)
         self.filters = nn.Linear(settings.width * input_width, settings.hidden)  # begins as nn.Conv1d does
-
-    @property
-    def memory(self) -> tuple[int, int]:
-        """(steps, D) of the past that the next window may see."""
-        return -int(self.offsets[0]), self.filters.in_features // len(self.offsets)
 
     def forward(self, x: Tensor, before: Tensor | None = None) -> Tensor:
         batch, steps, width = x.shape

@@ -69,6 +69,12 @@ class Network(nn.Module):
         return self.head(Encoded(states, summary)), (*after, *pooled)
 
     @property
+    def goes_on(self) -> bool:
+        """Whether it can `advance`."""
+        pooled = self.reads == "states" or isinstance(getattr(self.encoder, "pool", None), Pool)
+        return self.encoder.causal and pooled
+
+    @property
     def pool(self) -> Pool | None:
         """What makes the summary that the head reads; None where it reads states."""
         if self.reads == "states":

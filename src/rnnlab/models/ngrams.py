@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from rnnlab.kernels import grams as kernels
+from rnnlab.kernels import ops
 
 if TYPE_CHECKING:  # a network's answer need not wait for scipy
     from scipy import sparse
@@ -52,18 +52,16 @@ class GramRows:
 
     def product(self, table: np.ndarray) -> np.ndarray:
         """X · table (features, width) → (rows, width)."""
-        if kernels.active():
-            return kernels.product(self.native, table)
-        return self.matrix @ table
+        found = ops.gram_product(self.native, table)
+        return self.matrix @ table if found is None else found
 
     def transposed(self, delta: np.ndarray) -> np.ndarray:
         """Xᵀ · delta (rows, width) → (features, width)."""
-        if kernels.active():
-            return kernels.transposed(self.native, delta, self.features)
-        return self.matrix.T @ delta
+        found = ops.gram_transposed(self.native, delta, self.features)
+        return self.matrix.T @ delta if found is None else found
 
     @cached_property
-    def native(self) -> kernels.Rows:
+    def native(self) -> ops.GramRows:
         return self.indices, self.starts, self._last, self.scale
 
     @cached_property
@@ -85,9 +83,9 @@ def learn_grams(values: np.ndarray, offsets: np.ndarray, longest: int, fewest: i
     places: np.ndarray | None = None
     for n in range(1, longest + 1):
         keys = _keys(values, rows, places, n)
-        found, counts = kernels.count(keys, rows) if kernels.active() else _count(keys, rows)
+        found, counts = ops.count_grams(keys, rows)
         levels.append(np.sort(found[counts >= (fewest if n > 1 else 1)]))
-        places = _find(levels[-1], keys)
+        places = ops.find_grams(levels[-1], keys)
     return levels
 
 
@@ -98,11 +96,10 @@ def read_grams(levels: Levels, values: np.ndarray, offsets: np.ndarray) -> GramR
     places = np.full((len(levels), len(values)), -1, np.int32)
     before: np.ndarray | None = None
     for level, known in enumerate(levels):
-        before = _find(known, _keys(values, rows, before, level + 1))
+        before = ops.find_grams(known, _keys(values, rows, before, level + 1))
         first = sizes[level] - len(known)
         places[level] = np.where(before >= 0, before + first, -1)
-    list_rows = kernels.list_rows if kernels.active() else _list_rows
-    indices, ends = list_rows(places, np.ascontiguousarray(offsets, np.int64), sizes[-1])
+    indices, ends = ops.list_grams(places, np.ascontiguousarray(offsets, np.int64), sizes[-1])
     starts = np.concatenate([[0], ends[:-1, -1]]).astype(np.int64)
     return GramRows(indices, starts, ends, sizes)
 
@@ -127,33 +124,3 @@ def _keys(values: np.ndarray, rows: np.ndarray, places: np.ndarray | None, n: in
     keys = np.full(len(ids), -1, np.int64)
     keys[1:] = np.where(inside, (before + 1) << 32 | ids[1:], -1)
     return keys
-
-
-def _count(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    real = keys >= 0
-    found, numbers = np.unique(keys[real], return_inverse=True)
-    order = np.lexsort((rows[real], numbers))
-    number, row = numbers[order], rows[real][order]
-    first = np.append(True, (number[1:] != number[:-1]) | (row[1:] != row[:-1]))[: len(number)]
-    return found, np.bincount(number[first], minlength=len(found))
-
-
-def _find(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    if not len(known):
-        return np.full(len(keys), -1, np.int32)
-    if len(keys) >= kernels.WORTH and kernels.active():
-        return kernels.find(known, keys)
-    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return np.where(known[at] == keys, at, -1).astype(np.int32)
-
-
-def _list_rows(places: np.ndarray, offsets: np.ndarray, features: int) -> tuple[np.ndarray, np.ndarray]:
-    rows, levels = len(offsets) - 1, len(places)
-    row = np.repeat(np.arange(rows, dtype=np.int64), np.diff(offsets))
-    found, ends = [], np.zeros((rows, levels), np.int64)
-    for level, at in enumerate(places):
-        pairs = np.unique((row * features + at)[at >= 0])
-        found.append(pairs)
-        ends[:, level] = np.bincount(pairs // features, minlength=rows)
-    pairs = np.sort(np.concatenate(found))  # of a row, levels ascend with the numbers of their grams
-    return (pairs % features).astype(np.int32), np.cumsum(ends).reshape(rows, levels)

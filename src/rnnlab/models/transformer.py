@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from torch import Tensor, nn
 
 from rnnlab.core.errors import DataError
-from rnnlab.kernels.transformer import Shape, encode, suits
+from rnnlab.kernels import ops
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
 from rnnlab.models.space import Among, Between, Space
@@ -99,8 +99,8 @@ class TransformerEncoder(Encoder):
         self._weighted = tuple(m for m in self._inner if isinstance(m, nn.Linear | nn.LayerNorm))
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
-        if self._runs_native(x):
-            states = self._native(x, lengths)
+        states = self._natively(x, lengths)
+        if states is not None:
             return Encoded(states, *self.pool(states, lengths))
         steps = x.shape[1]
         keys = inside(lengths, steps)[:, None, None]  # (B, 1, 1, T): every head and query may look at real tokens
@@ -129,23 +129,23 @@ class TransformerEncoder(Encoder):
         x = self.project(x) + self.positions.at(place.where(read, 0))
         after: list[Tensor] = []
         for layer, key, value in zip(self.layers, known[::2], known[1::2], strict=True):
+            assert isinstance(layer, Layer)
             x, *kept = layer.advance(x, seen, key, value)
             after += kept
         return zero_padding(self.norm(x), lengths), (torch.cat([real, read], dim=1), *after)
 
-    def _runs_native(self, x: Tensor) -> bool:
-        """Native code runs past the single modules: not while somebody looks at one of them."""
-        return suits(x, self.state_width, self.feedforward) and not any(
+    def _natively(self, x: Tensor, lengths: Tensor) -> Tensor | None:
+        """The states of `forward`; None where native code isn't faster. It runs past the single modules: not while
+        somebody looks at one of them. What is dropped depends on one number, drawn there."""
+        if any(
             module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
             for module in self._inner
-        )
-
-    def _native(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """The states of `forward`. What is dropped depends on one number, drawn here."""
-        positions = self.positions(x.shape[1], lengths)
+        ):
+            return None
         dropout = self.dropout.p if self.training else 0.0
         weights = [weight for module in self._weighted for weight in module._parameters.values() if weight is not None]
-        return encode(Shape(self.heads, self.look_ahead, dropout), x, lengths, positions, weights)
+        shape = ops.TransformerShape(self.heads, self.look_ahead, dropout)
+        return ops.encode_transformer(shape, x, lengths, self.positions(x.shape[1], lengths), weights)
 
 
 class Layer(nn.Module):

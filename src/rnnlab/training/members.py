@@ -13,8 +13,7 @@ from torch import Tensor
 from rnnlab.answers.base import Answer
 from rnnlab.answers.heads import StateHead, SummaryHead
 from rnnlab.data.batches import Batch
-from rnnlab.kernels import whole_steps as native
-from rnnlab.kernels.recurrence import LARGEST_LSTM
+from rnnlab.kernels import ops
 from rnnlab.models.cells import Cell
 from rnnlab.models.fasttext import FastText, NgramVectors
 from rnnlab.models.network import Network
@@ -29,7 +28,7 @@ def unsuited_model(model: Recurrent) -> str | None:
         return f"'{model.kind}' is none of rnn, lstm and gru"
     if model.initial_state != "zeros":
         return f"initial_state = '{model.initial_state}' starts every sequence elsewhere"
-    if isinstance(model, LSTM) and model.hidden > LARGEST_LSTM:
+    if isinstance(model, LSTM) and model.hidden > ops.LARGEST_LSTM:
         return f"an lstm of hidden = {model.hidden} is faster on torch"
     usual = {"state": "reset", "residual": False, "checkpoint_segments": 1, "reset": "after"}
     for name, value in usual.items():
@@ -49,15 +48,15 @@ def unsuited_bag(model: FastText, answer: Answer) -> str | None:
 
 def member_of(
     network: Network, optimizer: Optimizer, answer: Answer, clip: float | None, threads: int = 1
-) -> native.Member:
+) -> ops.Member:
     """Where everything lies that a training step needs. It holds addresses alone: whoever has it keeps the others.
     ``threads`` share a step, where no other thread has another member's."""
     head, memory = network.head, optimizer.memory
     assert isinstance(head, StateHead | SummaryHead)
     assert answer.native is not None
-    member = native.Member(
+    member = ops.Member(
         threads=threads,
-        answer=native.ANSWERS[answer.native],
+        answer=ops.ANSWERS[answer.native],
         outputs=head.linear.out_features,
         head=_at(head.linear.weight),
         head_bias=_at(head.linear.bias),
@@ -89,28 +88,28 @@ def member_of(
     return member
 
 
-def _add_layers(member: native.Member, network: Network) -> None:
+def _add_layers(member: ops.Member, network: Network) -> None:
     encoder = network.encoder
     assert isinstance(encoder, RecurrentEncoder)
     settings = encoder.settings
     directions = [encoder.ahead, encoder.back] if settings.bidirectional else [encoder.ahead]
     weights = [weight for layer in zip(*directions, strict=True) for cell in layer for weight in _weights_of(cell)]
-    member.kind = native.KINDS[getattr(settings, "activation", settings.kind)]
+    member.kind = ops.KINDS[getattr(settings, "activation", settings.kind)]
     member.layers, member.directions = settings.layers, len(directions)
     member.inputs, member.hidden = weights[0].shape[1], settings.hidden
-    member.weights = native.addresses(weights)
-    member.gradients = native.addresses([_gradient_of(weight) for weight in weights])
-    member.pooling = native.POOLINGS[settings.pooling]
+    member.weights = ops.addresses(weights)
+    member.gradients = ops.addresses([_gradient_of(weight) for weight in weights])
+    member.pooling = ops.POOLINGS[settings.pooling]
     if settings.layer_norm:
         gains = [gain for layer in zip(*directions, strict=True) for cell in layer for gain in _gains_of(cell)]
         of_gains = [None if gain is None else _gradient_of(gain) for gain in gains]
-        member.normed, member.gains, member.for_gains = 1, native.addresses(gains), native.addresses(of_gains)
+        member.normed, member.gains, member.for_gains = 1, ops.addresses(gains), ops.addresses(of_gains)
     member.layer_dropout, member.state_dropout = settings.dropout, settings.recurrent_dropout
     if settings.pooling == "attention":
         member.query, member.for_query = _at(encoder.pool.query), _at(encoder.pool.query.grad)
 
 
-def _add_bag(member: native.Member, vectors: NgramVectors) -> None:
+def _add_bag(member: ops.Member, vectors: NgramVectors) -> None:
     hashed = vectors.hashed
     member.directions, member.inputs, member.hidden = 1, vectors.width, vectors.width  # the head reads one mean
     member.ngrams, member.buckets, member.factor = hashed.ngrams, hashed.buckets, hashed.factor
@@ -132,7 +131,7 @@ def _gradient_of(weight: Tensor) -> Tensor:
     return weight.grad
 
 
-def _add_embedding(member: native.Member, network: Network, optimizer: Optimizer) -> None:
+def _add_embedding(member: ops.Member, network: Network, optimizer: Optimizer) -> None:
     embedding = network.embedding
     member.tokens = 1
     if embedding is None:
@@ -150,12 +149,12 @@ def _add_embedding(member: native.Member, network: Network, optimizer: Optimizer
     member.table_gradient = _at(optimizer.table_gradient)
 
 
-def drops(member: native.Member) -> bool:
+def drops(member: ops.Member) -> bool:
     """Whether something is dropped in training."""
     return any((member.embedding_dropout, member.layer_dropout, member.state_dropout, member.output_dropout))
 
 
-def scratch(member: native.Member) -> Tensor:
+def scratch(member: ops.Member) -> Tensor:
     """Space that the member needs; keep it as long as the member."""
     places = torch.zeros(max(1, member.words), dtype=torch.int32)
     member.places = places.data_ptr()
@@ -171,7 +170,7 @@ def training_steps(
 ) -> Any:
     """The batches as a C array of steps; formulas as in `Optimizer`. ``seeds``, one per batch, say what is dropped;
     there are none where nothing is."""
-    steps: Any = (native.Step * len(batches))()
+    steps: Any = (ops.Step * len(batches))()
     steps.batches = batches  # it holds their addresses: they live as long as it does
     for number, (step, batch, lr) in enumerate(zip(steps, batches, rates, strict=True)):
         _point_to(step, batch)
@@ -183,7 +182,7 @@ def training_steps(
     return steps
 
 
-def _point_to(step: native.Step, batch: Batch) -> None:
+def _point_to(step: ops.Step, batch: Batch) -> None:
     assert batch.inputs.is_contiguous()
     assert batch.lengths.is_contiguous()
     assert batch.targets.is_contiguous()

@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from rnnlab.kernels import steps as kernels
+from rnnlab.kernels import ops
 from rnnlab.models.network import Network
 from rnnlab.training.spec import Training
 
@@ -58,9 +58,8 @@ class Optimizer:
         if gradient is not None and self.table_gradient is not None:
             self.table_gradient.index_add_(0, rows, gradient)
             gradient = None
-        if kernels.usable(self.weights) and (gradient is None or kernels.usable(self.weights, gradient)):
-            norm = self._step_native(rows, gradient, lr, clip)
-        else:
+        norm = self._step_natively(rows, gradient, lr, clip)
+        if norm is None:
             norm = self._step_in_torch(rows, gradient, lr, clip)
         if math.isfinite(norm):
             self.steps += 1
@@ -74,10 +73,10 @@ class Optimizer:
             return self.weights, None
         return self.embedding.rows, self.embedding.picked.grad
 
-    def _step_native(self, rows: Tensor, gradient: Tensor | None, lr: float, clip: float | None) -> float:
+    def _step_natively(self, rows: Tensor, gradient: Tensor | None, lr: float, clip: float | None) -> float | None:
         memory, steps = self.memory, self.steps + 1
         if self.descends:
-            return kernels.descend(
+            return ops.descend(
                 (self.weights, self.gradient, memory["moment1"]),
                 None if gradient is None else (self.table, rows, gradient),
                 clip=clip,
@@ -85,7 +84,7 @@ class Optimizer:
                 momentum=self.momentum,
                 rate=lr,
             )
-        return kernels.adam(
+        return ops.adam(
             (self.weights, self.gradient, memory["moment1"], memory["moment2"]),
             None if gradient is None else (self.table, memory["row_moment1"], memory["row_moment2"], rows, gradient),
             clip=clip,

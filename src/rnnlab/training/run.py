@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import safetensors.numpy
 import safetensors.torch
 import torch
@@ -15,12 +16,14 @@ import torch
 from rnnlab import kernels as native
 from rnnlab.core.files import write_atomically
 from rnnlab.core.system import peak_memory_mb
+from rnnlab.data.batches import collate
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
 from rnnlab.data.lookup import Lookup
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.baselines import Baseline, Labelled
-from rnnlab.models.network import parameter_counts
+from rnnlab.models.network import Network, parameter_counts
+from rnnlab.models.pace import measure_pace
 from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import resolve_device
@@ -72,6 +75,7 @@ def _train(
     started = time.perf_counter()
     test = evaluate(trained.network, spec.task.answer, data.test, device)
     result["row_seconds"] = (time.perf_counter() - started) / len(data.test)
+    result["advance_seconds"] = _advance_seconds(trained.network, spec, data.test) if device.type == "cpu" else None
     weights = contiguous(trained.network.stored_state())
     if spec.model.lookup:
         lookup = Lookup.build(data.train, len(data.labels))
@@ -80,6 +84,13 @@ def _train(
     write_atomically(run / "model.json", Interface.of(data).to_json())
     write_atomically(run / "weights.safetensors", safetensors.torch.save(weights))
     return Finished(run.seal(result | record_answers(run, spec.task, data, valid, test)))
+
+
+def _advance_seconds(network: Network, spec: RunSpec, data: Sequences) -> float | None:
+    """To read one more step, after 100, and answer; None for what reads ahead, or knows no such long sequence."""
+    inputs = collate(data, np.zeros(1, np.int64)).inputs
+    found = measure_pace(network, inputs, getattr(spec.model, "max_length", None), prefixes=(100,))
+    return found[0].milliseconds / 1000 if found else None
 
 
 def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from rnnlab.data.batches import Batch
-from rnnlab.kernels import whole_steps as native
+from rnnlab.kernels import ops
 from rnnlab.models.fasttext import FastText
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import Recurrent
@@ -58,8 +58,8 @@ class Updater:
         self.network, self.optimizer, self.clip = network, optimizer, spec.training.clip
         self.answer = spec.task.answer
         self.random = random
-        self.member: native.Member | None = None
-        if knows_whole_steps(spec) and native.suits(optimizer.weights):
+        self.member: ops.Member | None = None
+        if knows_whole_steps(spec) and ops.knows_weights(optimizer.weights):
             self.member = member_of(network, optimizer, self.answer, self.clip, threads)
             self._places = scratch(self.member)
 
@@ -92,12 +92,10 @@ class Updater:
                 return
             done += 1
 
-    def _advance_natively(
-        self, member: native.Member, batches: Sequence[Batch], rates: Sequence[float]
-    ) -> list[Update]:
+    def _advance_natively(self, member: ops.Member, batches: Sequence[Batch], rates: Sequence[float]) -> list[Update]:
         """The updates that native code tried."""
         steps = training_steps(self.optimizer, batches, rates, self.seeds(len(batches)))
-        native.do_steps(member, steps, self.optimizer.weights.dtype)
+        ops.do_steps(member, steps, self.optimizer.weights.dtype)
         self.optimizer.steps += member.done
         right = "whole" if self.answer.counts_whole else "share"
         tried = steps[: member.done + member.stopped]

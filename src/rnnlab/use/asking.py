@@ -60,6 +60,20 @@ def ask(
             yield lines, _tell(model, lines, explain)
 
 
+def read_on(model: Predictor) -> Iterator[tuple[str, Prediction]]:
+    """Lines of standard input as parts of texts that grow, each with the answer to the text so far; an empty line
+    begins a new text."""
+    from rnnlab.use.reading_on import ReadingOn
+
+    reading = ReadingOn(model)
+    for lines in _lines_as_they_come():
+        for line in lines:
+            if line.strip():
+                yield line, reading.add(line)
+            else:
+                reading.begin()
+
+
 @dataclass(frozen=True)
 class FileAnswered:
     """What `predict_file` wrote."""

@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnlab import kernels as native
 from rnnlab.data.sequences import Sequences, gather_rows
-from rnnlab.kernels.inference import Layer
+from rnnlab.kernels import ops
 from rnnlab.models.cells import Cell
 from rnnlab.use.folded import FirstInputs, Folded, batches
 
@@ -89,15 +88,15 @@ class Compiled:
 
 def compile_network(folded: Folded) -> Compiled | None:
     """None where there is no native code yet."""
-    if native.ready() is None:
+    if not ops.active():
         return None
     with torch.inference_mode():
         return Compiled(folded)
 
 
-def _packed(cell: Cell, begin: tuple[Tensor, ...]) -> Layer:
+def _packed(cell: Cell, begin: tuple[Tensor, ...]) -> ops.PackedLayer:
     assert cell.native is not None  # `fold` takes no other
-    return Layer(cell.native, *cell.weights(), begin)
+    return ops.PackedLayer(cell.native, *cell.weights(), begin)
 
 
 def _padded(x: Tensor, starts: Tensor) -> Tensor:

@@ -129,7 +129,19 @@ def _margin(comparison: Comparison) -> str:
 def terms_table(chapter: Chapter, colours: Mapping[str, str]) -> PageTable:
     length = next((term.flops_length for term in chapter.terms if term.flops is not None), 0)
     rounds = "epochs" if chapter.learning.rounds == "epoch" else "evaluations"
-    names = ["model", "parameters", "embedding", "encoder", "head", "flops", "tried", "stopping", rounds, "time"]
+    names = [
+        "model",
+        "parameters",
+        "embedding",
+        "encoder",
+        "head",
+        "flops",
+        "step",
+        "tried",
+        "stopping",
+        rounds,
+        "time",
+    ]
     columns = [
         _column(words.TERMS_COLUMNS[name], number=name not in ("model", "stopping"), length=length) for name in names
     ]
@@ -148,6 +160,7 @@ def _terms_row(term: Terms, colours: Mapping[str, str]) -> Row:
             Cell(term.arm),
             *(_count(parts.get(name)) for name in ("total", "embedding", "encoder", "head")),
             _count(term.flops),
+            _milliseconds(term.advance_seconds),
             Cell(str(term.settings_tried), value=term.settings_tried) if not term.baseline else EMPTY,
             Cell(stopping),
             Cell(str(most) if least == most else f"{least}–{most}", value=most) if term.epochs else EMPTY,
@@ -156,6 +169,10 @@ def _terms_row(term: Terms, colours: Mapping[str, str]) -> Row:
         mark="baseline" if term.baseline else None,
         colour=colours.get(term.arm),
     )
+
+
+def _milliseconds(seconds: float | None) -> Cell:
+    return EMPTY if seconds is None else Cell(f"{1000 * seconds:.2g}", value=1000 * seconds)
 
 
 def _joined(reasons: Sequence[Both], counts: Sequence[int], language: str) -> str:

@@ -23,6 +23,8 @@ ENGLISH = {
     "on random": "{name} ({kind}) on {rows} random sequences of {steps} steps: its data can't be found any more.",
     "cost": "{total:,} parameters: {embedding:,} in the embedding, {encoder:,} in the encoder, {head:,} in the head. "
     "{flops:,} FLOPs a token; of {length:,} tokens, {serial:,} steps must wait for each other.",
+    "pace": "One more step and its answer take {times}, one sequence on this machine.",
+    "after": "{milliseconds:.2g} ms after {after:,}",
     "untrained": "{name} as it begins, untrained, on {rows} random sequences of {steps} steps.",
     "answer": "Its answer: {label} ({share}).",
     "number": "Its answer: {value:.4g}.",
@@ -72,6 +74,8 @@ CHINESE = {
     "on random": "{name}（{kind}），{rows} 条随机序列，每条 {steps} 步：找不到它的数据了。",
     "cost": "{total:,} 个参数：嵌入 {embedding:,}，编码器 {encoder:,}，输出层 {head:,}。"
     "每个词元 {flops:,} 次浮点运算；{length:,} 个词元中有 {serial:,} 步必须依次进行。",
+    "pace": "再读一步并给出答案所需的时间：{times}（单个序列，本机实测）。",
+    "after": "已读 {after:,} 步后 {milliseconds:.2g} 毫秒",
     "untrained": "未经训练的 {name}，{rows} 条随机序列，每条 {steps} 步。",
     "answer": "它的回答：{label}（{share}）。",
     "number": "它的回答：{value:.4g}。",
@@ -151,6 +155,9 @@ class Wording:
             parts = {key: found.cost.parameters[key] for key in ("total", "embedding", "encoder", "head")}
             flops, serial = round(found.cost.flops_per_token), found.cost.serial_steps
             said.append(self._say("cost", **parts, flops=flops, length=found.cost.length, serial=serial))
+        if found.pace:
+            times = self._list([self._say("after", **one.to_dict()) for one in found.pace])
+            said.append(self._say("pace", times=times))
         return said
 
     def gradients(self) -> list[str]:

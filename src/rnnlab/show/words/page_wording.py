@@ -214,6 +214,15 @@ TERMS_COLUMNS = {
             "对长度为 {length} 步（中位数）的一条样本做一次前向计算时，矩阵乘法的浮点运算数。",
         ),
     ),
+    "step": (
+        Both("ms per step", "每步毫秒"),
+        Both(
+            "To read one more token and answer, after 100 tokens of a row alone: what it takes to answer while a text "
+            "grows. Empty for models that read what comes later.",
+            "单条样本读入 100 个词元之后，再读一个词元并给出答案所需的时间：文本不断增长时实时作答的代价。"
+            "会向后看的模型此处为空。",
+        ),
+    ),
     "tried": (
         Both("settings tried", "试过的设置"),
         Both(
