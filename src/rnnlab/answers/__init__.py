@@ -1,2 +1,2 @@
-"""The shapes of an answer. All that depends on the shape (head, loss, counts, scores, decoding, prediction, baselines)
-lives here; no other room but `tasks` names one."""
+"""The shapes of an answer (label, tags, number): head, loss, counts, scores, decoding, baselines. No other room but
+`tasks` names one."""

@@ -1,0 +1,1 @@
+"""Any torch module, held to the laws of sequences: padding, order, neighbours, causality."""

@@ -1,0 +1,1 @@
+"""Settings, registry, errors, files, cache, random streams, words: what every room needs. No torch."""

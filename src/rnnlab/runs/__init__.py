@@ -1,0 +1,1 @@
+"""The run directory and the bundle: written whole, checked when read."""

@@ -1,0 +1,1 @@
+"""What is run: experiments, plans, axes, studies, search, tuning, budgets."""

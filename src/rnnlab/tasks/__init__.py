@@ -1,0 +1,1 @@
+"""What is read and what is answered; a task is one file."""
