@@ -25,7 +25,7 @@ WAY = (  # what happens, and the function that does it: each is looked up when t
     ("rnnlab.use.predictor:load", "the run directory is the model", "运行目录就是模型"),
 )
 CHINESE = {
-    "answers": "答案的形态（标签、标注、数值）：输出头、损失、计数、得分、解码、基线。除 `tasks` 外，没有别的房间提到它们。",
+    "answers": "答案的形态（标签、标注、数值）：输出头、损失、计数、得分、解码、基线。只有 `tasks` 提到它们。",
     "api": "compare、train、sweep、judge、report、inspect：命令行、笔记本和插件调用的函数，每个一份文件。",
     "auditing": "检查任意 torch 模块是否遵守序列模型的定律：填充、顺序、邻居、因果。",
     "claims": "论断的语言，以及实验结果对每条论断的回答。",
