@@ -119,12 +119,12 @@ def test_label_names_in_both_languages() -> None:
 
 def graded(language: str) -> dict[str, int]:
     """Every verdict word with its label."""
-    grammar = reviews.GRAMMARS[language]
+    grammar = reviews.grammar(language)
     return {w: int(s[-1]) for s in grammar for w in grammar[s] if re.fullmatch(r"(adjective|verb|noun)\d", s)}
 
 
 def test_every_symbol_is_known_and_used(language: str) -> None:
-    grammar = reviews.GRAMMARS[language]
+    grammar = reviews.grammar(language)
     used = {slot for productions in grammar.values() for text in productions for slot in reviews.compiled(text)[1]}
     assert used - set(grammar) == set(reviews.GIVEN)
     assert len(grammar["assertion"]) == len(grammar["denial"])
@@ -133,7 +133,7 @@ def test_every_symbol_is_known_and_used(language: str) -> None:
 
 
 def test_the_lexicon_is_large_and_repeats_nothing(language: str) -> None:
-    grammar = reviews.GRAMMARS[language]
+    grammar = reviews.grammar(language)
     words = graded(language)
     assert len(words) >= 300
     assert sum(len(grammar[s]) for s in grammar if re.fullmatch(r"(adjective|verb|noun)\d", s)) == len(words)
@@ -143,7 +143,7 @@ def test_the_lexicon_is_large_and_repeats_nothing(language: str) -> None:
 
 
 def test_no_verdict_word_hides_in_another_grade_or_in_neutral_text(language: str) -> None:
-    grammar = reviews.GRAMMARS[language]
+    grammar = reviews.grammar(language)
     adjectives = {word: label for word, label in graded(language).items() if word in grammar[f"adjective{label}"]}
 
     def contains(text: str, word: str) -> bool:
@@ -175,7 +175,7 @@ class Reader:
 
     def __init__(self, language: str) -> None:
         self.language = language
-        grammar = reviews.GRAMMARS[language]
+        grammar = reviews.grammar(language)
         edge = r"\b" if language == "en" else ""
         self.labels = {word: label for label in range(5) for word in grammar[f"adjective{label}"]}
         self.verdict = re.compile(f"{edge}(?:{alternatives(list(self.labels))}){edge}")
@@ -232,7 +232,7 @@ def test_a_reader_who_knows_the_rules_agrees_with_every_label(
 
 
 def test_intensity_and_plain_follow_the_word(language: str, training: Examples) -> None:
-    grammar = reviews.GRAMMARS[language]
+    grammar = reviews.grammar(language)
     reader = Reader(language)
     amplified = re.compile(alternatives(grammar["amplifier"]))
     for text, label in rows_of(training, "intensity"):
@@ -265,7 +265,7 @@ def test_the_rules_on_grades() -> None:
 
 def small_writer(language: str) -> reviews.Writer:
     """The same patterns with two verdict words a grade and one of everything else, so that twins really turn up."""
-    grammar = dict(reviews.GRAMMARS[language])
+    grammar = dict(reviews.grammar(language))
     for symbol, productions in grammar.items():
         if re.fullmatch(r"(adjective|verb|noun)\d", symbol):
             grammar[symbol] = productions[:2]

@@ -35,19 +35,19 @@ only learnt to prefer the last opinion is right that often, and so starts to lea
 
 import hashlib
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
 from rnnlab.core.errors import ConfigError, did_you_mean
 from rnnlab.core.seeding import generator
 from rnnlab.data.examples import Examples
-from rnnlab.data.lexicon_en import GRAMMAR as ENGLISH
-from rnnlab.data.lexicon_zh import GRAMMAR as CHINESE
 
-GRAMMARS = {"en": ENGLISH, "zh": CHINESE}
+FILES = {language: Path(__file__).parent / "grammars" / f"{language}.toml" for language in ("en", "zh")}
 LABELS = ("0", "1", "2", "3", "4")
 LABEL_NAMES = {
     "en": dict(zip(LABELS, ("very negative", "negative", "neutral", "positive", "very positive"), strict=True)),
@@ -79,15 +79,21 @@ GIVEN = (  # symbols that the builders below hand to the grammar
 Rows = tuple[np.ndarray, np.ndarray]  # texts (n,) of str, grades (n,) from -2 to 2
 
 
+@cache
+def grammar(language: str) -> dict[str, list[str]]:
+    """By symbol, its productions."""
+    return tomllib.loads(FILES[language].read_text(encoding="utf-8"))
+
+
 def generate(rows: int = 6000, language: str = "en", seed: int = 0) -> Examples:
     """Labelled reviews, shuffled: a function of its arguments alone."""
-    if language not in GRAMMARS:
-        hint = did_you_mean(language, GRAMMARS) or f"; known: {', '.join(GRAMMARS)}"
+    if language not in FILES:
+        hint = did_you_mean(language, FILES) or f"; known: {', '.join(FILES)}"
         raise ConfigError(f"reviews: unknown language {language!r}{hint}")
     if not FEWEST_ROWS <= rows <= MOST_ROWS:
         raise ConfigError(f"reviews: rows must be between {FEWEST_ROWS:,} and {MOST_ROWS:,}, got {rows:,}")
     rng = generator(seed, "data")
-    writer = Writer(GRAMMARS[language], rng)
+    writer = Writer(grammar(language), rng)
     counts = share_out(rows, MIX)
     parts = [BUILDERS[phenomenon](writer, count) for phenomenon, count in counts.items()]
     order = rng.permutation(rows)

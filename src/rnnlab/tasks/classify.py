@@ -13,7 +13,7 @@ from rnnlab.answers.base import Answer
 from rnnlab.answers.label import Label
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import DataError, did_you_mean
-from rnnlab.data import catalogue, lexicon_en, lexicon_zh, reviews, store, vectors
+from rnnlab.data import catalogue, reviews, store, vectors
 from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples, drawn
 from rnnlab.data.interface import Interface
@@ -208,7 +208,7 @@ class Classify(Task):
 
     def _content_of_rows(self) -> Content:
         if self.data == "reviews":
-            return Content.of({m.__name__: Path(m.__file__ or "") for m in (reviews, lexicon_en, lexicon_zh)})
+            return Content.of({"reviews": Path(reviews.__file__), **reviews.FILES})
         if self.data in catalogue.names():
             return Content.of(catalogue.paths(self.data))
         roles = {"data": self.data, "valid": self.valid, "test": self.test}
