@@ -116,7 +116,9 @@ class Direction:
         return self.begin[part].repeat(batch, 1) if self.begin else torch.zeros(batch, self.hidden)
 
     def _step(self, begun: int, gates: Tensor, h: Tensor, *rest: Tensor) -> None:
-        """``gates`` (n, G · H) holds what the input brings; the state is overwritten, and so are the others."""
+        """``gates`` (n, G · H) holds what the input brings; the state is overwritten, and so are the others. A form of
+        its own of the cell's ``step``, which would make a new tensor of every part at every step: the tests hold it to
+        the network's answers."""
         if isinstance(self.cell, LSTMCell):
             c, _ = rest
             gates[:begun].addmm_(h[:begun], self.from_state)

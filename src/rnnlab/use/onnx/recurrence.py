@@ -121,7 +121,7 @@ def minimal(g: Graph, x: str, rows: Rows, encoder: MinimalEncoder, name: str) ->
 
 
 def _minimal_layer(g: Graph, x: str, rows: Rows, layer: torch.nn.Module, name: str) -> str:
-    """(T, B, D) → (T, B, H)."""
+    """(T, B, D) → (T, B, H). A form of its own: the layer runs all steps at once, which is no step to record."""
     assert isinstance(layer, MinimalLayer)
     kind = getattr(layer.update, "__self__", None)
     hidden = layer.split[1]
