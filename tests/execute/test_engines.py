@@ -344,7 +344,7 @@ def test_limits_that_would_be_ignored_are_refused():
 
 @pytest.mark.parametrize("engine", ["dask", "ray"])
 def test_a_missing_package_is_named(engine, monkeypatch):
-    monkeypatch.delitem(sys.modules, f"rnnlab.sweeps.on_{engine}", raising=False)
+    monkeypatch.delitem(sys.modules, f"rnnlab.execute.on_{engine}", raising=False)
     monkeypatch.setitem(sys.modules, {"dask": "distributed", "ray": "ray"}[engine], None)
     with pytest.raises(ConfigError, match=rf"pip install 'rnnlab\[{engine}\]'"):
         executor_for(engine)
