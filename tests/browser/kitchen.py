@@ -6,7 +6,8 @@ from typing import Any
 import altair as alt
 
 from rnnlab.comparing.chapters import Look, TokenWeight
-from rnnlab.show.pages.parts import Both, Control, Figure, Language, same
+from rnnlab.core.words import Language, same, told_in
+from rnnlab.show.pages.parts import Control, Figure
 from rnnlab.show.pages.shell import environment, page
 from rnnlab.show.pages.table import Cell, Column, Row
 
@@ -39,20 +40,27 @@ TEMPLATE = """
 CURVES = [{"arm": arm, "epoch": e, "seconds": 3 * e, "loss": 1 / (e + n), "accuracy": 1 - 0.5 / (e + n)}
           for n, arm in enumerate(ARMS, 1) for e in range(1, 6)]  # fmt: skip
 COLUMNS = (
-    Column(Both("model", "模型"), number=False),
-    Column(Both("accuracy", "准确率"), Both("Right answers on the test rows.", "测试集上答对的比例。")),
-    Column(Both("time an epoch", "每轮用时"), Both(f"Training. {NASTY}", f"训练。{NASTY}")),
+    Column(told_in(en="model", zh="模型"), number=False),
+    Column(
+        told_in(en="accuracy", zh="准确率"), told_in(en="Right answers on the test rows.", zh="测试集上答对的比例。")
+    ),
+    Column(told_in(en="time per epoch", zh="每轮用时"), told_in(en=f"Training. {NASTY}", zh=f"训练。{NASTY}")),
 )
 ROWS = (
     Row(
         (Cell("lstm"), Cell("91.0 %", 0.91), Cell("9.5 s", 9.5)),
         "recommended",
-        Both("recommended", "推荐"),
+        told_in(en="recommended", zh="推荐"),
         ARMS["lstm"],
     ),
-    Row((Cell("gru"), Cell("92.5 %", 0.925, Both("of 3 runs", "3 次运行")), Cell("2 min", 120.0)), colour=ARMS["gru"]),
+    Row(
+        (Cell("gru"), Cell("92.5 %", 0.925, told_in(en="of 3 runs", zh="3 次运行")), Cell("2 min", 120.0)),
+        colour=ARMS["gru"],
+    ),
     Row((Cell(NASTY), Cell("8.0 %", 0.08), Cell("", None)), "baseline", colour=ARMS[NASTY]),
-    Row((Cell("bag of words"), Cell("90.1 %", 0.901), Cell("0.3 s", 0.3)), "baseline", Both("baseline", "基线")),
+    Row(
+        (Cell("bag of words"), Cell("90.1 %", 0.901), Cell("0.3 s", 0.3)), "baseline", told_in(en="baseline", zh="基线")
+    ),
 )
 LOOK = Look(
     "good", 0.9, tuple(TokenWeight(text, weight, text != "okapi") for text, weight in
@@ -89,28 +97,39 @@ def bars(language: Language, for_page: bool) -> alt.Chart:
 
 
 QUANTITY = Control(
-    "quantity", Both("Show", "显示"), (("accuracy", Both("accuracy", "准确率")), ("loss", Both("loss", "损失")))
+    "quantity",
+    told_in(en="Show", zh="显示"),
+    (("accuracy", told_in(en="accuracy", zh="准确率")), ("loss", told_in(en="loss", zh="损失"))),
 )
-WHICH = Control("which", Both("Model", "模型"), tuple((arm, same(arm)) for arm in (*ARMS, "a", "b")))
+WHICH = Control("which", told_in(en="Model", zh="模型"), tuple((arm, same(arm)) for arm in (*ARMS, "a", "b")))
 FIGURES = (
     Figure(
-        "curves", Both("Learning", "学习过程"), Both("A line a model.", "每条线一个模型。"), curves, (QUANTITY,), True
+        "curves",
+        told_in(en="Learning", zh="学习过程"),
+        told_in(en="One line per model.", zh="每条线一个模型。"),
+        curves,
+        (QUANTITY,),
+        True,
     ),
-    Figure("wide-bars", Both(f"Time {NASTY}", f"时间 {NASTY}"), Both("Wide.", "很宽。"), bars, (WHICH,)),
+    Figure(
+        "wide-bars", told_in(en=f"Time {NASTY}", zh=f"时间 {NASTY}"), told_in(en="Wide.", zh="很宽。"), bars, (WHICH,)
+    ),
 )
-FOLDED = Figure("folded", Both("Folded", "折叠"), Both("In details.", "在折叠处。"), curves, arms=True)
+FOLDED = Figure(
+    "folded", told_in(en="Folded", zh="折叠"), told_in(en="In details.", zh="在折叠处。"), curves, arms=True
+)
 
 
 def kitchen(language: Language = "en") -> str:
     sections = (
-        ("charts-section", Both("Charts", "图")),
-        ("table-section", Both("The table", "表")),
-        ("texts", Both(f"Texts {NASTY}", f"文本 {NASTY}")),
+        ("charts-section", told_in(en="Charts", zh="图")),
+        ("table-section", told_in(en="The table", zh="表")),
+        ("texts", told_in(en=f"Texts {NASTY}", zh=f"文本 {NASTY}")),
     )
     context: dict[str, Any] = {
-        "about": Both("All parts of a page.", "页面的所有部件。"),
-        "term": Both("a term", "术语"),
-        "explanation": Both("What it means.", "它的意思。"),
+        "about": told_in(en="All parts of a page.", zh="页面的所有部件。"),
+        "term": told_in(en="a term", zh="术语"),
+        "explanation": told_in(en="What it means.", zh="它的意思。"),
         "arms": ARMS,
         "figures_here": FIGURES,
         "folded": FOLDED,
@@ -121,7 +140,7 @@ def kitchen(language: Language = "en") -> str:
     }
     return page(
         environment().from_string(TEMPLATE),
-        title=Both(f"Kitchen sink {NASTY}", f"大杂烩 {NASTY}"),
+        title=told_in(en=f"Kitchen sink {NASTY}", zh=f"大杂烩 {NASTY}"),
         language=language,
         sections=sections,
         figures=(*FIGURES, FOLDED),

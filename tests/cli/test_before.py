@@ -8,10 +8,11 @@ from rich.console import Console
 from rnnlab.cli import before
 from rnnlab.cli.before import say_how_long, time_range
 from rnnlab.core.errors import Interrupted
+from rnnlab.core.words import told_in
 from rnnlab.show.terminal.output import Screen
 from rnnlab.sweeps.forecast import Forecast
 
-REMEDIES = "--budget {budget} would make it fit"
+REMEDIES = told_in(en="--budget {budget} would make it fit", zh="用 --budget {budget} 可限定时间")
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def forecast(low: float, high: float, runs: int = 24, found: int = 0) -> Forecas
     ],
 )
 def test_times_are_rounded_as_they_deserve(low: float, high: float, text: str):
-    assert time_range(low, high) == text
+    assert time_range(low, high).en == text
 
 
 def test_a_line_with_the_option_that_makes_it_less(screen: Screen):
@@ -66,7 +67,7 @@ def test_short_ones_need_no_remedy_and_finished_ones_no_line(screen: Screen):
 def test_long_ones_are_a_question_on_a_terminal_and_a_line_elsewhere(screen, monkeypatch, person, yes, quiet, asked):
     questions: list[str] = []
     monkeypatch.setattr(before, "_a_person_is_there", lambda: person)
-    monkeypatch.setattr("typer.confirm", lambda text, **options: questions.append(text) or True)
+    monkeypatch.setattr(before, "_confirmed", lambda: questions.append("?") or True)
     screen.quiet = quiet
     say_how_long(screen, forecast(3600, 7200), yes, REMEDIES)
     assert bool(questions) == asked
@@ -75,6 +76,6 @@ def test_long_ones_are_a_question_on_a_terminal_and_a_line_elsewhere(screen, mon
 
 def test_no_is_an_answer(screen: Screen, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(before, "_a_person_is_there", lambda: True)
-    monkeypatch.setattr("typer.confirm", lambda text, **options: False)
+    monkeypatch.setattr("sys.stdin", io.StringIO("perhaps\nno\n"))
     with pytest.raises(Interrupted, match="nothing was begun; --budget 30m would make it fit"):
         say_how_long(screen, forecast(3600, 7200), False, REMEDIES)

@@ -5,8 +5,8 @@ from pathlib import Path
 def test_the_runs_of_a_folder(rnnlab, compared):
     done = rnnlab("report", str(compared.folder / "runs"), "--lang", "zh")
     assert done.code == 0, done.err
-    assert done.out == "\n1 file written; open report.html\n"
-    assert done.err.splitlines()[0] == "… reading the runs"
+    assert done.out == "\n已写出 1 个文件；请打开 report.html\n"
+    assert done.err.splitlines()[0] == "… 读取运行"
     text = Path("report.html").read_text(encoding="utf-8")
     assert '<html lang="zh" data-lang="zh">' in text
     assert "rnnlab compare " in text  # as it was typed

@@ -74,12 +74,12 @@ def test_markdown(rnnlab, results):
 
 
 def test_chinese(rnnlab, results):
-    done = rnnlab("judge", results, "--language", "zh", "--markdown", "table.md")
+    done = rnnlab("judge", results, "--lang", "zh", "--markdown", "table.md")
     verdict = package.judge(results)
     assert done.out.splitlines()[-1] == verdict.sentence_zh
     assert done.out.startswith("400 条测试样本上 3 个模型的准确率")
     table = Path("table.md").read_text(encoding="utf-8")
-    assert "| 模型 | 准确率 | 95% 区间 | 随机种子 | 失败的种子 | 开销 |" in table
+    assert "| 模型 | 准确率 | 95% 区间 | 随机种子 | 未学会 | 开销 |" in table
     assert verdict.sentence_zh in table
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rnnlab.comparing.tuning import BestOf, Lead, TrialResult, TunedArm, Tuning, choose, curve, expected_best, leads
-from rnnlab.show.words.tuning_wording import lead_lines, tuning_lines
+from rnnlab.show.tuning_texts import lead_lines, tuning_lines
 
 SCORES = [0.61, 0.55, 0.72, 0.72, 0.40, 0.68]
 
@@ -100,24 +100,26 @@ NOTHING = tuned("nothing", (0.1, 0.1, 0.1), (0.1, 0.1, 0.1), (0.1, 0.1, 0.1), ba
 def test_who_wins_from_how_many_trials_on():
     found = tuning(SLOW, QUICK)
     assert found.leads == (Lead("slow", "quick", 3),)  # at 2 trials, 0.6 is below 0.65
-    assert lead_lines(found) == ["On validation, slow wins from 3 trials on."]
-    assert lead_lines(found, "zh") == ["在验证集上，从 3 次试验起，slow 胜过其他所有模型。"]
+    assert [line.en for line in lead_lines(found)] == ["On validation, slow wins from 3 trials on."]
+    assert [line.zh for line in lead_lines(found)] == ["在验证集上，从 3 次试验起，slow 胜过其他所有模型。"]
 
 
 def test_nothing_is_said_where_intervals_touch():
     found = tuning(SLOW, QUICK, NEAR)
     assert found.leads == (Lead("slow", "quick", 3),)
-    assert lead_lines(found) == [
+    assert [line.en for line in lead_lines(found)] == [
         "On validation, slow is ahead of quick from 3 trials on.",
         "With 3 trials, slow comes first on validation, but not clearly before near.",
     ]
     equal = tuning(SLOW, replace(SLOW, label="twin"))
     assert equal.leads == ()
-    assert lead_lines(equal) == []
+    assert [line.en for line in lead_lines(equal)] == []
 
 
 def test_a_baseline_without_settings_is_no_rival():
-    assert lead_lines(tuning(SLOW, QUICK, NOTHING)) == ["On validation, slow wins from 3 trials on."]
+    assert [line.en for line in lead_lines(tuning(SLOW, QUICK, NOTHING))] == [
+        "On validation, slow wins from 3 trials on."
+    ]
 
 
 def test_it_survives_json():
@@ -126,4 +128,7 @@ def test_it_survives_json():
 
 
 def test_a_line_per_arm():
-    assert tuning_lines(tuning(SLOW, QUICK))[0] == "slow: hidden 2 (best of 3 trials: valid 80.0 %, default 50.0 %)"
+    assert (
+        tuning_lines(tuning(SLOW, QUICK))[0].en
+        == "slow: hidden 2 (best of 3 trials: validation 80.0 %, default 50.0 %)"
+    )

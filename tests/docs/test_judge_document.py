@@ -14,19 +14,20 @@ from pathlib import Path
 import pytest
 
 from rnnlab.cli.main import app
+from rnnlab.core.words import Language, speaking
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"en": ROOT / "docs" / "judge.md", "zh": ROOT / "docs" / "judge.zh-CN.md"}
+PAGES: dict[Language, Path] = {"en": ROOT / "docs" / "judge.md", "zh": ROOT / "docs" / "judge.zh-CN.md"}
 OUTPUT = re.compile(r"(?<=test_judge_document\.py` )(?P<note>[^\n]*-->\n)```text\n(?P<text>.*?)^```\n", re.M | re.S)
 WIDTH = 100
 
 
-def printed(language: str, folder: Path) -> str:
+def printed(language: Language, folder: Path) -> str:
     """What `rnnlab judge` prints about the table of the example."""
     table = folder / "results.csv"
     runpy.run_path(str(ROOT / "examples" / "judge_example.py"))["main"](str(table))
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        app(["judge", str(table), "--cost-unit", "seconds", "--language", language], standalone_mode=False)
+    with contextlib.redirect_stdout(io.StringIO()) as out, speaking(language):
+        app(["judge", str(table), "--cost-unit", "seconds"], standalone_mode=False)
     return out.getvalue()
 
 

@@ -6,8 +6,9 @@ import altair as alt
 import pytest
 from pages import drawn_charts
 
+from rnnlab.core.words import LANGUAGES, same, told_in
 from rnnlab.show.pages.embedded_charts import DIGITS, embed, embedded, script_json
-from rnnlab.show.pages.parts import LANGUAGES, Both, Figure, same
+from rnnlab.show.pages.parts import Figure
 
 ROWS = [{"arm": "</script>", "x": 1 / 3, "n": 2.0}, {"arm": "乙", "x": None, "n": 10**20}]
 WORDS = {"en": "share", "zh": "占比"}
@@ -19,7 +20,7 @@ def figure(name: str = "one", rows: list | None = None, **chart) -> Figure:
         data = alt.Data(values=ROWS if rows is None else rows)
         return alt.Chart(data, **chart).mark_bar().encode(x=alt.X("x:Q", title=WORDS[language]), y="arm:N")
 
-    return Figure(name, Both("Title", "标题"), same(""), draw, arms=True)
+    return Figure(name, told_in(en="Title", zh="标题"), same(""), draw, arms=True)
 
 
 def on_a_page(*figures: Figure) -> str:

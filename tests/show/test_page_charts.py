@@ -14,6 +14,7 @@ import pytest
 import vl_convert
 
 from rnnlab.comparing.chapters import Chapter, Curve, CurvePoint, Differences, Learning
+from rnnlab.core.words import LANGUAGES, Language, same
 from rnnlab.judging.findings import ArmScores, Estimate, Verdict
 from rnnlab.judging.verdict import judge
 from rnnlab.show.figures import drawing as figures
@@ -21,7 +22,7 @@ from rnnlab.show.figures.chapter import chapter_figures, colours
 from rnnlab.show.figures.confusion import FILL, MOST_LABELS, WHITE_FROM, confusion_rows, matrices
 from rnnlab.show.figures.cost import MOST_LABELS as MOST_LABELLED
 from rnnlab.show.figures.cost import cost_rows, score_domain
-from rnnlab.show.figures.gates import gate_name, gate_rows
+from rnnlab.show.figures.gates import gate_rows, gate_text
 from rnnlab.show.figures.heatmap import ink, shades
 from rnnlab.show.figures.learning import MOST_POINTS, curve_rows, ending_rows, thinned, views
 from rnnlab.show.figures.measures import Measure, measures, pareto_front
@@ -30,7 +31,7 @@ from rnnlab.show.figures.pieces import share
 from rnnlab.show.figures.seeds import MOST_ROWS, domain, run_rows, runs_figure
 from rnnlab.show.figures.themes import DARK_CONFIG, LIGHT_CONFIG, themed
 from rnnlab.show.figures.why import epoch_rows, gradient_rows, memory_rows
-from rnnlab.show.pages.parts import LANGUAGES, Figure, Language, same
+from rnnlab.show.pages.parts import Figure
 
 HOSTILE = {
     "lstm": "<script>alert('a\"b')</script> \\ [x].y",
@@ -623,9 +624,9 @@ class TestWhy:
         assert [row["o"] for row in rows] == list(range(len(rows)))
         assert [row["arm"] for row in rows if row.get("head")] == ["lstm", "gru (bidirectional)"]
         assert (rows[2]["closed"], rows[2]["between"], rows[2]["open"]) == (0.04, 0.35, 0.61)
-        names = [gate_name(gate) for _, gate in shown]
+        names = [gate_text(gate) for _, gate in shown]
         assert (names[1].en, names[1].zh) == ("layer 1 · forget", "第 1 层 · 遗忘门")
-        assert (names[-1].en, names[-1].zh) == ("layer 1 backward · update", "第 1 层（反向） · 更新门")
+        assert (names[-1].en, names[-1].zh) == ("layer 1, backward · update", "第 1 层（反向） · 更新门")
         assert "遗忘门" in svg(named(chapter, "gates").draw("zh", True))
 
     def test_a_plain_rnn_has_states_instead(self, chapter):
@@ -633,7 +634,7 @@ class TestWhy:
         internals = (replace(chapter.internals[0], gates=(gate,)),)
         figure = named(replace(chapter, internals=internals), "gates")
         assert "plain rnn" in figure.caption.en
-        assert gate_name(gate).zh == "gru 第 2 层 · 状态"
+        assert gate_text(gate).zh == "gru 第 2 层 · 状态"
 
 
 def test_baselines_are_grey(chapter):

@@ -9,8 +9,8 @@ import jinja2
 import pytest
 from pages import Outline
 
+from rnnlab.core.words import LANGUAGES, Both, Language, same, told_in
 from rnnlab.show.figures.themes import DARK_CONFIG, LIGHT_CONFIG
-from rnnlab.show.pages.parts import LANGUAGES, Both, Language, same
 from rnnlab.show.pages.shell import environment, made, page, print_rules
 
 TEMPLATE = """{% extends "shell.html" %}{% import "macros.html" as ui with context %}
@@ -19,7 +19,7 @@ DATE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
 def small(text: Both | str = "text", language: Language = "en", **settings) -> str:
-    title = Both("A title", "标题")
+    title = told_in(en="A title", zh="标题")
     return page(environment().from_string(TEMPLATE), title=title, language=language, text=text, **settings)
 
 
@@ -58,7 +58,7 @@ def test_the_date_is_said_in_universal_time():
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_both_languages_are_in_the_page(language):
-    outline = Outline(small(Both("<b>one</b>", "一"), language))
+    outline = Outline(small(told_in(en="<b>one</b>", zh="一"), language))
     assert outline.elements[0] == ("html", {"lang": language, "data-lang": language})
     assert "<b>one</b>" in outline.texts_in("en")
     assert "一" in outline.texts_in("zh")

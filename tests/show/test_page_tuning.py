@@ -7,9 +7,9 @@ import pytest
 
 from rnnlab.comparing.chapters import Chapter, Report
 from rnnlab.comparing.tuning import TrialResult, TunedArm, Tuning, curve, leads
+from rnnlab.core.words import LANGUAGES, Language
 from rnnlab.show.figures.drawing import svg
 from rnnlab.show.figures.tuning import curve_rows, tuning_figure
-from rnnlab.show.pages.parts import LANGUAGES, Language
 from rnnlab.show.pages.report import page
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,15 +10,15 @@ import vl_convert
 from pages import Outline, drawn_charts
 
 from rnnlab.answers.heads import SummaryHead
+from rnnlab.core.words import LANGUAGES, Language
 from rnnlab.inspecting.inspection import Inspection, Subject, examine
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import build_network
 from rnnlab.show.figures.drawing import vega_lite_version
-from rnnlab.show.figures.inspection import numbered, token_units
-from rnnlab.show.pages.inspection import PAGE_WORDS, page
-from rnnlab.show.words.inspection_wording import CHINESE, ENGLISH, Language, Wording, lines
+from rnnlab.show.figures.inspection import numbered
+from rnnlab.show.inspection_texts import Wording, gate_name, lines
+from rnnlab.show.pages.inspection import page
 
-LANGUAGES: tuple[Language, ...] = ("en", "zh")
 NASTY = ("</script><script>alert(1)</script>", "<b>", '"', "'", "好", "&amp;", "{{ 7 * 7 }}", "\\u003c", "1e+9")
 EPOCHS = [
     {"epoch": 1, "lags": [0, 1, 2], "norms": [1.0, 0.1, 0.0], "rows": [3, 2, 1], "memory": 2},
@@ -99,10 +98,10 @@ def test_page_and_json_have_the_same_numbers(text_page):
 def test_a_page_has_both_languages(text_page):
     found = inspected("lstm", NASTY, bidirectional=True, pooling="attention")
     outline = Outline(text_page)
+    wording = Wording(found)
+    said = [*wording.about(), *wording.tokens(), *wording.gradients(), *wording.gates()]
     for language in LANGUAGES:
-        wording = Wording(found, language)
-        said = [*wording.about(), *wording.tokens(), *wording.gradients(), *wording.gates()]
-        assert set(said) <= set(outline.texts_in(language))
+        assert {sentence[language] for sentence in said} <= set(outline.texts_in(language))
     chinese = Outline(page(found, "zh"))
     assert chinese.texts_in("en") == outline.texts_in("en")
     assert chinese.elements[0] == ("html", {"lang": "zh", "data-lang": "zh"})
@@ -120,33 +119,6 @@ def test_every_architecture_can_be_shown(kind, language):
         json.dumps(found.to_dict(), allow_nan=False)
 
 
-def test_both_languages_have_every_word():
-    assert ENGLISH.keys() == CHINESE.keys()
-    assert PAGE_WORDS["en"].keys() == PAGE_WORDS["zh"].keys()
-    for one, other in [(ENGLISH, CHINESE), (PAGE_WORDS["en"], PAGE_WORDS["zh"])]:
-        for key, text in one.items():
-            assert set(re.findall(r"{(\w+)", str(text))) == set(re.findall(r"{(\w+)", str(other[key]))), key
+def test_gates_have_chinese_names():
     for name in ("input", "forget", "output", "reset", "update", "keep", "candidate", "state"):
-        assert re.fullmatch(r"[\u4e00-\u9fff]+", Wording(inspected("lstm"), "zh").gate(name))
-
-
-def test_sentences():
-    found = inspected("rnn", ("not", "so", "bad"), hidden=6)
-    said = "\n".join(lines(found))
-    layer = found.through_time[0]
-    assert "a-run (rnn) on a text of 3 tokens." in said
-    assert "Unknown to the model: so." in said
-    assert f"spectral radius {layer.spectral_radius['state']:.2f}" in said
-    assert "That distance by epoch: 2, more than 2." in said
-    assert "Integrated gradients; together they account for 100" in said
-    fallen = replace(layer, state=(1.0, 0.1, 0.001), memory=2)
-    said = "\n".join(lines(replace(found, through_time=(fallen,))))
-    assert "Layer 1: from 2 steps back less than 1 % of the gradient arrives" in said
-    grown = replace(layer, state=(1.0, 3.0), bound=None, memory=None)
-    assert "Layer 1: the gradient grows with distance" in "\n".join(lines(replace(found, through_time=(grown,))))
-
-
-def test_the_picture_by_token_and_unit_has_every_value():
-    values = [[0.1, 0.9, 0.5], [0.2, 0.8, 0.4]]
-    rows = token_units(["a", "a"], values, "unit", "value", (0.0, 1.0)).to_dict()["data"]["values"]
-    assert rows == [{"token": "1 a", "value": [0.9, 0.5, 0.1]}, {"token": "2 a", "value": [0.8, 0.4, 0.2]}]
+        assert re.fullmatch(r"[\u4e00-\u9fff]+", gate_name(name).zh)

@@ -20,7 +20,7 @@ from rnnlab.core.numbers import count, duration, percent
     ],
 )
 def test_duration(seconds, said):
-    assert duration(seconds) == said
+    assert duration(seconds).en == said
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ OUTCOMES: list[tuple[Outcome, str]] = [
 
 @pytest.mark.parametrize(("outcome", "said"), OUTCOMES)
 def test_an_outcome_in_a_few_words(outcome, said):
-    assert describe(outcome) == said
+    assert describe(outcome).en == said
 
 
 def test_time_left():

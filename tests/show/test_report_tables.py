@@ -13,8 +13,8 @@ from rnnlab.comparing.comparison import ArmSummary, Cell, Comparison, RunSummary
 from rnnlab.judging.findings import ArmScores, Estimate
 from rnnlab.judging.verdict import judge
 from rnnlab.show import comparison_files as tables
+from rnnlab.show.pages import report_texts as words
 from rnnlab.show.pages.report_tables import EMPTY, evidence_table, score_table
-from rnnlab.show.words import page_wording as words
 
 FINISHED = RunSummary(0, "a" * 16, "runs/a", "finished", 0.9, 0.8, 0.7, 2, None)
 DIVERGED = RunSummary(1, "b" * 16, "runs/b", "diverged", None, None, None, None, "step 3: overflow")

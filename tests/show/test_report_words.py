@@ -6,10 +6,10 @@ import chapter_examples as examples
 import pytest
 
 from rnnlab.comparing.chapters import Answered, Chapter, DisputedRow
+from rnnlab.core.words import SENTENCES, joined
 from rnnlab.judging.findings import Estimate
-from rnnlab.judging.wording import CHINESE, ENGLISH
+from rnnlab.show.pages import report_texts as words
 from rnnlab.show.pages.report import _answer, _standing, camps
-from rnnlab.show.words import page_wording as words
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +20,8 @@ def chapter() -> Chapter:
 def test_headline_and_evidence_are_the_sentence(chapter: Chapter):
     found = _answer(chapter)
     verdict = chapter.comparison.verdict
-    assert ENGLISH["separator"].join([found.headline.en, *(fact.en for fact in found.evidence)]) == verdict.sentence
-    assert CHINESE["separator"].join([found.headline.zh, *(fact.zh for fact in found.evidence)]) == verdict.sentence_zh
+    assert joined([found.headline, *found.evidence], SENTENCES).en == verdict.sentence
+    assert joined([found.headline, *found.evidence], SENTENCES).zh == verdict.sentence_zh
     assert found.evidence
 
 

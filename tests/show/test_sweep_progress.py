@@ -45,7 +45,7 @@ def test_rate_and_time_left_come_from_the_runs_computed_here(clock):
     for number in range(4):
         state.outcome(number, DONE, again=True)
     clock.now += 1000  # until the first run begins, nothing counts
-    assert state.pace() == "? runs a minute, ? left"
+    assert state.pace().en == "? runs per minute, ? left"
     state.event(4, STARTED)
     state.event(5, STARTED)
     clock.now += 30
@@ -54,7 +54,7 @@ def test_rate_and_time_left_come_from_the_runs_computed_here(clock):
     state.outcome(5, Diverged({"divergence": PLACE}), again=False)
     assert state.rate() == 2 / 30
     assert state.seconds_left() == 6 * 15
-    assert state.pace() == "4 runs a minute, about 1 min 30 s left"
+    assert state.pace().en == "4 runs per minute, about 1 min 30 s left"
     state.add("lr 12", SPEC)  # a search wants one more
     assert state.seconds_left() == 7 * 15
 
@@ -70,9 +70,9 @@ def test_counts(clock):
     state.outcome(4, Stopped(), again=False)
     state.event(5, STARTED)
     said = "4 of 8 runs done (1 found again, 1 diverged, 1 failed), 1 under way, 2 waiting, 1 stopped"
-    assert state.counts() == said
+    assert state.counts().en == said
     state.event(5, {"event": "paused"})
-    assert state.counts().endswith("3 waiting, 1 stopped")
+    assert state.counts().en.endswith("3 waiting, 1 stopped")
 
 
 def test_runs_that_a_search_gave_up_are_no_longer_waited_for(clock):
@@ -117,7 +117,7 @@ def test_lines_for_a_log(clock):
     lines.outcome(2, Diverged({"divergence": PLACE}), again=True)  # old news
     lines.end()
     assert text(console).splitlines() == [
-        "1 of 3 runs done, 1 under way, 1 waiting; 5 runs a minute, about 24 s left",
+        "1 of 3 runs done, 1 under way, 1 waiting; 5 runs per minute, about 24 s left",
         "lr 1 seed 1: diverged at step 7: the loss passed 10000",
         "[red] seed 1: failed: no memory",
         "4 of 4 runs done (1 found again, 2 diverged, 1 failed)",
@@ -138,7 +138,7 @@ def test_the_live_display(clock):
     live.end()
     said = text(plain)
     assert f"1 of 21 runs done (1 failed), {MOST_UNDER_WAY + 2} under way, 10 waiting" in said
-    assert "? runs a minute, ? left. Ctrl-C keeps what is done." in said
+    assert "? runs per minute, ? left. Ctrl-C keeps what is done." in said
     assert "lr 0 1 3 0.700 accuracy 80.0 %" in [" ".join(line.split()) for line in said.splitlines()]
     assert "and 2 more" in said
     assert "lr 19 seed 1: failed: no memory" in text(console)

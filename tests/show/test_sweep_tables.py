@@ -12,15 +12,16 @@ from rich.console import Console
 
 from rnnlab.comparing.chapters import Report, SweepChapter
 from rnnlab.comparing.studies import Study
+from rnnlab.core.words import Language
 from rnnlab.show.figures.chart_files import safe_name
 from rnnlab.show.figures.drawing import can_draw
 from rnnlab.show.pages.report import page
 from rnnlab.show.pages.sweep import study_parts
 from rnnlab.show.sweep_files import csv_text, save_all
 from rnnlab.show.sweep_summary import best_score
+from rnnlab.show.sweep_texts import aim_text, quantity_name, score_text, step_text
 from rnnlab.show.terminal.columns import portions
 from rnnlab.show.terminal.sweep import MOST_ROWS, show
-from rnnlab.show.words.sweep_wording import WORDS, Language, quantity_name, score_text, step_text, target_text
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 NASTY = '</script><script>alert(1)</script><b>"&amp;{{ 7 * 7 }}[red]'
@@ -106,7 +107,7 @@ def test_the_page(nasty, grid, language):
         assert expected in said
     for to in LANGUAGES:
         assert grid.target is not None
-        assert target_text(grid.target, to) in outline.texts_in(to)
+        assert aim_text(grid)[to] in outline.texts_in(to)
     codes = [text for tag, text in outline.texts if tag == "code"]
     digests = [repeat.digest for s in (nasty, grid) for point in s.points for repeat in point.repeats]
     assert codes == [*digests, NASTY]  # the command that repeats it comes last
@@ -165,17 +166,10 @@ def test_narrow_screens_get_portions():
     assert portions([10, 5, 5, 5], 24) == [[0, 1, 2], [0, 3]]
 
 
-def test_both_languages_have_every_word():
-    assert WORDS["en"].keys() == WORDS["zh"].keys()
-    for key, text in WORDS["en"].items():
-        assert set(re.findall(r"{(\w+)", text)) == set(re.findall(r"{(\w+)", WORDS["zh"][key])), key
-        assert text != WORDS["zh"][key], key
-
-
 def test_names_and_numbers():
-    assert quantity_name("valid_exact", "en") == "validation exact match"
-    assert quantity_name("train_loss", "zh") == "训练损失"
-    assert quantity_name("valid_bleu", "en") == "validation bleu"  # a plug-in's
-    assert quantity_name("steps", "en") == "steps"
+    assert quantity_name("valid_exact").en == "validation exact match"
+    assert quantity_name("train_loss").zh == "训练损失"
+    assert quantity_name("valid_bleu").en == "validation bleu"  # a plug-in's
+    assert quantity_name("steps").en == "steps"
     assert (score_text("exact", 0.125), score_text("loss", 0.012345)) == ("12.5 %", "0.01235")
     assert (step_text(1250), step_text(87.5)) == ("1,250", "87.5")

@@ -157,7 +157,7 @@ def test_adding_is_learnt_and_its_error_chooses_the_epoch(tmp_path: Any) -> None
     losses = [event["valid_loss"] for event in events]
     result = json.loads((tmp_path / spec.digest / "result.json").read_text())
     assert result["best_epoch"] == int(np.argmin(losses)) + 1
-    with pytest.raises(RunError, match="predict answers with one label a sequence, and 'adding' doesn't"):
+    with pytest.raises(RunError, match="predict answers with one label per sequence, and 'adding' doesn't"):
         load(tmp_path / spec.digest)
 
 

@@ -228,7 +228,7 @@ def test_series_are_scaled_as_in_training(numeric):
     "array", [np.zeros((3, 1)), np.zeros((0, 2)), np.full((3, 2), np.nan), np.zeros(3), np.zeros((1, 2, 2))]
 )
 def test_arrays_that_do_not_fit(numeric, array):
-    with pytest.raises(DataError, match="sequences of 2 finite numbers a step, time first"):
+    with pytest.raises(DataError, match="sequences of 2 finite numbers per step, time first"):
         rnnlab.load(numeric).predict([array])
 
 

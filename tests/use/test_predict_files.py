@@ -161,7 +161,7 @@ def test_a_text_a_line(model, tmp_path):
     assert rows == [[text, *more] for text, more in zip(texts, expected(model, texts), strict=True)]
     predict_file(model, tmp_path / "in.txt", tmp_path / "out.csv")
     assert read_csv(tmp_path / "out.csv") == [["text", "prediction", "probability"], *rows]
-    with pytest.raises(DataError, match="a text a line and no columns; leave --text out"):
+    with pytest.raises(DataError, match="one text per line and no columns; leave --text out"):
         predict_file(model, tmp_path / "in.txt", tmp_path / "out.txt", column="text")
 
 
@@ -254,7 +254,7 @@ def test_rows_that_are_not_for_this_model(tmp_path):
     assert done.skipped == 1
     rows = read_csv(tmp_path / "out.csv")[1:]
     assert [row[2] != "" for row in rows] == [True, False, True]
-    with pytest.raises(RunError, match="--top and --probabilities need one label a row"):
+    with pytest.raises(RunError, match="--top and --probabilities need one label per row"):
         predict_file(adder, tmp_path / "in.csv", tmp_path / "out.csv", column="sum", top=2)
     with pytest.raises(RunError, match="weighs the tokens of a text, and 'addition' reads none"):
         adder.explain("1+2")

@@ -12,6 +12,7 @@ from rnnlab.core.config import digest_of
 from rnnlab.core.errors import ConfigError, RunsFailed
 from rnnlab.core.files import write_atomically
 from rnnlab.core.registry import load_plugin
+from rnnlab.core.words import both, note, say
 from rnnlab.data.encoded import EncodedData
 from rnnlab.execute.executors import Executor, cores, executor_for
 from rnnlab.judging.looks import in_play, part_of_alpha, schedule
@@ -20,7 +21,7 @@ from rnnlab.show.experiment_file import experiment_file
 from rnnlab.show.gathering import data_name
 from rnnlab.show.notebook import Result, result_of
 from rnnlab.show.telling import EXPERIMENT
-from rnnlab.show.words.tuning_wording import tuning_notes
+from rnnlab.show.tuning_texts import tuning_notes
 from rnnlab.sweeps.budget import Spent, compare_within, refuse_budget
 from rnnlab.sweeps.experiment import Experiment, Match
 from rnnlab.sweeps.plan import experiment_tree, plan
@@ -49,7 +50,7 @@ class UntilSure:
 def seconds_of(budget: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", budget.strip().lower())
     if not found or float(found[1]) == 0:
-        raise ConfigError(f"budget: must be a time such as 30m, 90s or 1.5h (got {budget!r})")
+        raise ConfigError(both("budget: must be a time such as 30m, 90s or 1.5h (got {budget!r})", budget=budget))
     return float(found[1]) * _SECONDS[found[2]]
 
 
@@ -149,8 +150,12 @@ def compare_prepared(
     if until_sure is not None:
         if until_sure.max_seeds < len(experiment.seeds):
             raise ConfigError(
-                f"max_seeds: must be at least seeds, {len(experiment.seeds)} (got {until_sure.max_seeds}); "
-                "leave it out, or ask for fewer seeds"
+                both(
+                    "max_seeds: must be at least seeds, {count} (got {max_seeds}); leave it out, or ask for "
+                    "fewer seeds",
+                    count=len(experiment.seeds),
+                    max_seeds=until_sure.max_seeds,
+                )
             )
         looks = schedule(len(experiment.seeds), until_sure.max_seeds)
     budget = until_sure.budget if until_sure and until_sure.budget is not None else budget
@@ -159,7 +164,12 @@ def compare_prepared(
     if experiment.tune is not None:
         experiment, tuning = tune_arms(experiment, data, Path(out), executor, trial_display or Silent())
         experiment = replace(experiment, notes=(*experiment.notes, *tuning_notes(tuning, experiment.vary_split)))
-        watch(f"settings are chosen, from {sum(len(arm.trials) for arm in tuning.arms)} trials; now over the seeds")
+        watch(
+            say(
+                "settings are chosen, from {total} trials; now over the seeds",
+                total=sum(len(arm.trials) for arm in tuning.arms),
+            )
+        )
     if budget is None:
         found = _look_until_sure(
             experiment, data, looks, until_sure, Path(out), executor, display or Silent(), seconds, watch
@@ -199,8 +209,11 @@ def _folder_with_experiment(runs: Sequence[tuple[str, RunSpec]], name: str, out:
 def refuse_budget_of_trials(experiment: Experiment, budget: float | None) -> None:
     if experiment.tune is not None and budget is not None:
         raise ConfigError(
-            f"--budget can't be kept with --tune {experiment.tune}: every model gets as many trials, however long they "
-            "take; leave one of them out, or tune with fewer --models, --epochs or trials"
+            both(
+                "--budget can't be kept with --tune {tune}: every model gets as many trials, however long "
+                "they take; leave one of them out, or tune with fewer --models, --epochs or trials",
+                tune=experiment.tune,
+            )
         )
 
 
@@ -232,24 +245,31 @@ def _look_until_sure(
         labels = in_play(comparison.verdict, looks[-1] - seeds)
         why = _why_stop(comparison, labels, number + 1 == len(looks))
         if why is not None:
-            note = f"until sure: {why}, with {seeds} seeds of the models that mattered"
-            return Spent(replace(comparison, notes=(*comparison.notes, note)), records, spent)
+            said = note("until sure: {why}, with {seeds} seeds of the models that mattered", why=why, seeds=seeds)
+            return Spent(replace(comparison, notes=(*comparison.notes, said)), records, spent)
         more = _more_seeds(experiment, labels, seeds, looks[number + 1])
         runs = (baseline_specs(more, data) if experiment.vary_split else []) + more.specs()
-        watch(f"not settled with {seeds} seeds: up to {looks[number + 1]} for {', '.join(labels)}")
+        watch(
+            say(
+                "not settled with {seeds} seeds: up to {most} for {names}",
+                seeds=seeds,
+                most=looks[number + 1],
+                names=", ".join(labels),
+            )
+        )
     raise AssertionError("the last look ends it")
 
 
 def _why_stop(comparison: Comparison, labels: Sequence[str], last: bool) -> str | None:
     """None where it is worth going on."""
     if comparison.verdict.firm:
-        return "the recommendation is firm"
+        return note("the recommendation is firm")
     if last:
-        return "stopped at the most seeds allowed (--max-seeds)"
+        return note("stopped at the most seeds allowed (--max-seeds)")
     if comparison.verdict.cut_short and comparison.verdict.advice is None:
-        return "stopped, since more seeds would not tell how good longer training is"
+        return note("stopped, since more seeds would not tell how good longer training is")
     if not labels:
-        return "stopped, since the seeds allowed (--max-seeds) would hardly settle it"
+        return note("stopped, since the seeds allowed (--max-seeds) would hardly settle it")
     return None
 
 
@@ -297,7 +317,7 @@ def train_prepared(
 ) -> RunDirectory:
     record = run_all(experiment.specs(), Path(out), executor_for(jobs=1, plugins=plugins), display or Silent())[0]
     if isinstance(record.outcome, Failed):
-        raise RunsFailed(f"{record.label}: {record.outcome.reason}")
+        raise RunsFailed(both("{label}: {reason}", label=record.label, reason=record.outcome.reason))
     return RunDirectory(record.path)
 
 

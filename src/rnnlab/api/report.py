@@ -11,13 +11,13 @@ from rnnlab.comparing.studies import Study
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
 from rnnlab.core.registry import load_plugin
+from rnnlab.core.words import Language, both, say
 from rnnlab.runs.directory import Finished, RunDirectory, pretty_json
 from rnnlab.show import sweep_files as sweep_tables
 from rnnlab.show.comparison_files import page_path
 from rnnlab.show.figures import drawing as figures
 from rnnlab.show.figures.chart_files import save_figures
 from rnnlab.show.gathering import ORIGIN, gather
-from rnnlab.show.pages.parts import Language
 from rnnlab.show.pages.report import page, report_figures
 from rnnlab.show.telling import Watch, tell
 
@@ -45,11 +45,11 @@ def write_report(
     report = tell(paths, watch, judged)
     written: list[Path] = []
     if output is not None:
-        watch("drawing the page")
+        watch(say("drawing the page"))
         write_atomically(output, page(report, language))
         written.append(output)
     if figures_in is not None:
-        watch("drawing the figures")
+        watch(say("drawing the figures"))
         written += save_figures(report_figures(report), figures_in, language, warn)
     return written
 
@@ -69,7 +69,12 @@ def write_scores(comparison: str | Path, output: str | Path) -> None:
     and for whoever wants to look at single rows."""
     [found] = gather([comparison]).comparisons
     if found.splits_vary:
-        raise ConfigError(f"{comparison}: every seed has test rows of its own, so there is no table of common rows")
+        raise ConfigError(
+            both(
+                "{comparison}: every seed has test rows of its own, so there is no table of common rows",
+                comparison=comparison,
+            )
+        )
     finished = next(record for record in found.records if isinstance(record.outcome, Finished))
     groups = HeldOut.recorded(RunDirectory(finished.path)).groups.tolist()
     text = io.StringIO()

@@ -8,6 +8,7 @@ from rnnlab.api.sweep import run_planned
 from rnnlab.claims.judgement import decide
 from rnnlab.comparing.studies import Study
 from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.words import both
 from rnnlab.execute.executors import Executor
 from rnnlab.show.pages.ledger import Ledger, provenance_of
 from rnnlab.sweeps.run import Display
@@ -34,7 +35,7 @@ def find_experiments(names: Sequence[str] = ()) -> list[Path]:
     shipped = {path.stem: path for path in sorted(folder.glob("[0-9]*.toml"))}
     if not names:
         if not shipped:
-            raise ConfigError(f"{folder}: no experiment files; give the path of one")
+            raise ConfigError(both("{folder}: no experiment files; give the path of one", folder=folder))
         return list(shipped.values())
     found = []
     for name in names:
@@ -44,8 +45,14 @@ def find_experiments(names: Sequence[str] = ()) -> list[Path]:
         elif len(alike) == 1:
             found.append(alike[0])
         else:
-            hint = did_you_mean(name, shipped) or f"; there are {', '.join(shipped)}, and files that end in .toml"
-            raise ConfigError(f"{name}: {'several experiments begin so' if alike else 'no such experiment'}{hint}")
+            hint = did_you_mean(name, shipped) or both(
+                "; there are {names}, and files that end in .toml", names=", ".join(shipped)
+            )
+            raise ConfigError(
+                both("{name}: several experiments begin so{hint}", name=name, hint=hint)
+                if alike
+                else both("{name}: no such experiment{hint}", name=name, hint=hint)
+            )
     return found
 
 
@@ -53,7 +60,9 @@ def read_experiments(paths: Sequence[Path], quick: bool, settings: Sequence[str]
     files = [read_sweep(path, quick=quick, settings=settings) for path in paths]
     without = [str(path) for path, file in zip(paths, files, strict=True) if not file.claims]
     if without:
-        raise ConfigError(f"{', '.join(without)}: no [[claim]] to decide; 'rnnlab sweep' runs a file without claims")
+        raise ConfigError(
+            both("{names}: no [[claim]] to decide; 'rnnlab sweep' runs a file without claims", names=", ".join(without))
+        )
     return files
 
 

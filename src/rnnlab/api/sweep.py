@@ -9,6 +9,7 @@ from typing import Any
 
 from rnnlab.comparing.studies import Point, Repeat, Study, Target, first_step
 from rnnlab.core.registry import load_plugin
+from rnnlab.core.words import Both, both, joined, note, retold
 from rnnlab.execute.executors import Executor, Limits, executor_for
 from rnnlab.models.baselines import Baseline
 from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome, RunDirectory, Stopped
@@ -85,7 +86,12 @@ def summarise(planned: PlannedStudy, out: Path, outcomes: Mapping[str, Outcome])
         points.append(Point(point.at, point.label, _as_often(known, point, planned)))
     lacking = sum(outcomes.get(spec.digest) is None for point in planned.points for spec in point.specs)
     if lacking:
-        notes.append(f"{lacking} runs were not begun within the minutes of the file; the same command goes on")
+        notes.append(
+            note(
+                "{lacking} runs were not begun within the minutes of the file; the same command goes on",
+                lacking=lacking,
+            )
+        )
     return Study(
         name=planned.name,
         about=planned.settings.about,
@@ -114,7 +120,7 @@ def _repeat(spec: RunSpec, out: Path, outcome: Outcome | None, target: Target | 
         reason = outcome.reason
     elif isinstance(outcome, Diverged):
         where = result["divergence"]
-        reason = f"step {where['step']}: {where['reason']}"
+        reason = note("step {step}: {reason}", step=where["step"], reason=where["reason"])
     return Repeat(
         seed=spec.seed,
         digest=spec.digest,
@@ -134,13 +140,19 @@ def _as_often(repeats: tuple[Repeat, ...], point: PlannedPoint, planned: Planned
     return tuple(replace(repeats[0], seed=seed) for seed in seed_numbers(planned.settings.repeats))
 
 
-def unfinished(studies: Sequence[Study]) -> str:
+def unfinished(studies: Sequence[Study]) -> Both:
     """The runs that failed, a line each; empty when none did. A diverged run is a result of a sweep, not a failure."""
     failed = {
-        repeat.digest: f"{study.name}, {point.label}, seed {repeat.seed}: {repeat.reason}"
+        repeat.digest: both(
+            "{study}, {point}, seed {seed}: {reason}",
+            study=study.name,
+            point=point.label,
+            seed=repeat.seed,
+            reason=retold(repeat.reason or ""),
+        )
         for study in studies
         for point in study.points
         for repeat in point.repeats
         if repeat.status == "failed"
     }
-    return "\n".join(failed.values())
+    return joined(list(failed.values()), "\n")

@@ -14,6 +14,7 @@ from rnnlab.auditing.report import Audit
 from rnnlab.auditing.subject import VARIANTS, Subject, device_of, left_alone
 from rnnlab.auditing.tokens import Tokens, find_tokens
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import both
 
 LENGTHS = (1, 2, 3, 5, 9, 14)
 
@@ -77,15 +78,21 @@ def _check(
         what = (
             f"the class {module.__name__}" if isinstance(module, type) else f"an object of type {type(module).__name__}"
         )
-        raise ConfigError(f"an audit needs an nn.Module, not {what}")
+        raise ConfigError(both("an audit needs an nn.Module, not {what}", what=what))
     if vocabulary is not None and features is not None:
-        raise ConfigError("give either vocabulary (for ids) or features (for numbers), not both")
+        raise ConfigError(both("give either vocabulary (for ids) or features (for numbers), not both"))
     if features is not None and features < 1:
-        raise ConfigError(f"features: at least 1 (got {features})")
+        raise ConfigError(both("features: at least 1 (got {features})", features=features))
     if not lengths or min(lengths) < 1:
-        raise ConfigError(f"lengths: one or more, each at least 1 (got {list(lengths)})")
+        raise ConfigError(both("lengths: one or more, each at least 1 (got {lengths})", lengths=list(lengths)))
     if pad_to is not None and pad_to <= max(lengths):
-        raise ConfigError(f"pad_to {pad_to}: must be more than the longest sequence, {max(lengths)} steps")
+        raise ConfigError(
+            both(
+                "pad_to {pad_to}: must be more than the longest sequence, {longest} steps",
+                pad_to=pad_to,
+                longest=max(lengths),
+            )
+        )
 
 
 def _sequence(length: int, tokens: Tokens | None, features: int | None, module: nn.Module) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.words import both
 
 EXTRAS = ("lengths", "mask", "padding-mask")
 """What a module may be told: (B,) lengths; a (B, T) mask, True at real steps; one that is True at padding."""
@@ -47,8 +48,12 @@ def extras_of(module: nn.Module, call: str | None) -> tuple[Extra, ...]:
     if len(needed) == 1 and not named and needed[0] == parameters[0].name and needed[0] not in _STATES:
         return (Extra("lengths", needed[0]),)  # a second argument of whatever name
     raise ConfigError(
-        f"{type(module).__name__}.forward also needs {', '.join(needed)}, which an audit can't make; "
-        "give a module whose forward takes the sequences and, if it wants, lengths or a mask"
+        both(
+            "{kind}.forward also needs {names}, which an audit can't make; give a module whose "
+            "forward takes the sequences and, if it wants, lengths or a mask",
+            kind=type(module).__name__,
+            names=", ".join(needed),
+        )
     )
 
 
@@ -75,10 +80,20 @@ def _by_name(parameter: inspect.Parameter) -> Extra | None:
 def _parse_call(call: str) -> list[str]:
     first, *rest = [word.strip() for word in call.split(",")]
     if first not in ("ids", "features"):
-        raise ConfigError(f"call: {call!r} must begin with ids (or features), then {' or '.join(EXTRAS)}")
+        raise ConfigError(
+            both("call: {call!r} must begin with ids (or features), then {names}", call=call, names=" or ".join(EXTRAS))
+        )
     for word in rest:
         if word not in EXTRAS:
-            raise ConfigError(f"call: {word!r} in {call!r}: one of {', '.join(EXTRAS)}{did_you_mean(word, EXTRAS)}")
+            raise ConfigError(
+                both(
+                    "call: {word!r} in {call!r}: one of {names}{hint}",
+                    word=word,
+                    call=call,
+                    names=", ".join(EXTRAS),
+                    hint=did_you_mean(word, EXTRAS),
+                )
+            )
     return rest
 
 
@@ -102,7 +117,10 @@ def answer_of(output: Any) -> Tensor:
     found = [tensor for tensor in _tensors(output) if tensor.is_floating_point()]
     if not found:
         raise ConfigError(
-            f"forward returns {_what(output)}; an audit needs a tensor of floating point, for example the logits"
+            both(
+                "forward returns {what}; an audit needs a tensor of floating point, for example the logits",
+                what=_what(output),
+            )
         )
     return found[0]
 
@@ -160,6 +178,8 @@ def layout_of(shapes: Sequence[Sequence[int]], sizes: Sequence[tuple[int, int]])
                 "; it follows the steps instead: is batch_first=True missing? "
                 "A module that takes (T, B) is audited with time_first (--time-first)"
             )
-        raise ConfigError(f"no axis of the answer is the batch: its shape is {shown}{hint}")
+        raise ConfigError(
+            both("no axis of the answer is the batch: its shape is {shown}{hint}", shown=shown, hint=hint)
+        )
     batch = follows.index(batches)
     return Layout(axes, batch, next((a for a in range(axes) if a != batch and follows[a] == steps), None))

@@ -15,6 +15,7 @@ from rnnlab.auditing.remedies import sorted_only
 from rnnlab.auditing.report import Finding
 from rnnlab.auditing.subject import VARIANTS, CannotRun, Run, Subject, left_alone, not_runnable
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import both
 
 T = TypeVar("T")
 
@@ -214,7 +215,9 @@ class Examination:
             return compute()
         except CannotRun as error:
             what = type(self.subject.module).__name__
-            raise ConfigError(f"{what} can't be run, called as {self.called}: {error}") from None
+            raise ConfigError(
+                both("{what} can't be run, called as {called}: {error}", what=what, called=self.called, error=error)
+            ) from None
 
 
 def _turn_off_dropout(module: nn.Module) -> None:

@@ -16,7 +16,8 @@ from pydantic import Field, field_validator, model_validator
 from rnnlab.claims.quantities import Quantity, parse_quantity
 from rnnlab.comparing.studies import Axis, AxisValue
 from rnnlab.core.config import Config, parse, problems
-from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.errors import ConfigError, all_problems, did_you_mean, known_are
+from rnnlab.core.words import both, say
 
 Verdict = Literal["supported", "contradicted", "cannot tell"]
 Measure = Literal["value", "difference", "ratio", "trend", "best", "share"]
@@ -69,12 +70,15 @@ def parse_rule(text: str) -> Rule:
     if found := re.fullmatch(rf"between\s+{_NUMBER}\s+and\s+{_NUMBER}", text):
         low, high = float(found[1]), float(found[2])
         if low >= high:
-            raise ValueError(f"{text!r}: the first number must be the smaller one")
+            raise ValueError(both("{text!r}: the first number must be the smaller one", text=text))
         return Rule("between", low, high)
     if text.startswith("in"):
         return Rule("in", members=_members(text))
     raise ValueError(
-        f"{text!r} is no rule; write > x, >= x, < x, <= x, between x and y, or (for measure = 'best') in [x, y]"
+        both(
+            "{text!r} is no rule; write > x, >= x, < x, <= x, between x and y, or (for measure = 'best') in [x, y]",
+            text=text,
+        )
     )
 
 
@@ -84,7 +88,9 @@ def _members(text: str) -> tuple[AxisValue, ...]:
     except tomllib.TOMLDecodeError:
         found = None
     if not isinstance(found, list) or not found or not all(isinstance(v, str | int | float) for v in found):
-        raise ValueError(f"{text!r}: write the values as a list, for example in [0.005, 0.01] or in ['zeros']")
+        raise ValueError(
+            both("{text!r}: write the values as a list, for example in [0.005, 0.01] or in ['zeros']", text=text)
+        )
     return tuple(found)
 
 
@@ -109,7 +115,7 @@ class Claim(Config):
     @classmethod
     def _no_numbers(cls, value: Any) -> Any:
         if isinstance(value, int):
-            raise ValueError(f'document numbers begin with zeros: write it as a text, "{value:03}"')
+            raise ValueError(both('document numbers begin with zeros: write it as a text, "{value:03}"', value=value))
         return value
 
     @field_validator("a", "b", mode="before")
@@ -136,25 +142,50 @@ class Claim(Config):
         for name in ("a", "b", "along", "best"):
             given = getattr(self, name) not in (None, {})
             if name in uses and not given:
-                raise ValueError(f"measure = '{self.measure}' needs '{name}'")
+                raise ValueError(both("measure = '{measure}' needs '{name}'", measure=self.measure, name=name))
             if given and name not in (*uses, "a"):
-                raise ValueError(f"measure = '{self.measure}' would ignore '{name}'{_instead(self.measure, name)}")
+                raise ValueError(
+                    both(
+                        "measure = '{measure}' would ignore '{name}'{instead}",
+                        measure=self.measure,
+                        name=name,
+                        instead=_instead(self.measure, name),
+                    )
+                )
         if self.measure in ("difference", "ratio") and set(self.a) != set(self.b):
-            raise ValueError(f"a and b must name the same axes (a: {', '.join(self.a)}; b: {', '.join(self.b)})")
+            raise ValueError(
+                both(
+                    "a and b must name the same axes (a: {names}; b: {others})",
+                    names=", ".join(self.a),
+                    others=", ".join(self.b),
+                )
+            )
         if self.along in self.a:
-            raise ValueError(f"'{self.along}' is what it goes along: 'a' can't fix it as well")
+            raise ValueError(both("'{along}' is what it goes along: 'a' can't fix it as well", along=self.along))
         if (self.measure == "best") != (self.parsed_rule.kind == "in"):
-            raise ValueError("the rule 'in […]' belongs to measure = 'best', and 'best' to it")
+            raise ValueError(both("the rule 'in […]' belongs to measure = 'best', and 'best' to it"))
         return self._fitting_quantity()
 
     def _fitting_quantity(self) -> Self:
         quantity = self.parsed_quantity
         if quantity.yes_or_no and self.measure in ("value", "ratio"):
-            raise ValueError(f"'{self.quantity}' is yes or no: use measure = 'share' (or 'difference' of two shares)")
+            raise ValueError(
+                both(
+                    "'{quantity}' is yes or no: use measure = 'share' (or 'difference' of two shares)",
+                    quantity=self.quantity,
+                )
+            )
         if self.measure == "share" and not quantity.yes_or_no:
-            raise ValueError(f"measure = 'share' counts runs that arrived or diverged, which '{self.quantity}' isn't")
+            raise ValueError(
+                both(
+                    "measure = 'share' counts runs that arrived or diverged, which '{quantity}' isn't",
+                    quantity=self.quantity,
+                )
+            )
         if self.measure in ("trend", "best") and quantity.kind == "tag":
-            raise ValueError(f"measure = '{self.measure}' isn't made for tags; use value or difference")
+            raise ValueError(
+                both("measure = '{measure}' isn't made for tags; use value or difference", measure=self.measure)
+            )
         return self
 
     @property
@@ -185,8 +216,7 @@ def parse_claims(tables: Any, source: str = "claims") -> tuple[Claim, ...]:
     """The ``[[claim]]`` tables of a file, or one error that lists every problem."""
     found = table_problems(tables)
     if found:
-        lines = "\n".join(f"  {problem}" for problem in found)
-        raise ConfigError(f"{source}: {len(found)} problem{'s' if len(found) > 1 else ''}\n{lines}")
+        raise ConfigError(all_problems(source, found))
     return tuple(parse(Claim, table) for table in tables)
 
 
@@ -211,15 +241,22 @@ def claim_problems(
     for number, claim in enumerate(claims):
         path = f"claim {claim.id}"
         if claim.id in {earlier.id for earlier in claims[:number]}:
-            found.append(f"{path}: another claim has this id")
+            found.append(say("{path}: another claim has this id", path=path))
         if claim.study not in studies:
-            hint = did_you_mean(claim.study, studies) or f"; known: {', '.join(studies) or 'none'}"
-            found.append(f"{path}.study: no study '{claim.study}'{hint}")
+            hint = did_you_mean(claim.study, studies) or known_are(studies)
+            found.append(say("{path}.study: no study '{study}'{hint}", path=path, study=claim.study, hint=hint))
             continue
         axes = {axis.name: axis.values for axis in studies[claim.study]}
         found += [f"{path}.{problem}" for problem in _axis_problems(claim, axes)]
         if claim.parsed_quantity.needs_target and with_target is not None and claim.study not in with_target:
-            found.append(f"{path}.quantity: '{claim.quantity}' needs a target, which '{claim.study}' doesn't have")
+            found.append(
+                say(
+                    "{path}.quantity: '{quantity}' needs a target, which '{study}' doesn't have",
+                    path=path,
+                    quantity=claim.quantity,
+                    study=claim.study,
+                )
+            )
     return found
 
 
@@ -234,9 +271,22 @@ def _axis_problems(claim: Claim, axes: Mapping[str, tuple[AxisValue, ...]]) -> l
     if claim.measure == "trend" and claim.along is not None and claim.along in axes:
         values = axes[claim.along]
         if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-            found.append(f"along: a trend needs numbers, and '{claim.along}' has {', '.join(map(str, values))}")
+            found.append(
+                say(
+                    "along: a trend needs numbers, and '{along}' has {names}",
+                    along=claim.along,
+                    names=", ".join(map(str, values)),
+                )
+            )
         elif len(set(values)) < _LEAST_VALUES:
-            found.append(f"along: a trend needs {_LEAST_VALUES} values or more, and '{claim.along}' has {len(values)}")
+            found.append(
+                say(
+                    "along: a trend needs {_least_values} values or more, and '{along}' has {count}",
+                    _least_values=_LEAST_VALUES,
+                    along=claim.along,
+                    count=len(values),
+                )
+            )
     return found
 
 
@@ -244,12 +294,17 @@ def _value_problems(
     path: str, axis: str, wanted: Sequence[AxisValue], axes: Mapping[str, tuple[AxisValue, ...]]
 ) -> list[str]:
     if axis not in axes:
-        hint = did_you_mean(axis, axes) or f"; known: {', '.join(axes) or 'none'}"
-        return [f"{path}: the study has no axis '{axis}'{hint}"]
+        hint = did_you_mean(axis, axes) or known_are(axes)
+        return [say("{path}: the study has no axis '{axis}'{hint}", path=path, axis=axis, hint=hint)]
     known = axes[axis]
     return [
-        f"{path}: '{axis}' has no value {value!r}"
-        + (did_you_mean(str(value), map(str, known)) or f"; known: {', '.join(map(str, known))}")
+        say(
+            "{path}: '{axis}' has no value {value!r}{hint}",
+            path=path,
+            axis=axis,
+            value=value,
+            hint=did_you_mean(str(value), map(str, known)) or known_are(map(str, known)),
+        )
         for value in wanted
         if value not in known
     ]

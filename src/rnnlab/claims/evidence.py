@@ -10,7 +10,7 @@ from rnnlab.claims.claim import Where
 from rnnlab.claims.findings import Note
 from rnnlab.claims.quantities import AnsweredRows, Quantity, Reading, answered_rows, read, score_grid
 from rnnlab.comparing.studies import Axis, AxisValue, Point, Repeat, Study
-from rnnlab.core.errors import RunError
+from rnnlab.core.errors import RunError, english
 
 
 class Undecided(Exception):
@@ -123,7 +123,7 @@ def _answers(quantity: Quantity, repeat: Repeat) -> AnsweredRows | None:
     try:
         return answered_rows(quantity, repeat)
     except RunError as error:
-        raise Undecided("unreadable", reason=str(error)) from None
+        raise Undecided("unreadable", reason=english(error)) from None
     except OSError as error:
         raise Undecided("unreadable", reason=f"{repeat.path}: {error.strerror or error}") from None
 

@@ -11,7 +11,7 @@ from rnnlab.core.config import parse
 
 @dataclass(frozen=True)
 class Note:
-    """Something worth saying, by the name of its phrase (`show.words.claim_wording`), with what fills its gaps."""
+    """Something worth saying, by the name of its phrase (`show.claim_texts`), with what fills its gaps."""
 
     kind: str
     gaps: dict[str, Any]

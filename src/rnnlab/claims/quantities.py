@@ -16,7 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from rnnlab.comparing.studies import Repeat, Study, first_step
-from rnnlab.core.errors import RunError, did_you_mean
+from rnnlab.core.errors import RunError, did_you_mean, known_are
+from rnnlab.core.words import both
 from rnnlab.data import store
 from rnnlab.runs.directory import RunDirectory
 from rnnlab.training.record import Recorded
@@ -117,7 +118,9 @@ def parse_quantity(text: str) -> Quantity:
     if head == "curve":
         found = re.fullmatch(r"(\w+)@(epoch |step )?(\d+)", rest)
         if not found:
-            raise ValueError(f"{text!r}: write curve.EVENT@EPOCH or curve.EVENT@step N, as curve.valid_accuracy@10")
+            raise ValueError(
+                both("{text!r}: write curve.EVENT@EPOCH or curve.EVENT@step N, as curve.valid_accuracy@10", text=text)
+            )
         unit = "step" if found[2] == "step " else "epoch"
         return Quantity(text, "curve", _event(text, found[1]), int(found[3]), unit)
     if head == "best" and rest:
@@ -125,19 +128,28 @@ def parse_quantity(text: str) -> Quantity:
     if head == "epochs_to":
         share = float(rest) if re.fullmatch(r"[01](\.\d+)?", rest) else 0.0
         if not 0 < share <= 1:
-            raise ValueError(f"{text!r}: write epochs_to.0.99 for the first epoch at 99 % of the run's own best")
+            raise ValueError(
+                both("{text!r}: write epochs_to.0.99 for the first epoch at 99 % of the run's own best", text=text)
+            )
         return Quantity(text, "epochs_to", share=share)
     if text in KNOWN or (head in ("test", "valid") and rest and not did_you_mean(rest, SCORES)):
         return Quantity(text, "result", text)  # a task may have scores of its own
-    hint = did_you_mean(text, KNOWN) or f"; known: {', '.join((*KNOWN, *PATTERNS))}"
-    raise ValueError(f"unknown quantity {text!r}{hint}")
+    hint = did_you_mean(text, KNOWN) or known_are((*KNOWN, *PATTERNS))
+    raise ValueError(both("unknown quantity {text!r}{hint}", text=text, hint=hint))
 
 
 def _event(text: str, name: str) -> str:
     hint = did_you_mean(name, EVENTS)
     if name in EVENTS or (name.startswith("valid_") and not did_you_mean(name.removeprefix("valid_"), SCORES)):
         return name
-    raise ValueError(f"{text!r}: evaluations have no {name!r}{hint or '; known: ' + ', '.join(EVENTS)}")
+    raise ValueError(
+        both(
+            "{text!r}: evaluations have no {name!r}{hint}",
+            text=text,
+            name=name,
+            hint=hint or known_are(EVENTS),
+        )
+    )
 
 
 def read(quantity: Quantity, repeat: Repeat, study: Study) -> Reading | None:
@@ -256,13 +268,13 @@ def _tagged(tag: str, saved: Recorded, repeat: Repeat) -> np.ndarray:
     """(N,) bool: the rows with this tag."""
     names = _tag_names(saved, repeat)
     if "test.tags" not in saved.arrays or not names:
-        raise RunError(f"{repeat.path}: its test rows have no tags")
+        raise RunError(both("{path}: its test rows have no tags", path=repeat.path))
     if tag not in names:
-        hint = did_you_mean(tag, names) or f"; known: {', '.join(names)}"
-        raise RunError(f"{repeat.path}: no test row has the tag '{tag}'{hint}")
+        hint = did_you_mean(tag, names) or known_are(names)
+        raise RunError(both("{path}: no test row has the tag '{tag}'{hint}", path=repeat.path, tag=tag, hint=hint))
     chosen = saved.arrays["test.tags"] == names.index(tag)
     if not chosen.any():
-        raise RunError(f"{repeat.path}: no test row has the tag '{tag}'")
+        raise RunError(both("{path}: no test row has the tag '{tag}'", path=repeat.path, tag=tag))
     return chosen
 
 

@@ -4,22 +4,25 @@ from typing import Annotated
 
 import typer
 
+from rnnlab.cli import options
+from rnnlab.core.words import say
+
 
 def audit(
     target: Annotated[
         str, typer.Argument(metavar="MODULE:FACTORY", help="package.module:factory or path/to/file.py:factory.")
     ],
     vocabulary: Annotated[
-        int | None, typer.Option("--vocabulary", metavar="N", help="Ids are below N (the rows of its embedding).")
+        int | None, typer.Option("--vocabulary", metavar="N", help="Number of ids (the rows of its embedding).")
     ] = None,
     features: Annotated[
-        int | None, typer.Option("--features", metavar="D", help="It takes (B, T, D) numbers instead of ids.")
+        int | None, typer.Option("--features", metavar="D", help="The module takes numbers (B, T, D) instead of ids.")
     ] = None,
     padding_id: Annotated[
-        int | None, typer.Option("--padding-id", metavar="N", help="The id of padding (the embedding's, or 0).")
+        int | None, typer.Option("--padding-id", metavar="N", help="Id of padding (that of the embedding, or 0).")
     ] = None,
     pad_to: Annotated[
-        int | None, typer.Option("--pad-to", metavar="N", help="The length that you always pad to, if there is one.")
+        int | None, typer.Option("--pad-to", metavar="N", help="Length to which you always pad, if there is one.")
     ] = None,
     lengths: Annotated[
         str | None, typer.Option("--lengths", metavar="A,B,…", help="Lengths to try (1,2,3,5,9,14).")
@@ -29,13 +32,14 @@ def audit(
         typer.Option(
             "--call",
             metavar="IDS,…",
-            help="What forward is given: ids, or ids,lengths or ids,mask (True at real steps) or ids,padding-mask. "
-            "Without it, the names of its parameters say so.",
+            help="What forward takes: ids, or ids,lengths or ids,mask (True at real steps) or "
+            "ids,padding-mask. By default the names of its parameters decide.",
         ),
     ] = None,
-    time_first: Annotated[bool, typer.Option("--time-first", help="It takes (T, B), not (B, T).")] = False,
+    time_first: Annotated[bool, typer.Option("--time-first", help="The module takes (T, B), not (B, T).")] = False,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    lang: options.Lang = None,
 ) -> None:
     """Check any PyTorch module: padding, neighbours and order of a batch must not change its answers.
 
@@ -78,4 +82,6 @@ def _integers(text: str) -> list[int]:
     try:
         return [int(number) for number in text.split(",")]
     except ValueError:
-        raise typer.BadParameter(f"--lengths: whole numbers separated by commas are needed (got {text!r})") from None
+        raise typer.BadParameter(
+            say("--lengths: whole numbers separated by commas are needed (got {text!r})", text=text)
+        ) from None

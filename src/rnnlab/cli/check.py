@@ -6,12 +6,14 @@ import typer
 
 from rnnlab.cli import options
 from rnnlab.cli.loading import loading
+from rnnlab.core.words import both, plural, say
 
 
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE.toml")],
     settings: options.Settings = None,
     plugin: options.Plugins = None,
+    lang: options.Lang = None,
 ) -> None:
     """List every problem of an experiment or sweep file, each with its path.
 
@@ -26,14 +28,17 @@ def check(
         from rnnlab.sweeps.studies import read_sweep
 
     if not file.endswith(".toml"):
-        raise ConfigError(f"{file}: an experiment file ends in .toml; 'rnnlab data profile' looks at data")
+        raise ConfigError(
+            both("{file}: an experiment file ends in .toml; 'rnnlab data profile' looks at data", file=file)
+        )
     for path in plugin or []:
         load_plugin(path)
     if is_sweep(read_toml(file)):
         for quick in (True, False):
             found = read_sweep(file, quick=quick, settings=settings or [])
-        studies = "1 study" if len(found.studies) == 1 else f"{len(found.studies)} studies"
-        print(f"{file}: fine. {studies}, {len(found.claims)} claims")
+        studies = plural("{count} study", "{count} studies", len(found.studies))
+        print(say("{file}: fine. {studies}, {claims} claims", file=file, studies=studies, claims=len(found.claims)))
         return
     experiment = parse_experiment(experiment_tree(file, settings=settings or []), file)
-    print(f"{file}: fine. {len(experiment.arms)} arms × {len(experiment.seeds)} seeds")
+    arms, seeds = len(experiment.arms), len(experiment.seeds)
+    print(say("{file}: fine. {arms} arms × {seeds} seeds", file=file, arms=arms, seeds=seeds))

@@ -5,12 +5,13 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.core.words import CLAUSES, both, joined
 
 
 def compare(
     data: options.Data = None,
     task: options.Task = None,
-    models: Annotated[str | None, typer.Option("--models", metavar="A,B,…", help="Which models (all).")] = None,
+    models: Annotated[str | None, typer.Option("--models", metavar="A,B,…", help="Models to compare (all).")] = None,
     seeds: Annotated[
         int | None, typer.Option("--seeds", metavar="N", help="Runs per model (3; 5 with --vary-split).")
     ] = None,
@@ -29,28 +30,29 @@ def compare(
         bool,
         typer.Option(
             "--vary-split",
-            help="The seed of a run draws the split of the data too: the verdict then counts the luck of the split.",
+            help="Each seed draws its own split of the data too; the verdict then counts the luck of the split.",
         ),
     ] = False,
     lookup: Annotated[
         bool,
-        typer.Option("--lookup", help="Every model answers rows that stand in train by their labels there."),
+        typer.Option("--lookup", help="Every model answers rows that also stand in train with their labels there."),
     ] = False,
     until_sure: Annotated[
         bool,
         typer.Option(
-            "--until-sure", help="Add seeds, where they can still change the recommendation, until it is firm."
+            "--until-sure", help="Add seeds until the recommendation is firm, where seeds can still change it."
         ),
     ] = False,
     max_seeds: Annotated[
-        int | None, typer.Option("--max-seeds", metavar="N", help="With --until-sure: at most so many per model (20).")
+        int | None, typer.Option("--max-seeds", metavar="N", help="With --until-sure: most seeds per model (20).")
     ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="Spend at most 10m, 2h …: epochs are planned to fit, seeds go to models that can still win.",
+            help="Spend at most this time (10m, 2h …): epochs are planned to fit, and seeds go to "
+            "models that can still win.",
         ),
     ] = None,
     yes: options.Yes = False,
@@ -59,7 +61,7 @@ def compare(
         typer.Option(
             "--tune",
             metavar="N",
-            help="Try N settings per model and baseline first, and compare those that are best on validation.",
+            help="Try N settings per model and baseline first, then compare the best ones by validation score.",
         ),
     ] = None,
     text: options.Text = None,
@@ -80,15 +82,19 @@ def compare(
     jobs: options.Jobs = None,
     out: options.Out = "runs",
     plugin: options.Plugins = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON, nothing else.")] = False,
-    markdown: Annotated[str | None, typer.Option("--markdown", metavar="FILE", help="Write the table too.")] = None,
-    csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table too.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON and nothing else.")] = False,
+    markdown: Annotated[
+        str | None, typer.Option("--markdown", metavar="FILE", help="Write the table to this file, too.")
+    ] = None,
+    csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table to this file, too.")] = None,
     scores: Annotated[
         str | None,
-        typer.Option("--scores", metavar="FILE.csv", help="Write the score of every answer too, for rnnlab judge."),
+        typer.Option(
+            "--scores", metavar="FILE.csv", help="Write the score of every answer to this file, too, for rnnlab judge."
+        ),
     ] = None,
     report: options.Report = None,
-    report_language: options.PageLanguage = "en",
+    lang: options.PageLanguage = None,
 ) -> None:
     """Train several models over several seeds and say which fits your data.
 
@@ -119,9 +125,13 @@ def compare(
     if report:
         tables.page_path(report)
     if max_seeds is not None and not until_sure:
-        raise ConfigError("--max-seeds belongs to --until-sure and would be ignored; add --until-sure, or leave it out")
+        raise ConfigError(
+            both("--max-seeds belongs to --until-sure and would be ignored; add --until-sure, or leave it out")
+        )
     if scores and vary_split:
-        raise ConfigError("--scores: with --vary-split every seed has test rows of its own; leave one of them out")
+        raise ConfigError(
+            both("--scores: with --vary-split every seed has test rows of its own; leave one of them out")
+        )
     wanted = UntilSure.of(max_seeds) if until_sure else None
     seconds = None if budget is None else seconds_of(budget)
     plugins = plugin or []
@@ -159,11 +169,11 @@ def compare(
     at_a_time = 1 if on == "serial" else cores() if jobs is None else max(1, jobs)
     longest_first = None
     if seconds is None:
-        more = "--until-sure may add seeds; " if until_sure else ""
-        remedies = "--budget {budget} would make it fit, so would fewer --models or --seeds"
+        remedies = both("--budget {budget} would make it fit, and so would fewer --models or --seeds")
         if experiment.tune:
-            remedies = "fewer --models or trials (--tune) make it shorter"
-        remedies = more + remedies
+            remedies = both("fewer --models or trials (--tune) make it shorter")
+        if until_sure:
+            remedies = joined([both("--until-sure may add seeds"), remedies], CLAUSES)
         found = forecast(experiment, encoded, Path(out), at_a_time)
         say_how_long(screen, found, yes, remedies)
         longest_first = found.seconds
@@ -194,7 +204,7 @@ def compare(
 
         write_scores(result.folder, scores)
     if report and result.folder:
-        options.write_report(screen, result.folder, report, report_language, judged=[result])
+        options.write_report(screen, result.folder, report, judged=[result])
     failed = unfinished(result)
     if failed:
         raise RunsFailed(failed)

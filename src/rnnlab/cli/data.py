@@ -9,8 +9,12 @@ from rnnlab.cli import options
 app = typer.Typer(help="Public data sets, and a look at your own.", no_args_is_help=True, rich_markup_mode=None)
 
 
+@app.callback()
+def _options(lang: options.Lang = None) -> None: ...
+
+
 @app.command("list")
-def list_sets() -> None:
+def list_sets(lang: options.Lang = None) -> None:
     """The catalogue: names, sizes, licences, and where each is on this machine.
 
     Example: rnnlab data list
@@ -22,7 +26,7 @@ def list_sets() -> None:
 
 
 @app.command()
-def get(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+def get(name: Annotated[str, typer.Argument(metavar="NAME")], lang: options.Lang = None) -> None:
     """Fetch a data set from its publisher, or say what to do when that needs an account.
 
     Example: rnnlab data get imdb
@@ -46,7 +50,8 @@ def profile(
     test: options.Test = None,
     skip_bad: options.SkipBad = False,
     tokenizer: options.Tokenizer = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    lang: options.Lang = None,
 ) -> None:
     """What a data set looks like: classes, lengths, duplicates, leakage.
 

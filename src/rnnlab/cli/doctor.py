@@ -4,10 +4,13 @@ from typing import Annotated
 
 import typer
 
+from rnnlab.cli import options
 from rnnlab.cli.loading import loading
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False, lang: options.Lang = None
+) -> None:
     """Say what works on this machine, what is missing, and what to do about it.
 
     Example: rnnlab doctor

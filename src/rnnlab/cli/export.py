@@ -11,16 +11,20 @@ def export(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A run directory (runs/1f0c…) or a bundle.")],
     output: Annotated[
         str,
-        typer.Option("-o", "--output", metavar="FILE.onnx", help="The file; how texts become ids goes beside it."),
+        typer.Option(
+            "-o", "--output", metavar="FILE.onnx", help="File to write; how texts become ids is written beside it."
+        ),
     ] = "model.onnx",
-    as_json: Annotated[bool, typer.Option("--json", help="Say what was written as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
     plugin: options.Plugins = None,
+    lang: options.Lang = None,
 ) -> None:
     """Write a trained model as ONNX, for programs without Python.
 
     Example: rnnlab export runs/1f0c -o model.onnx
 
-    One file for any batch and length. ONNX Runtime has to give torch's answers, or nothing is written.
+    The file works for any batch size and length. It is written only if ONNX Runtime gives the same answers as
+    torch.
     """
     import json
 

@@ -1,36 +1,46 @@
 """rnnlab inspect"""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from rnnlab.cli import options
+from rnnlab.core import words
+from rnnlab.core.words import both, say
 
 
 def inspect(
     run: Annotated[
         str | None, typer.Argument(metavar="RUN", help="A run directory, for example runs/1f0c….", show_default=False)
     ] = None,
-    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="Look at how the run reads this.")] = None,
+    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="Text to look at with the run.")] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="Instead of a run: a model as it begins, untrained.")
+        str | None, typer.Option("--model", metavar="NAME", help="Look at an untrained model instead of a run.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Of an untrained model, for example model.hidden=64."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Setting of an untrained model, for example model.hidden=64."),
     ] = None,
     length: Annotated[
         int | None,
-        typer.Option("--length", metavar="N", min=1, max=10_000, help="Of its random input, in steps (50)."),
+        typer.Option(
+            "--length",
+            metavar="N",
+            min=1,
+            max=10_000,
+            help="Length of the random input of an untrained model, in steps (50).",
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", min=0, help="Of its weights and input (0).")
+        int | None,
+        typer.Option("--seed", metavar="N", min=0, help="Seed of the weights and the input of an untrained model (0)."),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", "--report", metavar="FILE", help="The page (inspect-RUN.html).")
+        str | None,
+        typer.Option("-o", "--output", "--report", metavar="FILE", help="File for the page (inspect-RUN.html)."),
     ] = None,
-    language: Annotated[str, typer.Option("--lang", metavar="en|zh", help="What is said is said in it.")] = "en",
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON; then a page is written only with -o.")] = False,
+    lang: options.PageLanguage = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; a page is then written only with -o.")] = False,
     plugin: options.Plugins = None,
 ) -> None:
     """Look inside: gradients through time, gates, attention, and what an answer rests on.
@@ -43,14 +53,14 @@ def inspect(
     import sys
 
     _check(run, model, text, options.given(set=settings, length=length, seed=seed))
-    chosen = _language(language)
+    chosen = words.language()
 
     from rnnlab.api.inspect import inspect_model, inspect_run
     from rnnlab.core.registry import load_plugin
     from rnnlab.runs.directory import pretty_json
     from rnnlab.show.comparison_files import make_room, save
+    from rnnlab.show.inspection_texts import lines
     from rnnlab.show.terminal.output import Screen
-    from rnnlab.show.words.inspection_wording import lines
 
     for path in plugin or []:
         load_plugin(path)
@@ -69,7 +79,7 @@ def inspect(
         sys.stdout.write(pretty_json(found.to_dict()))
         return
     out = Screen().out
-    for line in [*lines(found, chosen), "", f"Page: {written}"]:
+    for line in [*lines(found, chosen), "", say("Page: {file}", file=written)]:
         out.print(line, soft_wrap=True)
 
 
@@ -78,15 +88,11 @@ def _check(run: str | None, model: str | None, text: str | None, untrained: dict
     from rnnlab.core.errors import ConfigError
 
     if (run is None) == (model is None):
-        raise ConfigError("give a run to look into, or --model for one that isn't trained")
+        raise ConfigError(both("give a run to look into, or --model for one that isn't trained"))
     if run is None and text is not None:
-        raise ConfigError("--text needs a run: an untrained model knows no words, and reads random ones")
+        raise ConfigError(both("--text needs a run: an untrained model knows no words, and reads random ones"))
     if run is not None and untrained:
         names = ", ".join(f"--{name}" for name in untrained)
-        raise ConfigError(f"{names}: of an untrained model (--model); a run has its own, and it would be ignored")
-
-
-def _language(name: str) -> Literal["en", "zh"]:
-    if name == "en" or name == "zh":
-        return name
-    raise typer.BadParameter(f"--lang: en or zh (got {name!r})")
+        raise ConfigError(
+            both("{names}: of an untrained model (--model); a run has its own, and it would be ignored", names=names)
+        )

@@ -4,6 +4,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from rnnlab.cli import options
+from rnnlab.core import words
+from rnnlab.core.words import say
+
 
 def judge(
     results: Annotated[
@@ -23,31 +27,36 @@ def judge(
             "0 and 1; needed otherwise).",
         ),
     ] = None,
-    lower_is_better: Annotated[bool, typer.Option("--lower-is-better", help="Scores are errors or losses.")] = False,
+    lower_is_better: Annotated[
+        bool, typer.Option("--lower-is-better", help="Lower scores are better (errors, losses).")
+    ] = False,
     metric: Annotated[
         str | None,
-        typer.Option("--metric", metavar="NAME", help="What the score is called (accuracy if scores are 0 and 1)."),
+        typer.Option("--metric", metavar="NAME", help="Name of the score (accuracy if scores are 0 and 1)."),
     ] = None,
     columns: Annotated[
-        str | None, typer.Option("--columns", metavar="A=B,…", help="Other names of columns: model=arm,score=acc.")
+        str | None,
+        typer.Option("--columns", metavar="A=B,…", help="Names of the columns in the file: model=arm,score=acc."),
     ] = None,
     cost_unit: Annotated[
         Literal["seconds", "milliseconds", "parameters"] | None,
         typer.Option(
             "--cost-unit",
             metavar="UNIT",
-            help="What costs are: seconds (per epoch), milliseconds (per update) or parameters.",
+            help="Unit of the costs: seconds (per epoch), milliseconds (per update) or parameters.",
         ),
     ] = None,
     alpha: Annotated[
         float, typer.Option("--alpha", metavar="A", help="The share of intervals that may miss the truth.")
     ] = 0.05,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON, nothing else.")] = False,
-    markdown: Annotated[str | None, typer.Option("--markdown", metavar="FILE", help="Write the table too.")] = None,
-    report: Annotated[str | None, typer.Option("--report", metavar="FILE.html", help="Write a page too.")] = None,
-    language: Annotated[
-        Literal["en", "zh"], typer.Option("--language", metavar="en|zh", help="Of tables and the page.")
-    ] = "en",
+    markdown: Annotated[
+        str | None, typer.Option("--markdown", metavar="FILE", help="Write the table to this file, too.")
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE.html", help="Write a page to this file, too.")
+    ] = None,
+    lang: options.PageLanguage = None,
 ) -> None:
     """Say which model to use, from scores of any framework: per model, seed and test row.
 
@@ -74,13 +83,13 @@ def judge(
     if as_json:
         typer.echo(to_json(verdict, found.notes), nl=False)
     else:
-        print_verdict(screen, verdict, found.notes, language)
+        print_verdict(screen, verdict, found.notes, words.language())
     if markdown:
-        write_atomically(markdown, as_markdown(verdict, language))
+        write_atomically(markdown, as_markdown(verdict, words.language()))
     if report:
         from rnnlab.show.pages.judge import write_judge_page  # only now: it loads the charts
 
-        write_judge_page(verdict, report, source=results, notes=found.notes, language=language)
+        write_judge_page(verdict, report, source=results, notes=found.notes, language=words.language())
         screen.report(report)
 
 
@@ -90,5 +99,5 @@ def _pairs(text: str | None) -> dict[str, str] | None:
         return None
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(name.strip() and column.strip() for name, _, column in pairs):
-        raise typer.BadParameter(f"--columns: pairs like model=arm,score=acc are needed (got {text!r})")
+        raise typer.BadParameter(say("--columns: pairs like model=arm,score=acc are needed (got {text!r})", text=text))
     return {name.strip(): column.strip() for name, _, column in pairs}

@@ -6,14 +6,19 @@ import typer
 
 from rnnlab.cli import options
 from rnnlab.cli.loading import loading
+from rnnlab.core.words import both
 
-app = typer.Typer(help="What there is to choose from.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Models, tasks and vectors to choose from.", no_args_is_help=True, rich_markup_mode=None)
 Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Show the options of this one.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.callback()
+def _options(lang: options.Lang = None) -> None: ...
 
 
 @app.command()
-def models(name: Name = None, plugin: options.Plugins = None, as_json: Json = False) -> None:
+def models(name: Name = None, plugin: options.Plugins = None, as_json: Json = False, lang: options.Lang = None) -> None:
     """Models, each with its purpose; or one model with its options.
 
     Example: rnnlab list models lstm
@@ -29,12 +34,12 @@ def models(name: Name = None, plugin: options.Plugins = None, as_json: Json = Fa
         load_plugin(path)
     kinds = [Kind(cls, cls.kind) for cls in ARCHITECTURES]
     kinds += [Kind(ARCHITECTURES[kind], short, preset) for short, (kind, preset) in SHORT_NAMES.items()]
-    baselines = [Kind(cls, cls.kind, remark="A baseline: it runs by itself.") for cls in BASELINES]
+    baselines = [Kind(cls, cls.kind, remark=both("A baseline: it runs by itself.")) for cls in BASELINES]
     show("models", [*sorted(kinds, key=lambda kind: kind.name), *baselines], name, as_json, example="lstm")
 
 
 @app.command()
-def tasks(name: Name = None, plugin: options.Plugins = None, as_json: Json = False) -> None:
+def tasks(name: Name = None, plugin: options.Plugins = None, as_json: Json = False, lang: options.Lang = None) -> None:
     """Tasks, each with its purpose; or one task with its options.
 
     Example: rnnlab list tasks classify
@@ -50,7 +55,7 @@ def tasks(name: Name = None, plugin: options.Plugins = None, as_json: Json = Fal
 
 
 @app.command()
-def vectors() -> None:
+def vectors(lang: options.Lang = None) -> None:
     """Pre-trained vectors known by name.
 
     Example: rnnlab list vectors

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import ExitStack
 
 import typer
 
@@ -16,6 +17,7 @@ from rnnlab.cli import (
     judge,
     listing,
     new,
+    options,
     pack,
     predict,
     report,
@@ -24,7 +26,10 @@ from rnnlab.cli import (
     serve,
     sweep,
     train,
+    translation,
 )
+from rnnlab.core.errors import RnnlabError
+from rnnlab.core.words import say, speaking
 
 app = typer.Typer(
     name="rnnlab",
@@ -57,7 +62,10 @@ app.add_typer(listing.app, name="list")
 
 
 @app.callback(invoke_without_command=True)
-def _options(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
+def _options(
+    version: bool = typer.Option(False, "--version", help="Print the version."),
+    lang: options.PageLanguage = None,
+) -> None:
     if version:
         from importlib.metadata import version as installed
 
@@ -67,24 +75,31 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main() -> None:
     """A user's mistake is said in words and ends with its exit code; only a mistake of ours shows a traceback."""
-    from rnnlab.core.errors import RnnlabError
-
-    try:
+    with ExitStack() as stack:
         try:
-            app(prog_name="rnnlab")  # however it was started
-        finally:
-            sys.stdout.flush()  # a pipe that was closed is noticed here, not when Python has ended
-    except RnnlabError as error:
-        print(f"rnnlab: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:  # `rnnlab runs | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except OSError as error:  # no permission, no space, a file where a folder should be
-        if os.environ.get("RNNLAB_DEBUG"):
-            raise
-        print(f"rnnlab: {error.filename or 'the system'}: {error.strerror or error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("\nrnnlab: interrupted", file=sys.stderr)
-        sys.exit(130)
+            try:
+                stack.enter_context(speaking(translation.asked_for(sys.argv[1:])))
+                code = translation.translated(app)(prog_name="rnnlab", standalone_mode=False)  # however it was started
+            finally:
+                sys.stdout.flush()  # a pipe that was closed is noticed here, not when Python has ended
+            sys.exit(code if isinstance(code, int) else 0)
+        except translation.ClickException as error:
+            translation.show_mistake(error)
+            sys.exit(error.exit_code)
+        except RnnlabError as error:
+            print(f"rnnlab: {error}", file=sys.stderr)
+            sys.exit(error.exit_code)
+        except BrokenPipeError:  # `rnnlab runs | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        except OSError as error:  # no permission, no space, a file where a folder should be
+            if os.environ.get("RNNLAB_DEBUG"):
+                raise
+            print(f"rnnlab: {error.filename or say('the system')}: {error.strerror or error}", file=sys.stderr)
+            sys.exit(1)
+        except typer.Abort:  # the answer to a question was no answer
+            print(say("Aborted!"), file=sys.stderr)
+            sys.exit(1)
+        except KeyboardInterrupt:
+            print("\nrnnlab: " + say("interrupted"), file=sys.stderr)
+            sys.exit(130)

@@ -1,9 +1,10 @@
 """rnnlab new"""
 
+from rnnlab.cli import options
 from rnnlab.cli.loading import loading
 
 
-def new() -> None:
+def new(lang: options.Lang = None) -> None:
     """Print a filled, commented experiment file.
 
     Example: rnnlab new > experiment.toml

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from rnnlab.core import words
+from rnnlab.core.words import say
+
 if TYPE_CHECKING:
     from rnnlab.comparing.comparison import Comparison
     from rnnlab.show.terminal.output import Screen
@@ -26,63 +29,81 @@ Task = Annotated[
     str | None,
     typer.Option("--task", metavar="NAME", help="A generated task instead of DATA: see rnnlab list tasks (classify)."),
 ]
-Text = Annotated[str | None, typer.Option("--text", metavar="COLUMN", help="Column with the text (or the numbers).")]
-Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="Column with the label.")]
+Text = Annotated[
+    str | None, typer.Option("--text", metavar="COLUMN", help="Column that holds the text (or the numbers).")
+]
+Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="Column that holds the label.")]
 Group = Annotated[
-    str | None, typer.Option("--group", metavar="COLUMN", help="Rows with equal values here never straddle a split.")
+    str | None,
+    typer.Option("--group", metavar="COLUMN", help="Rows with equal values in this column stay in the same split."),
 ]
 Tag = Annotated[str | None, typer.Option("--tag", metavar="COLUMN", help="Show accuracy by the values of this column.")]
 Columns = Annotated[
     str | None, typer.Option("--columns", metavar="A,B,…", help="Names of the columns, if the file has no header.")
 ]
-Valid = Annotated[str | None, typer.Option("--valid", metavar="FILE", help="Validation rows; else split off.")]
-Test = Annotated[str | None, typer.Option("--test", metavar="FILE", help="Test rows; else split off.")]
+Valid = Annotated[
+    str | None, typer.Option("--valid", metavar="FILE", help="File with the validation rows (else they are split off).")
+]
+Test = Annotated[
+    str | None, typer.Option("--test", metavar="FILE", help="File with the test rows (else they are split off).")
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave bad rows out and count them.")]
 Tokenizer = Annotated[
-    str | None, typer.Option("--tokenizer", metavar="NAME", help="auto, words, chars, whitespace or jieba.")
+    str | None, typer.Option("--tokenizer", metavar="NAME", help="Tokeniser: auto, words, chars, whitespace or jieba.")
 ]
-Language = Annotated[str | None, typer.Option("--language", metavar="en|zh", help="Of the embedded reviews.")]
-Rows = Annotated[int | None, typer.Option("--rows", metavar="N", help="How many embedded reviews (6,000).")]
+Language = Annotated[str | None, typer.Option("--language", metavar="en|zh", help="Language of the embedded reviews.")]
+Rows = Annotated[int | None, typer.Option("--rows", metavar="N", help="Number of embedded reviews (6,000).")]
 Vectors = Annotated[
     str | None, typer.Option("--vectors", metavar="FILE", help="Pre-trained vectors: a file, or glove-6b-50d.")
 ]
-Epochs = Annotated[int | None, typer.Option("--epochs", metavar="N", help="At most so many passes over the data (10).")]
-Minutes = Annotated[float | None, typer.Option("--minutes", metavar="M", help="At most so long a run.")]
-Device = Annotated[str | None, typer.Option("--device", metavar="NAME", help="auto (default), cpu, cuda, mps.")]
+Epochs = Annotated[int | None, typer.Option("--epochs", metavar="N", help="Epochs per run at most (10).")]
+Minutes = Annotated[float | None, typer.Option("--minutes", metavar="M", help="Minutes per run at most.")]
+Device = Annotated[
+    str | None, typer.Option("--device", metavar="NAME", help="Device: auto (default), cpu, cuda or mps.")
+]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Any setting by its path; may be given several times."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Set any option by its path; may be given several times."),
 ]
 Yes = Annotated[
-    bool, typer.Option("--yes", help="Don't ask, however long it will take (a terminal is asked above 30 minutes).")
+    bool, typer.Option("--yes", help="Don't ask before a long run (on a terminal, rnnlab asks above 30 minutes).")
 ]
-Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where run directories go.")]
+Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Folder for the run directories.")]
 Plugins = Annotated[
-    list[str] | None, typer.Option("--plugin", metavar="FILE.py", help="Registers models or tasks of your own.")
+    list[str] | None,
+    typer.Option("--plugin", metavar="FILE.py", help="Python file that registers your own models or tasks."),
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="The small version that the file describes under [quick].")]
+Quick = Annotated[bool, typer.Option("--quick", help="Run the small version that the file describes under [quick].")]
 On = Annotated[
     str,
     typer.Option(
         "--on",
         metavar="ENGINE",
-        help="processes, serial, dask, ray, dask://HOST:PORT or ray://HOST:PORT.",
+        help="Where runs are computed: processes, serial, dask, ray, dask://HOST:PORT or ray://HOST:PORT.",
     ),
 ]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", metavar="N", help="Runs at a time (the cores); 0: in this process.")
+    int | None,
+    typer.Option("--jobs", metavar="N", help="Runs at the same time (number of cores); 0 computes in this process."),
 ]
 LimitMinutes = Annotated[
-    float | None, typer.Option("--limit-minutes", metavar="M", help="A run that takes longer is ended, and failed.")
+    float | None,
+    typer.Option("--limit-minutes", metavar="M", help="Minutes per run; a longer run is ended and counts as failed."),
 ]
 LimitMemory = Annotated[
-    int | None, typer.Option("--limit-memory", metavar="MB", help="A run that holds more is ended, and failed.")
+    int | None,
+    typer.Option("--limit-memory", metavar="MB", help="Memory per run; a larger run is ended and counts as failed."),
 ]
+LANG_HELP = "Language of what is printed and of pages (RNNLAB_LANG, or that of the system)."
+Lang = Annotated[Literal["en", "zh"] | None, typer.Option("--lang", metavar="en|zh", help=LANG_HELP, hidden=True)]
+"""Every verb takes it; it is read before typer reads the options (`cli.translation`)."""
 PageLanguage = Annotated[
-    Literal["en", "zh"], typer.Option("--lang", metavar="en|zh", help="Of tables, charts and pages.")
+    Literal["en", "zh"] | None,
+    typer.Option("--lang", metavar="en|zh", help=LANG_HELP, show_default=False),
 ]
 Report = Annotated[
-    str | None, typer.Option("--report", metavar="FILE.html", help="Write the report page too; see rnnlab report.")
+    str | None,
+    typer.Option("--report", metavar="FILE.html", help="Write the report page to this file, too; see rnnlab report."),
 ]
 
 
@@ -92,7 +113,7 @@ def names(text: str | None) -> list[str] | None:
         return None
     found = [name.strip() for name in text.split(",") if name.strip()]
     if not found:
-        raise typer.BadParameter(f"names separated by commas are needed (got {text!r})")
+        raise typer.BadParameter(say("names separated by commas are needed (got {text!r})", text=text))
     return found
 
 
@@ -119,18 +140,12 @@ def trainings_of(studies: Sequence["PlannedStudy"]) -> list["Training | None"]:
     return known or [Training()]
 
 
-def write_report(
-    screen: "Screen",
-    folder: str,
-    report: str,
-    language: Literal["en", "zh"],
-    judged: "Sequence[Comparison]" = (),
-) -> None:
+def write_report(screen: "Screen", folder: str, report: str, judged: "Sequence[Comparison]" = ()) -> None:
     """What --report asks for, after the runs."""
     from rnnlab.api.report import write_report  # only now: it loads the charts
 
     with screen.working() as watch:
-        write_report(folder, report, language=language, judged=judged, watch=watch)
+        write_report(folder, report, language=words.language(), judged=judged, watch=watch)
     screen.report(report)
 
 

@@ -4,14 +4,16 @@ from typing import Annotated
 
 import typer
 
+from rnnlab.cli import options
 from rnnlab.cli.loading import loading
 
 
 def pack(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, for example runs/1f0c….")],
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE.rnnlab", help="The file (KIND-DIGEST.rnnlab).")
+        str | None, typer.Option("-o", "--output", metavar="FILE.rnnlab", help="File to write (KIND-DIGEST.rnnlab).")
     ] = None,
+    lang: options.Lang = None,
 ) -> None:
     """Pack a trained model into one file, to use it elsewhere.
 

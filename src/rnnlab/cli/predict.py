@@ -7,6 +7,7 @@ import typer
 
 from rnnlab.cli import options
 from rnnlab.cli.loading import loading
+from rnnlab.core.words import both
 
 
 def predict(
@@ -14,28 +15,39 @@ def predict(
         str, typer.Argument(metavar="MODEL", help="A run directory, for example runs/1f0c…, or a bundle (.rnnlab).")
     ],
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="Texts; without any, one a line from stdin.")
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="Texts to answer; without any, they are read from stdin, one per line."),
     ] = None,
     file: Annotated[
         str | None,
         typer.Option(
-            "--file", metavar="FILE", help="Rows to predict: .csv .tsv .jsonl .parquet, .txt (a text a line) or .ts."
+            "--file",
+            metavar="FILE",
+            help="File with rows to answer: .csv .tsv .jsonl .parquet, .txt (one text per line) or .ts.",
         ),
     ] = None,
     out: Annotated[
-        str | None, typer.Option("-o", "--out", metavar="FILE", help="Write the rows of --file with columns added.")
+        str | None,
+        typer.Option(
+            "-o", "--out", metavar="FILE", help="Write the rows of --file with the answers added to this file."
+        ),
     ] = None,
     text: Annotated[str | None, typer.Option("--text", metavar="COLUMN", help="The text column of --file.")] = None,
-    top: Annotated[int | None, typer.Option("--top", metavar="K", min=1, help="The K most probable labels.")] = None,
+    top: Annotated[
+        int | None, typer.Option("--top", metavar="K", min=1, help="Show the K most probable labels.")
+    ] = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="The probabilities of all labels; with -o, a column each.")
+        bool,
+        typer.Option("--probabilities", help="Show the probabilities of all labels; with -o, one column per label."),
     ] = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="The tokens that speak for the label and against.")
+        bool, typer.Option("--explain", help="Show the tokens that speak for the label and against it.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with all probabilities.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line, with all probabilities.")
+    ] = False,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave the prediction of bad rows of --file empty, and count them.")
+        bool, typer.Option("--skip-bad", help="Leave the prediction of bad rows of --file empty and count them.")
     ] = False,
     stream: Annotated[
         bool,
@@ -46,6 +58,7 @@ def predict(
         ),
     ] = False,
     plugin: options.Plugins = None,
+    lang: options.Lang = None,
 ) -> None:
     """Ask a trained model.
 
@@ -61,7 +74,9 @@ def predict(
 
     asking.check_options(texts, file, out, explain, as_json)
     if stream and (texts or file is not None or explain):
-        raise RunError("--stream reads standard input, and explains nothing; leave TEXT, --file and --explain out")
+        raise RunError(
+            both("--stream reads standard input, and explains nothing; leave TEXT, --file and --explain out")
+        )
     for path in plugin or []:
         load_plugin(path)
     opened = load(model)

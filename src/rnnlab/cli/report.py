@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.core import words
 
 
 def report(
@@ -17,13 +18,15 @@ def report(
         ),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE.html", help="The page (report.html).")
+        str | None, typer.Option("-o", "--output", metavar="FILE.html", help="File for the page (report.html).")
     ] = None,
     figures: Annotated[
         str | None,
-        typer.Option("--figures", metavar="FOLDER", help="Write the charts as PNG and SVG; the page only with -o."),
+        typer.Option(
+            "--figures", metavar="FOLDER", help="Write the charts to this folder as PNG and SVG; the page only with -o."
+        ),
     ] = None,
-    language: options.PageLanguage = "en",
+    lang: options.PageLanguage = None,
     plugin: options.Plugins = None,
 ) -> None:
     """Show what runs found on one page: the answer, charts, where models differ and why.
@@ -40,6 +43,6 @@ def report(
     screen = Screen()
     with screen.working() as watch:
         written = write_report(
-            runs or ["runs"], output, figures_in=figures, language=language, plugins=plugin or [], watch=watch
+            runs or ["runs"], output, figures_in=figures, language=words.language(), plugins=plugin or [], watch=watch
         )
     screen.written(written, written[0])

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.core import words
 
 
 def reproduce(
@@ -14,7 +15,10 @@ def reproduce(
     ] = None,
     quick: options.Quick = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how many runs, how long and how much disk, and stop.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Say how many runs there are, how long they take and how much disk they need, and stop."
+        ),
     ] = False,
     settings: options.Settings = None,
     on: options.On = "processes",
@@ -23,9 +27,9 @@ def reproduce(
     limit_memory: options.LimitMemory = None,
     out: options.Out = "runs",
     ledger: Annotated[
-        str | None, typer.Option("--ledger", metavar="FILE.md", help="Where the ledger goes; else in --out.")
+        str | None, typer.Option("--ledger", metavar="FILE.md", help="File for the ledger (in --out).")
     ] = None,
-    language: options.PageLanguage = "en",
+    lang: options.PageLanguage = None,
     plugin: options.Plugins = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the ledger as JSON and nothing else.")] = False,
 ) -> None:
@@ -61,13 +65,13 @@ def reproduce(
     found = reproducing.reproduce(files, planned, Path(out), executor, screen.sweep(at_once), command)
     suffix = "-quick" if quick else ""
     for name, studies in found.studies.items():
-        save_sweep(studies, Path(out) / "sweeps" / f"{name}{suffix}", Path(out), language, command)
+        save_sweep(studies, Path(out) / "sweeps" / f"{name}{suffix}", Path(out), words.language(), command)
     page = Path(ledger) if ledger else Path(out) / f"ledger{suffix}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(page, ledgers.markdown(found.ledger, links_from=page.parent, language=language))
+    write_atomically(page, ledgers.markdown(found.ledger, links_from=page.parent, language=words.language()))
     write_atomically(page.with_suffix(".json"), found.ledger.to_json())
     if as_json:
         print(found.ledger.to_json(), end="")
     else:
-        ledgers.show(screen.out, found.ledger, language)
+        ledgers.show(screen.out, found.ledger, words.language())
         screen.written([page, page.with_suffix(".json")], page)

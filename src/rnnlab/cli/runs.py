@@ -4,10 +4,13 @@ from typing import Annotated
 
 import typer
 
+from rnnlab.cli import options
+
 
 def runs(
-    folder: Annotated[str, typer.Argument(metavar="RUNS", help="The folder that --out named.")] = "runs",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    folder: Annotated[str, typer.Argument(metavar="RUNS", help="Folder with the runs (the one of --out).")] = "runs",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    lang: options.Lang = None,
 ) -> None:
     """List the runs of a folder with their scores.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.core.words import both, say
 
 if TYPE_CHECKING:
     from rnnlab.serving.models import Models
@@ -15,34 +16,43 @@ def serve(
         list[str], typer.Argument(metavar="MODEL", help="Bundles or run directories; NAME=MODEL gives one a name.")
     ],
     port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: any free one, which is printed.")
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port; 0 takes any free one and prints it.")
     ] = 8000,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Beyond this machine, RNNLAB_TOKEN must be set.")
+        str,
+        typer.Option(
+            "--host", metavar="ADDRESS", help="Address to listen on; beyond this machine, RNNLAB_TOKEN must be set."
+        ),
     ] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="A name under which it is asked, for example by a proxy."),
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="Another host name under which the server is asked, for example by a proxy.",
+        ),
     ] = None,
     batch: Annotated[
-        int, typer.Option("--batch", metavar="N", min=1, max=65536, help="Texts computed together.")
+        int, typer.Option("--batch", metavar="N", min=1, max=65536, help="Most texts computed together.")
     ] = 1024,
     wait_ms: Annotated[
-        float, typer.Option("--wait-ms", metavar="MS", min=0, max=1000, help="That a text waits for others.")
+        float,
+        typer.Option("--wait-ms", metavar="MS", min=0, max=1000, help="Milliseconds that a text waits for others."),
     ] = 3.0,
     queue: Annotated[
-        int, typer.Option("--queue", metavar="N", min=1, help="Texts that may wait; more get status 429.")
+        int, typer.Option("--queue", metavar="N", min=1, help="Most texts that wait; further ones get status 429.")
     ] = 4096,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="S", min=0.1, help="To wait for an answer; then status 503.")
+        float, typer.Option("--timeout", metavar="S", min=0.1, help="Seconds to wait for an answer; then status 503.")
     ] = 30.0,
     plugin: options.Plugins = None,
+    lang: options.Lang = None,
 ) -> None:
     """Answer over HTTP: JSON for programs, a page for people.
 
     Example: rnnlab serve reviews.rnnlab --port 8000
 
-    SIGHUP reads the models again; SIGTERM and Ctrl-C finish what was asked, then end.
+    SIGHUP reads the models again; on SIGTERM and Ctrl-C the server answers what was asked, then ends.
     """
     from rnnlab.core.errors import ConfigError
     from rnnlab.core.registry import load_plugin
@@ -52,7 +62,7 @@ def serve(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "h11", "anyio"):
             raise
-        raise ConfigError(f"serve needs {error.name}: pip install 'rnnlab[serve]'") from None
+        raise ConfigError(both("serve needs {name}: pip install 'rnnlab[serve]'", name=error.name)) from None
     from rnnlab.serving.limits import Limits
 
     for path in plugin or []:
@@ -66,8 +76,9 @@ def tell(address: str, models: "Models") -> None:
     import os
 
     for model in models:
-        print(f"{model.name}: {model.kind}, {len(model.predictor.labels)} labels")
+        count = len(model.predictor.labels)
+        print(say("{name}: {kind}, {count} labels", name=model.name, kind=model.kind, count=count))
     token = ' -H "Authorization: Bearer $RNNLAB_TOKEN"' if os.environ.get("RNNLAB_TOKEN") else ""
-    print(f"Listening on {address} (a page for people). Ctrl-C ends it. Try:")
+    print(say("Listening on {address} (a page for people). Ctrl-C ends it. Try:", address=address))
     body = """-H 'Content-Type: application/json' -d '{"text": "not good at all"}'"""
     print(f"  curl {address}/v1/predict{token} {body}", flush=True)

@@ -5,16 +5,20 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.core import words
 
 
 def sweep(
     file: Annotated[str, typer.Argument(metavar="FILE.toml", help="A file with axes; see docs/sweeps.md.")],
     only: Annotated[
-        str | None, typer.Option("--only", metavar="STUDY,…", help="These studies of the file; else all.")
+        str | None, typer.Option("--only", metavar="STUDY,…", help="Run these studies of the file only (all).")
     ] = None,
     quick: options.Quick = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how many runs, how long and how much disk, and stop.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Say how many runs there are, how long they take and how much disk they need, and stop."
+        ),
     ] = False,
     settings: options.Settings = None,
     on: options.On = "processes",
@@ -24,10 +28,10 @@ def sweep(
     out: options.Out = "runs",
     files: Annotated[
         str | None,
-        typer.Option("--files", metavar="FOLDER", help="Where tables, figures and the page go; else in --out."),
+        typer.Option("--files", metavar="FOLDER", help="Folder for tables, figures and the page (in --out)."),
     ] = None,
     report: options.Report = None,
-    language: options.PageLanguage = "en",
+    lang: options.PageLanguage = None,
     plugin: options.Plugins = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
 ) -> None:
@@ -66,15 +70,15 @@ def sweep(
     options.say_if_slow(screen, options.trainings_of(planned))
     studies = run_planned(planned, Path(out), executor, screen.sweep(at_once))
     folder = Path(files) if files else Path(out) / "sweeps" / (asked.name + ("-quick" if quick else ""))
-    written = save_sweep(studies, folder, Path(out), language, options.typed())
+    written = save_sweep(studies, folder, Path(out), words.language(), options.typed())
     if as_json:
         print(sweep_tables.json_text(studies), end="")
     else:
         for study in studies:
-            sweep_terminal.show(screen.out, study, language)
+            sweep_terminal.show(screen.out, study, words.language())
         screen.written(written, folder / "index.html")
     if report:
-        options.write_report(screen, str(folder), report, language)
+        options.write_report(screen, str(folder), report)
     failed = unfinished(studies)
     if failed:
         raise RunsFailed(failed)

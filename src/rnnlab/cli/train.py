@@ -6,12 +6,15 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.core.words import both, joined, retold
 
 
 def train(
     data: options.Data = None,
     task: options.Task = None,
-    model: Annotated[str, typer.Option("--model", metavar="NAME", help="Which model; 'rnnlab list models'.")] = "lstm",
+    model: Annotated[
+        str, typer.Option("--model", metavar="NAME", help="Model to train; rnnlab list models shows all.")
+    ] = "lstm",
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
     epochs: options.Epochs = None,
     minutes: options.Minutes = None,
@@ -32,11 +35,12 @@ def train(
     out: options.Out = "runs",
     plugin: options.Plugins = None,
     find_lr: Annotated[
-        bool, typer.Option("--find-lr", help="Don't train: try learning rates for a few seconds, and suggest one.")
+        bool, typer.Option("--find-lr", help="Don't train: try learning rates for a few seconds and suggest one.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the result, or what --find-lr found, as JSON and nothing else.")
     ] = False,
+    lang: options.Lang = None,
 ) -> None:
     """Train one model once; its run directory is the model.
 
@@ -81,7 +85,9 @@ def train(
     if find_lr:
         print_range_test(find_rate(experiment, encoded), sys.argv[1:], as_json)
         return
-    say_how_long(screen, forecast_training(experiment, encoded, Path(out)), yes, "--minutes or --epochs end it sooner")
+    say_how_long(
+        screen, forecast_training(experiment, encoded, Path(out)), yes, both("--minutes or --epochs end it sooner")
+    )
     run = train_prepared(experiment, out=out, plugins=plugin or [], display=screen.live(1))
     result = run.result() or {}
     if as_json:
@@ -89,4 +95,5 @@ def train(
     else:
         screen.run(run)
     if result["status"] == "diverged":
-        raise RunsFailed("\n".join([f"{model} diverged; {run.path} says where", *result["divergence"]["advice"]]))
+        first = both("{model} diverged; {run} says where", model=model, run=run.path)
+        raise RunsFailed(joined([first, *map(retold, result["divergence"]["advice"])], "\n"))

@@ -12,6 +12,8 @@ import numpy as np
 from rnnlab.comparing.cut_short import option_to_train_longer
 from rnnlab.comparing.tuning import Tuning
 from rnnlab.core.config import canonical_json
+from rnnlab.core.terms import status_text
+from rnnlab.core.words import Both, both, joined, note, retold
 from rnnlab.data.encoded import EncodedData
 from rnnlab.judging.findings import ArmScores, CostUnit, Estimate, Verdict
 from rnnlab.judging.verdict import MAJORITY, judge
@@ -193,7 +195,9 @@ def _chosen_notes(by_label: dict[str, list[Record]]) -> list[str]:
         found = [run.outcome.result.get("chosen") for run in runs if isinstance(run.outcome, Finished)]
         texts = [", ".join(f"{k} {v:g}" if k == "C" else f"{k} {v}" for k, v in one.items()) for one in found if one]
         if texts:
-            notes.append(f"chosen on validation: {label}: {' / '.join(dict.fromkeys(texts))}")
+            notes.append(
+                note("chosen on validation: {label}: {names}", label=label, names=" / ".join(dict.fromkeys(texts)))
+            )
     return notes
 
 
@@ -207,14 +211,21 @@ def _ranked(arms: Sequence[ArmSummary], verdict: Verdict) -> tuple[ArmSummary, .
     return tuple(sorted(arms, key=place))
 
 
-def unfinished(result: Comparison) -> str:
+def unfinished(result: Comparison) -> Both:
     """The runs without a score, a line each; empty when every run has one."""
-    return "\n".join(
-        f"{arm.label} seed {run.seed} {run.status}: {run.reason}"
+    lines = [
+        both(
+            "{label} seed {seed} {status}: {reason}",
+            label=arm.label,
+            seed=run.seed,
+            status=status_text(run.status),
+            reason=retold(run.reason or ""),
+        )
         for arm in (*result.arms, *result.baselines)
         for run in arm.runs
         if run.status != "finished"
-    )
+    ]
+    return joined(lines, "\n")
 
 
 def _answers(runs: Sequence[Record]) -> list[Recorded]:
@@ -374,7 +385,7 @@ def _run_summary(run: Record) -> RunSummary:
     if isinstance(outcome, Failed):
         reason = outcome.reason
     elif isinstance(outcome, Diverged):
-        reason = f"step {result['divergence']['step']}: {result['divergence']['reason']}"
+        reason = note("step {step}: {reason}", step=result["divergence"]["step"], reason=result["divergence"]["reason"])
     return RunSummary(
         seed=run.spec.seed,
         digest=run.spec.digest,

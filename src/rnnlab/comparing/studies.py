@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from rnnlab.core.errors import RunError
+from rnnlab.core.words import both
 
 FORMAT = 1
 AxisValue = str | int | float | bool
@@ -83,7 +84,13 @@ class Study:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """What `to_dict` made, after a way through JSON."""
         if values.get("format") != FORMAT:
-            raise RunError(f"this sweep has format {values.get('format')!r}; this version of rnnlab reads {FORMAT}")
+            raise RunError(
+                both(
+                    "this sweep has format {found!r}; this version of rnnlab reads {ours}",
+                    found=values.get("format"),
+                    ours=FORMAT,
+                )
+            )
         points = (
             Point(
                 point["at"],

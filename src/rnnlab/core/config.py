@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.errors import ConfigError, did_you_mean, known_are
+from rnnlab.core.words import Both, both, note, retold, same, say
 
 
 class Config(BaseModel):
@@ -92,7 +93,7 @@ def parse(cls: type[C], values: Mapping[str, Any], path: str = "", elsewhere: El
     try:
         return cls.model_validate(dict(values))
     except ValidationError as error:
-        raise ConfigError("\n".join(_explained(cls, error, path, elsewhere))) from None
+        raise ConfigError(same("\n".join(_explained(cls, error, path, elsewhere)))) from None
 
 
 def problems(
@@ -112,25 +113,62 @@ def _explained(cls: type[Config], error: ValidationError, path: str, elsewhere: 
 
 def _explain(cls: type[Config], item: Any, path: str, elsewhere: Elsewhere) -> str:
     where = ".".join([path, *map(str, item["loc"])] if path else list(map(str, item["loc"]))) or cls.__name__
-    got = item.get("input")
     if item["type"] == "extra_forbidden":
-        return f"{where}: {_explain_key(_owner(cls, item['loc'][:-1]), str(item['loc'][-1]), elsewhere)}"
+        key = str(item["loc"][-1])
+        return say("{path}: {problem}", path=where, problem=_explain_key(_owner(cls, item["loc"][:-1]), key, elsewhere))
     if item["type"] == "missing":
-        return f"{where}: required, but not given"
+        return say("{path}: required, but not given", path=where)
     if item["type"] == "value_error":
-        return f"{where}: {item['ctx']['error']}"
-    return f"{where}: {item['msg'][0].lower()}{item['msg'][1:]} (got {got!r})"
+        return say("{path}: {problem}", path=where, problem=item["ctx"]["error"])
+    message = item["msg"][0].lower() + item["msg"][1:]
+    return say("{path}: {problem} (got {value!r})", path=where, problem=retold(message), value=item.get("input"))
 
 
-def _explain_key(owner: type[Config], key: str, elsewhere: Elsewhere) -> str:
+PYDANTIC_SAYS = (
+    note("input should be a valid integer"),
+    note("input should be a valid integer, unable to parse string as an integer"),
+    note("input should be a valid integer, got a number with a fractional part"),
+    note("input should be a valid number"),
+    note("input should be a valid number, unable to parse string as a number"),
+    note("input should be a finite number"),
+    note("input should be a valid boolean"),
+    note("input should be a valid boolean, unable to interpret input"),
+    note("input should be a valid string"),
+    note("input should be a valid list"),
+    note("input should be a valid tuple"),
+    note("input should be a valid dictionary"),
+    note("input should be a valid dictionary or instance of {kind}"),
+    note("input should be greater than {limit:g}"),
+    note("input should be greater than or equal to {limit:g}"),
+    note("input should be less than {limit:g}"),
+    note("input should be less than or equal to {limit:g}"),
+    note("input should be {choices}"),
+    note("input should be None"),
+    note("string should have at least {count:d} character"),
+    note("string should have at least {count:d} characters"),
+    note("string should match pattern {pattern}"),
+    note("tuple should have at least {least:d} item after validation, not {count:d}"),
+    note("tuple should have at least {least:d} items after validation, not {count:d}"),
+    note("tuple should have at most {most:d} items after validation, not {count:d}"),
+    note("list should have at least {least:d} item after validation, not {count:d}"),
+)
+
+
+def _explain_key(owner: type[Config], key: str, elsewhere: Elsewhere) -> Both:
     known = sorted(owner.model_fields)
     hint = did_you_mean(key, known)
     if owner.kind and key in elsewhere:
-        hint = hint or f"; '{owner.kind}' has: {', '.join(known)}"
-        return f"'{owner.kind}' has no such option; it belongs to {', '.join(elsewhere[key])}{hint}"
-    what = f" of '{owner.kind}'" if owner.kind else ""
-    hint = hint or f"; known: {', '.join(known)}"
-    return f"unknown key{what}{hint}"
+        names = ", ".join(known)
+        return both(
+            "'{kind}' has no such option; it belongs to {others}{hint}",
+            kind=owner.kind,
+            others=", ".join(elsewhere[key]),
+            hint=hint or both("; '{kind}' has: {names}", kind=owner.kind, names=names),
+        )
+    hint = hint or known_are(known)
+    if owner.kind:
+        return both("unknown key of '{kind}'{hint}", kind=owner.kind, hint=hint)
+    return both("unknown key{hint}", hint=hint)
 
 
 def _owner(cls: type[Config], location: tuple) -> type[Config]:
@@ -154,11 +192,13 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
+        raise ConfigError(both("{path}: no such file", path=path)) from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: TOML files are UTF-8, this one isn't (byte {error.start})") from None
+        raise ConfigError(
+            both("{path}: TOML files are UTF-8, this one isn't (byte {start})", path=path, start=error.start)
+        ) from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+        raise ConfigError(both("{path}: not valid TOML: {error}", path=path, error=error)) from None
 
 
 def parse_setting(text: str) -> tuple[list[str], Any]:
@@ -166,7 +206,7 @@ def parse_setting(text: str) -> tuple[list[str], Any]:
     key, equals, value = text.partition("=")
     parts = [part.strip() for part in key.split(".")]
     if not equals or not all(parts):
-        raise ConfigError(f"--set {text}: write it as path=value, for example --set training.lr=0.01")
+        raise ConfigError(both("--set {text}: write it as path=value, for example --set training.lr=0.01", text=text))
     try:
         return parts, tomllib.loads(f"v = {value.strip()}")["v"]
     except tomllib.TOMLDecodeError:
@@ -178,5 +218,5 @@ def assign(tree: dict[str, Any], parts: list[str], value: Any) -> None:
     for part in parts[:-1]:
         tree = tree.setdefault(part, {})
         if not isinstance(tree, dict):
-            raise ConfigError(f"{'.'.join(parts)}: '{part}' is a value, not a table")
+            raise ConfigError(both("{names}: '{part}' is a value, not a table", names=".".join(parts), part=part))
     tree[parts[-1]] = value

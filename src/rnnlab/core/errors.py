@@ -1,13 +1,22 @@
 """What a user can do wrong, said kindly: where, which rule, what was found, what to do."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from rnnlab.core.words import Both, both, plural, same, spoken
 
 
 class RnnlabError(Exception):
-    """A mistake of the user's or of the data, not of rnnlab. The message stands alone: no traceback is shown."""
+    """A mistake of the user's or of the data, not of rnnlab. The message stands alone: no traceback is shown.
+
+    It is a `Both`, so that it can be said in the reader's language, and recorded in English (`english`)."""
 
     exit_code = 1
+
+
+def english(error: BaseException) -> str:
+    """What an error says, for what is stored."""
+    return str(spoken(error, "en"))
 
 
 class DataError(RnnlabError):
@@ -38,7 +47,24 @@ class Interrupted(RnnlabError):
     exit_code = 130
 
 
-def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """``"; did you mean 'hidden'?"`` for the nearest choice, or an empty string."""
+def did_you_mean(name: str, choices: Iterable[str]) -> Both:
+    """``"; did you mean 'hidden'?"`` for the nearest choice, or an empty text."""
     close = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    return both("; did you mean '{name}'?", name=close[0]) if close else same("")
+
+
+def known_are(names: Iterable[str]) -> Both:
+    """``"; known: gru, lstm"``, where nothing is near."""
+    listed = ", ".join(names)
+    return both("; known: {names}", names=listed) if listed else both("; there are none")
+
+
+def all_problems(source: str, problems: Sequence[str]) -> Both:
+    """One message of all that is wrong with a file, a line each."""
+    return plural(
+        "{source}: {count} problem\n{lines}",
+        "{source}: {count} problems\n{lines}",
+        len(problems),
+        source=source,
+        lines="\n".join(f"  {problem}" for problem in problems),
+    )

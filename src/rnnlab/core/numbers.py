@@ -1,20 +1,27 @@
 """Numbers as people read them."""
 
+from rnnlab.core.words import Both, both
+
 
 def percent(share: float, places: int = 1) -> str:
     return f"{100 * share:.{places}f} %"
 
 
-def duration(seconds: float) -> str:
+def percent_text(share: float, places: int = 1) -> Both:
+    """The same as part of a text."""
+    return both("{value} %", value=f"{100 * share:.{places}f}")
+
+
+def duration(seconds: float) -> Both:
     """``0.8 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
     if seconds < 9.95:
-        return f"{seconds:.2g} s" if seconds < 0.995 else f"{seconds:.1f} s"
+        return both("{seconds} s", seconds=f"{seconds:.2g}" if seconds < 0.995 else f"{seconds:.1f}")
     whole = round(seconds)
     if whole < 60:
-        return f"{whole} s"
+        return both("{seconds} s", seconds=whole)
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+        return both("{minutes} min {seconds} s", minutes=whole // 60, seconds=whole % 60)
+    return both("{hours} h {minutes} min", hours=whole // 3600, minutes=whole % 3600 // 60)
 
 
 def count(number: float) -> str:
@@ -29,3 +36,8 @@ def size(of_bytes: float) -> str:
     if of_bytes < 999_500:
         return f"{of_bytes / 1e3:.0f} KB"
     return f"{of_bytes / 1e6:.0f} MB" if of_bytes < 999_500_000 else f"{of_bytes / 1e9:.1f} GB"
+
+
+def counted(number: int, thing: str) -> str:
+    """``1 row``, ``1,234 rows``, in English: for what is stored. What is shown is counted by `words.plural`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

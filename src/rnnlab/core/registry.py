@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from rnnlab.core.config import Config, parse, problems
-from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.errors import ConfigError, did_you_mean, known_are
+from rnnlab.core.words import both
 
 C = TypeVar("C", bound=Config)
 D = TypeVar("D", bound=Config)
@@ -31,7 +32,15 @@ class Registry(Generic[C]):
         def add(cls: type[D]) -> type[D]:
             known = self._classes.get(name)
             if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-                raise ConfigError(f"{self.what} '{name}' is registered twice: {known.__module__} and {cls.__module__}")
+                raise ConfigError(
+                    both(
+                        "{what} '{name}' is registered twice: {module} and {other}",
+                        what=self.what,
+                        name=name,
+                        module=known.__module__,
+                        other=cls.__module__,
+                    )
+                )
             cls.kind = name
             self._classes[name] = cls  # type: ignore[assignment]  # D is C or a subclass, which typing can't say
             return cls
@@ -48,8 +57,8 @@ class Registry(Generic[C]):
     def __getitem__(self, name: str) -> type[C]:
         self._load()
         if name not in self._classes:
-            hint = did_you_mean(name, self._classes) or f"; known: {', '.join(self.names())}"
-            raise ConfigError(f"unknown {self.what} '{name}'{hint}")
+            hint = did_you_mean(name, self._classes) or known_are(self.names())
+            raise ConfigError(both("unknown {what} '{name}'{hint}", what=self.what, name=name, hint=hint))
         return self._classes[name]
 
     def parse(self, values: Mapping[str, Any], path: str = "") -> C:
@@ -76,11 +85,13 @@ class Registry(Generic[C]):
         rest = dict(values)
         name = rest.pop("kind", None)
         if not isinstance(name, str):
-            raise ConfigError(f"{path or self.what}.kind: required; one of {', '.join(self.names())}")
+            raise ConfigError(
+                both("{path}.kind: required; one of {names}", path=path or self.what, names=", ".join(self.names()))
+            )
         try:
             return self[name], rest
         except ConfigError as error:
-            raise ConfigError(f"{path}.kind: {error}" if path else str(error)) from None
+            raise ConfigError(both("{path}.kind: {error}", path=path, error=error) if path else error.args[0]) from None
 
     def _load(self) -> None:
         if not self._loaded:
@@ -105,11 +116,13 @@ def load_plugin(path: str | Path) -> None:
         return
     spec = importlib.util.spec_from_file_location(name, path) if path.is_file() else None
     if spec is None or spec.loader is None:
-        raise ConfigError(f"--plugin {path}: not a Python file")
+        raise ConfigError(both("--plugin {path}: not a Python file", path=path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise ConfigError(f"--plugin {path}: {type(error).__name__}: {error}") from error
+        raise ConfigError(
+            both("--plugin {path}: {kind}: {error}", path=path, kind=type(error).__name__, error=error)
+        ) from error

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rnnlab.core.words import note
+
 
 def peak_memory_mb() -> float | None:
     """The most memory that this process ever held; None where the system doesn't say."""
@@ -56,13 +58,17 @@ def differences() -> dict[str, str]:
     """What is otherwise here than on Linux: a name and a sentence for each."""
     found = {}
     if importlib.util.find_spec("fcntl") is None:
-        found["locks"] = "no file locks: don't let two commands compute the same runs in one folder at the same time"
+        found["locks"] = note(
+            "no file locks: don't let two commands compute the same runs in one folder at the same time"
+        )
     if start_method() != "forkserver":
-        found["processes"] = "every run imports torch anew, which takes some seconds; --jobs 0 doesn't"
+        found["processes"] = note("every run imports torch anew, which takes some seconds; --jobs 0 doesn't")
     if sys.platform == "win32":
-        found["stopping"] = "Ctrl-C ends runs of --jobs at once: they go on from their last checkpoint, not from here"
+        found["stopping"] = note(
+            "Ctrl-C ends runs of --jobs at once: they go on from their last checkpoint, not from here"
+        )
     if peak_memory_mb() is None:
-        found["peak memory"] = "it can't be measured, and reports leave it out"
+        found["peak memory"] = note("it can't be measured, and reports leave it out")
     if not Path("/proc/self/status").exists():
-        found["memory limit"] = "--limit-memory can't be held, and is refused"
+        found["memory limit"] = note("--limit-memory can't be held, and is refused")
     return found

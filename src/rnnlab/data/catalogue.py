@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from rnnlab.core.cache import cache_dir
 from rnnlab.core.errors import DataError, did_you_mean
 from rnnlab.core.files import locked, write_atomically
+from rnnlab.core.words import Both, both, joined, listed, note
 from rnnlab.data.download import Progress, fetch
 from rnnlab.data.examples import Examples
 from rnnlab.data.published import ENTRIES, Download, Entry
@@ -34,7 +35,14 @@ def names() -> list[str]:
 
 def entry(name: str) -> Entry:
     if name not in ENTRIES:
-        raise DataError(f"unknown data set '{name}'{did_you_mean(name, names())}\nknown: {', '.join(names())}")
+        raise DataError(
+            both(
+                "unknown data set '{name}'{hint}\nknown: {names}",
+                name=name,
+                hint=did_you_mean(name, names()),
+                names=", ".join(names()),
+            )
+        )
     return ENTRIES[name]
 
 
@@ -60,7 +68,13 @@ def get(name: str, progress: Progress | None = None) -> Path:
                 if not all((folder / file).is_file() for file in download.files):
                     _fetch(name, download, folder, progress)
     except OSError as error:
-        raise DataError(f"{folder}: can't be written ({error}); RNNLAB_CACHE may name another cache folder") from None
+        raise DataError(
+            both(
+                "{folder}: can't be written ({error}); RNNLAB_CACHE may name another cache folder",
+                folder=folder,
+                error=error,
+            )
+        ) from None
     return folder
 
 
@@ -77,7 +91,11 @@ def load(name: str, progress: Progress | None = None, *, phrases: bool = False) 
     splits = {}
     for split, found in entry(name).read(folder).items():
         rows, published = len(found) + len(found.skipped), entry(name).rows[split]
-        other = () if rows == published else (f"{rows:,} rows, where {published:,} were published",)
+        other = (
+            ()
+            if rows == published
+            else (note("{rows:,} rows, where {published:,} were published", rows=rows, published=published),)
+        )
         splits[split] = replace(found, source=name, notes=(*found.notes, *other, *notes))
     if phrases:
         read = entry(name).read_phrases
@@ -106,7 +124,7 @@ def paths(name: str) -> dict[str, Path]:
 def _places(wanted: Entry) -> list[Path]:
     given = os.environ.get("RNNLAB_DATA")
     if given and not Path(given).expanduser().is_dir():
-        raise DataError(f"RNNLAB_DATA={given}: no such folder")
+        raise DataError(both("RNNLAB_DATA={given}: no such folder", given=given))
     return ([Path(given).expanduser() / wanted.folder] if given else []) + [_cached(wanted.name)]
 
 
@@ -114,13 +132,17 @@ def _cached(name: str) -> Path:
     return cache_dir() / "data" / name
 
 
-def _by_hand(wanted: Entry) -> str:
-    optional = f" (and, for a test set, {' and '.join(wanted.optional)})" if wanted.optional else ""
-    places = "\nor ".join(map(str, reversed(_places(wanted))))
-    return (
-        f"{wanted.name}: the publisher gives this data set to account holders only, so it can't be fetched for you\n"
-        f"get it from {wanted.homepage}\n"
-        f"and put {' and '.join(wanted.files)}{optional} into\n{places}"
+def _by_hand(wanted: Entry) -> Both:
+    files = listed(wanted.files)
+    if wanted.optional:
+        files = both("{files} (and, for a test set, {optional})", files=files, optional=listed(wanted.optional))
+    return both(
+        "{name}: the publisher gives this data set to account holders only, so it can't be fetched for you\nget it "
+        "from {homepage}\nand put {files} into\n{places}",
+        name=wanted.name,
+        homepage=wanted.homepage,
+        files=files,
+        places=joined(list(reversed(_places(wanted))), both("\nor ")),
     )
 
 
@@ -131,8 +153,15 @@ def _fetch(name: str, download: Download, folder: Path, progress: Progress | Non
     if download.sha256 is None and before not in (None, seen):
         fetched.unlink()
         raise DataError(
-            f"{download.url}: not the file that it was at your first download\nSHA-256 {seen}\nbefore  {before}\n"
-            f"it was removed; if you trust the new file, delete the old sum from {_record_path()}"
+            both(
+                "{url}: not the file that it was at your first download\nSHA-256 {seen}\nbefore  "
+                "{before}\nit was removed; if you trust the new file, delete the old sum from "
+                "{record_path}",
+                url=download.url,
+                seen=seen,
+                before=before,
+                record_path=_record_path(),
+            )
         )
     if download.unpack:
         download.unpack(fetched, folder)
@@ -149,16 +178,26 @@ def _check_files(wanted: Entry, folder: Path) -> list[str]:
             before = recorded.get(f"{wanted.name}/{file}")
             if before not in (None, found):
                 raise DataError(
-                    f"{folder / file}: changed since it was fetched\nSHA-256 {found}\nbefore  {before}\n"
-                    f"delete the file, and it will be fetched again"
+                    both(
+                        "{folder}: changed since it was fetched\nSHA-256 {found}\nbefore  {before}\ndelete the file, "
+                        "and it will be fetched again",
+                        folder=folder / file,
+                        found=found,
+                        before=before,
+                    )
                 )
     other = [file for file, found in sums.items() if found != wanted.tested.get(file, found)]
     if other:
-        notes.append(f"not the copy that rnnlab's own figures were measured on: {', '.join(other)}")
+        notes.append(note("not the copy that rnnlab's own figures were measured on: {names}", names=", ".join(other)))
     unknown = [d for d in wanted.downloads if d.sha256 is None and d.url in recorded]
     doubtful = {file for d in unknown for file in d.files if sums[file] != wanted.tested.get(file)}
     if folder == _cached(wanted.name) and doubtful:
-        notes.append(f"fetched without a published checksum, trusted as it first came: {', '.join(sorted(doubtful))}")
+        notes.append(
+            note(
+                "fetched without a published checksum, trusted as it first came: {names}",
+                names=", ".join(sorted(doubtful)),
+            )
+        )
     return notes
 
 
@@ -166,7 +205,7 @@ def _sums(wanted: Entry, folder: Path) -> dict[str, str]:
     try:
         return {file: sha256_of(folder / file) for file in _present(wanted, folder)}
     except OSError as error:
-        raise DataError(f"{folder}: can't be read: {error}") from None
+        raise DataError(both("{folder}: can't be read: {error}", folder=folder, error=error)) from None
 
 
 def _present(wanted: Entry, folder: Path) -> list[str]:
@@ -184,7 +223,13 @@ def _recorded() -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError) as error:
-        raise DataError(f"{_record_path()}: damaged ({error}); delete it, and sums are recorded anew") from None
+        raise DataError(
+            both(
+                "{record_path}: damaged ({error}); delete it, and sums are recorded anew",
+                record_path=_record_path(),
+                error=error,
+            )
+        ) from None
 
 
 def _record(sums: dict[str, str]) -> None:

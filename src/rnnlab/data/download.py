@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from rnnlab.core.errors import DataError
 from rnnlab.core.files import locked, move_into_place, write_atomically
+from rnnlab.core.words import Both, both, joined, note, retold
 from rnnlab.runs.directory import sha256_of
 
 Progress = Callable[[int, int | None], None]
@@ -41,7 +42,7 @@ def fetch(url: str, target: Path, *, sha256: str | None, size: int | None, progr
     ``sha256`` may be None where no checksum is known: then the caller has to decide what to believe.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise DataError(f"{url}: only http and https addresses are fetched")
+        raise DataError(both("{url}: only http and https addresses are fetched", url=url))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target):
@@ -60,7 +61,9 @@ def fetch(url: str, target: Path, *, sha256: str | None, size: int | None, progr
             move_into_place(part, target)
             _forget(part)
     except OSError as error:
-        raise DataError(f"{target}: can't be written: {error.strerror or error}") from None
+        raise DataError(
+            both("{target}: can't be written: {value}", target=target, value=error.strerror or error)
+        ) from None
     return target
 
 
@@ -74,16 +77,36 @@ def unpack(archive: Path, members: Mapping[str, str], folder: Path) -> None:
             for name, member in members.items():
                 write_atomically(folder / name, _read_member(opened, archive, member))
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:  # RuntimeError: encrypted, odd methods
-        raise DataError(f"{archive}: not a ZIP archive that can be read ({error}); delete it and try again") from None
+        raise DataError(
+            both(
+                "{archive}: not a ZIP archive that can be read ({error}); delete it and try again",
+                archive=archive,
+                error=error,
+            )
+        ) from None
 
 
 def _read_member(opened: zipfile.ZipFile, archive: Path, member: str) -> bytes:
     wanted = PurePosixPath(member).parts
     found = [i for i in opened.infolist() if PurePosixPath(i.filename).parts[-len(wanted) :] == wanted]
     if len(found) != 1:
-        raise DataError(f"{archive}: should hold exactly one {member}, holds {len(found)}")
+        raise DataError(
+            both(
+                "{archive}: should hold exactly one {member}, holds {count}",
+                archive=archive,
+                member=member,
+                count=len(found),
+            )
+        )
     if found[0].file_size > LARGEST_MEMBER:
-        raise DataError(f"{archive}: {member} would unpack to {found[0].file_size:,} bytes, which can't be right")
+        raise DataError(
+            both(
+                "{archive}: {member} would unpack to {file_size:,} bytes, which can't be right",
+                archive=archive,
+                member=member,
+                file_size=found[0].file_size,
+            )
+        )
     return opened.read(found[0])  # compares the archive's own CRC-32
 
 
@@ -102,14 +125,14 @@ def _download(
             time.sleep(pause)
 
 
-def _by_hand(url: str, target: Path, sha256: str | None, reason: str, kept: int) -> str:
-    lines = [f"{url}: can't be fetched ({reason})"]
+def _by_hand(url: str, target: Path, sha256: str | None, reason: str, kept: int) -> Both:
+    lines = [both("{url}: can't be fetched ({reason})", url=url, reason=retold(reason))]
     if kept:
-        lines.append(f"the {kept:,} bytes that came are kept: the same command goes on from there")
-    lines.append(f"without a connection: get that file elsewhere and put it at {target}")
+        lines.append(both("the {kept:,} bytes that came are kept: the same command goes on from there", kept=kept))
+    lines.append(both("without a connection: get that file elsewhere and put it at {file}", file=target))
     if sha256:
-        lines.append(f"its SHA-256 must be {sha256}")
-    return "\n".join(lines)
+        lines.append(both("its SHA-256 must be {sum}", sum=sha256))
+    return joined(lines, "\n")
 
 
 def _attempt(url: str, part: Path, sha256: str | None, size: int | None, progress: Progress | None) -> None:
@@ -142,7 +165,14 @@ def _attempt(url: str, part: Path, sha256: str | None, size: int | None, progres
             start, total = 0, _number(response.headers.get("Content-Length"))
         if size is not None and total not in (None, size):
             _forget(part)
-            raise DataError(f"{url}: the server offers {total:,} bytes where {size:,} were published; nothing was kept")
+            raise DataError(
+                both(
+                    "{url}: the server offers {total:,} bytes where {size:,} were published; nothing was kept",
+                    url=url,
+                    total=total,
+                    size=size,
+                )
+            )
         if start == 0:
             _forget(part)
             if name := _version_of(response):
@@ -159,8 +189,8 @@ def _refused(error: urllib.error.HTTPError, url: str, part: Path, start: int) ->
         _forget(part)
         raise _Passing("the part on disk doesn't belong to the file on the server")
     if error.code in (408, 425, 429) or error.code >= 500:
-        raise _Passing(f"the server answers {error.code} {error.reason}")
-    raise DataError(f"{url}: the server answers {error.code} {error.reason}")
+        raise _Passing(note("the server answers {code} {reason}", code=error.code, reason=error.reason))
+    raise DataError(both("{url}: the server answers {code} {reason}", url=url, code=error.code, reason=error.reason))
 
 
 def _total_of_rest(response: http.client.HTTPResponse, part: Path, start: int, known_version: str | None) -> int | None:
@@ -185,7 +215,7 @@ def _receive(
             try:
                 chunk = response.read(CHUNK)
             except (OSError, http.client.HTTPException) as error:
-                raise _Passing(f"the connection broke: {error or type(error).__name__}") from error
+                raise _Passing(note("the connection broke: {error}", error=error or type(error).__name__)) from error
             if not chunk:
                 break
             file.write(chunk)
@@ -193,7 +223,7 @@ def _receive(
             if total is not None and done > total:
                 break
     if total is not None and done != total:
-        raise _Passing(f"the connection ended after {done:,} of {total:,} bytes")
+        raise _Passing(note("the connection ended after {done:,} of {total:,} bytes", done=done, total=total))
 
 
 def _check(path: Path, url: str, sha256: str | None) -> None:
@@ -203,7 +233,16 @@ def _check(path: Path, url: str, sha256: str | None) -> None:
     if found != sha256:
         is_part = path.suffix == ".part"
         end = "it was removed: try again" if is_part else "delete it, and it will be fetched again"
-        raise DataError(f"{path}: not the file that {url} stands for\nSHA-256 {found}\nwanted  {sha256}\n{end}")
+        raise DataError(
+            both(
+                "{path}: not the file that {url} stands for\nSHA-256 {found}\nwanted  {sha256}\n{end}",
+                path=path,
+                url=url,
+                found=found,
+                sha256=sha256,
+                end=end,
+            )
+        )
 
 
 class _NoDowngrade(urllib.request.HTTPRedirectHandler):
@@ -211,7 +250,13 @@ class _NoDowngrade(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
         if req.type == "https" and urlsplit(newurl).scheme != "https":
-            raise DataError(f"{req.full_url}: the server redirects to {newurl}, which isn't https")
+            raise DataError(
+                both(
+                    "{full_url}: the server redirects to {newurl}, which isn't https",
+                    full_url=req.full_url,
+                    newurl=newurl,
+                )
+            )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

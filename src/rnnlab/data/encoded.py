@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rnnlab.core.errors import ConfigError, DataError
+from rnnlab.core.words import both, note
 from rnnlab.data import splits
 from rnnlab.data.columns import Selection
 from rnnlab.data.examples import Examples
@@ -174,7 +175,7 @@ def _encode_texts(
         tokenizer, reason = choose_tokenizer(texts["train"])
     else:
         tokenizer = Tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
-        reason = "as asked for"
+        reason = note("as asked for")
     tokenized = tokenize_all(itertools.chain.from_iterable(texts.values()), tokenizer, max_length)
     arrays = _divided(tokenized, {name: len(chosen) for name, chosen in rows.items()})
     counts = {name: count_values(values, len(tokenized.tokens)) for name, (values, _) in arrays.items()}
@@ -185,13 +186,22 @@ def _encode_texts(
         ids = tokenized.numbers_in(vocabulary)[values]
         found = Ngrams.build(ids, offsets, ngrams, ngram_size, len(vocabulary))
         vocabulary = replace(vocabulary, ngrams=found)
-        notes.append(f"inputs besides the tokens: {len(found):,} n-grams that the training rows hold at least twice")
+        notes.append(
+            note(
+                "inputs besides the tokens: {count:,} n-grams that the training rows hold at least twice",
+                count=len(found),
+            )
+        )
     if extra_words:
         held_out, frequent = words_beyond(tokenized.tokens, counts["train"], extra_words, tokenizer)
         vocabulary = vocabulary.extended([*held_out, *frequent])
         notes.append(
-            f"vectors of their own for words that the training rows lack: {len(held_out):,} of the validation and test "
-            f"rows, and the first {len(frequent):,} others of the vectors' file"
+            note(
+                "vectors of their own for words that the training rows lack: {count:,} of the validation "
+                "and test rows, and the first {count_2:,} others of the vectors' file",
+                count=len(held_out),
+                count_2=len(frequent),
+            )
         )
     numbers = tokenized.numbers_in(vocabulary)
     translate(tokenized.values, numbers)
@@ -269,15 +279,29 @@ def _channels_of(given: Sequence[Examples]) -> int:
         for row, array in enumerate(part.series or ()):
             if array.ndim != 2 or not array.size:
                 raise DataError(
-                    f"{_where(part, row)}: a series is steps by channels, at least one of each ({array.shape})"
+                    both(
+                        "{where}: a series is steps by channels, at least one of each ({shape})",
+                        where=_where(part, row),
+                        shape=array.shape,
+                    )
                 )
             channels = channels or array.shape[1]
             if array.shape[1] != channels:
                 raise DataError(
-                    f"{_where(part, row)}: {array.shape[1]} channels, where the rows before have {channels}"
+                    both(
+                        "{where}: {shape} channels, where the rows before have {channels}",
+                        where=_where(part, row),
+                        shape=array.shape[1],
+                        channels=channels,
+                    )
                 )
             if not np.isfinite(array).all():
-                raise DataError(f"{_where(part, row)}: a value is missing or infinite; fill it in or leave the row out")
+                raise DataError(
+                    both(
+                        "{where}: a value is missing or infinite; fill it in or leave the row out",
+                        where=_where(part, row),
+                    )
+                )
     return channels or 0
 
 
@@ -302,12 +326,22 @@ def _labels_of(parts: Mapping[str, Examples]) -> tuple[str, ...]:
         for row, label in enumerate(part.labels):
             if label not in known:
                 raise DataError(
-                    f"{_where(part, row)}: the label {label!r} of {name} isn't in train, so no model can learn it; "
-                    f"labels of train: {', '.join(map(repr, sorted(known)[:10]))}"
+                    both(
+                        "{where}: the label {label!r} of {name} isn't in train, so no model can learn it; labels "
+                        "of train: {names}",
+                        where=_where(part, row),
+                        label=label,
+                        name=name,
+                        names=", ".join(map(repr, sorted(known)[:10])),
+                    )
                 )
     if len(known) < 2:
         raise DataError(
-            f"{parts['train'].source}: every row has the label {next(iter(known))!r}; at least two are needed"
+            both(
+                "{source}: every row has the label {next!r}; at least two are needed",
+                source=parts["train"].source,
+                next=next(iter(known)),
+            )
         )
     return tuple(sorted(known, key=natural_order(known)))
 
@@ -338,19 +372,26 @@ def _where(part: Examples, row: int) -> str:
 def _check(parts: Mapping[str, Examples], min_count: int, max_size: int | None, max_length: int | None) -> None:
     if "train" not in parts or not set(parts) <= set(SPLITS):
         raise DataError(
-            f"parts: 'train' is needed, 'valid' and 'test' are possible (got {', '.join(parts) or 'nothing'})"
+            both(
+                "parts: 'train' is needed, 'valid' and 'test' are possible (got {value})",
+                value=", ".join(parts) or "nothing",
+            )
         )
     for name, part in parts.items():
         if not len(part):
-            raise DataError(f"{part.source}: no usable rows for {name}")
+            raise DataError(both("{source}: no usable rows for {name}", source=part.source, name=name))
         if (part.texts is None) != (parts["train"].texts is None):
-            raise DataError(f"{part.source}: {name} and train must both be texts or both be series")
+            raise DataError(
+                both("{source}: {name} and train must both be texts or both be series", source=part.source, name=name)
+            )
     for option, value, least in (("min_count", min_count, 1), ("max_size", max_size, 3), ("max_length", max_length, 1)):
         if value is not None and value < least:
-            raise ConfigError(f"{option}: must be at least {least} (got {value})")
+            raise ConfigError(
+                both("{option}: must be at least {least} (got {value})", option=option, least=least, value=value)
+            )
 
 
 def _refuse_for_series(**asked_for: bool) -> None:
     for option, asked in asked_for.items():
         if asked:
-            raise ConfigError(f"{option}: has no meaning for series of numbers; leave it out")
+            raise ConfigError(both("{option}: has no meaning for series of numbers; leave it out", option=option))

@@ -7,6 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from rnnlab.core.seeding import generator
+from rnnlab.core.words import note
 from rnnlab.data.formats.base import BadRow
 
 T = TypeVar("T")
@@ -48,5 +49,5 @@ def drawn(examples: Examples, rows: int, seed: int) -> Examples:
         groups=of(examples.groups),
         tags=of(examples.tags),
         lines=None if examples.lines is None else examples.lines[chosen],
-        notes=(*examples.notes, f"a sample of {rows:,} of {len(examples):,} rows"),
+        notes=(*examples.notes, note("a sample of {rows:,} of {count:,} rows", rows=rows, count=len(examples))),
     )

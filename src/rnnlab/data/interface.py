@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from rnnlab.core.errors import DataError, RunError
+from rnnlab.core.words import both
 from rnnlab.data.encoded import EncodedData, Scaler
 from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.data.text import encode_texts
@@ -51,7 +52,13 @@ class Interface:
     def from_json(cls, text: str) -> Self:
         values = json.loads(text)
         if values.get("format") != FORMAT:
-            raise RunError(f"model.json has format {values.get('format')!r}; this version of rnnlab reads {FORMAT}")
+            raise RunError(
+                both(
+                    "model.json has format {found!r}; this version of rnnlab reads {ours}",
+                    found=values.get("format"),
+                    ours=FORMAT,
+                )
+            )
         scaler = values["scaler"]
         return cls(
             tuple(values["labels"]),
@@ -86,11 +93,15 @@ class Interface:
         array = array[:, None] if array.ndim == 1 else array
         if array.ndim != 2 or array.shape[1] != self.features or not len(array) or not np.isfinite(array).all():
             raise DataError(
-                f"this model reads sequences of {self.features} finite numbers a step, time first "
-                f"(got an array of shape {array.shape})"
+                both(
+                    "this model reads sequences of {features} finite numbers per step, time first (got an array "
+                    "of shape {shape})",
+                    features=self.features,
+                    shape=array.shape,
+                )
             )
         return array[: self.max_length]
 
 
 def _wrong(expected: str, got: Any) -> Any:
-    raise DataError(f"this model reads {expected} (got {type(got).__name__})")
+    raise DataError(both("this model reads {expected} (got {kind})", expected=expected, kind=type(got).__name__))

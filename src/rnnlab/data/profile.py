@@ -1,12 +1,15 @@
 """What a person should know about the data before believing any figure made from it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from rnnlab.data.cautions import cautions, counted, over_all_splits, percent
+from rnnlab.core.numbers import percent_text
+from rnnlab.core.words import COMMAS, Both, both, joined, listed, plural, retold, same
+from rnnlab.data.cautions import SPLITS, UNITS, cautions, over_all_splits
 from rnnlab.data.examples import Examples
 
 
@@ -47,49 +50,87 @@ class Profile:
         return cls(**(dict(values) | lists))
 
     def lines(self) -> list[str]:
-        """Readable plain text, the most important first."""
+        """Readable plain text in the current language, the most important first."""
         total = sum(self.rows.values())
-        lines = [f"{_rows(total)}: " + ", ".join(f"{name} {count:,}" for name, count in self.rows.items())]
-        lines.append(_say_labels(over_all_splits(self.labels), total))
-        lines.append(self._say_lengths())
+        splits = _by_split({name: f"{count:,}" for name, count in self.rows.items()})
+        lines = [both("{rows}: {splits}", rows=rows_text(total), splits=splits)]
+        lines.append(_labels_text(over_all_splits(self.labels), total))
+        lines.append(self._lengths_text())
         if self.channels is not None:
-            lines.append(f"series of {counted(self.channels, 'channel')}, standardised by the training rows")
+            lines.append(
+                plural(
+                    "series of {count:,} channel, standardised by the training rows",
+                    "series of {count:,} channels, standardised by the training rows",
+                    self.channels,
+                )
+            )
         if self.tokenizer is not None:
-            lines.append(f"script: {self.script}; tokeniser: {self.tokenizer} ({self.tokenizer_reason})")
-            lines.append(self._say_vocabulary())
-        lines.append(self._say_duplicates(total))
+            lines.append(
+                both(
+                    "script: {script}; tokeniser: {tokenizer} ({reason})",
+                    script=script_text(self.script or ""),
+                    tokenizer=self.tokenizer,
+                    reason=retold(self.tokenizer_reason or ""),
+                )
+            )
+            lines.append(
+                both(
+                    "vocabulary: {entries:,} entries from the training rows; unknown tokens: {unknown}",
+                    entries=self.vocabulary,
+                    unknown=_by_split({name: percent_text(share) for name, share in self.unknown.items()}),
+                )
+            )
+        lines.append(self._duplicates_text(total))
         if self.groups is not None:
-            lines.append(self._say_groups())
+            lines.append(self._groups_text())
         if self.skipped:
-            lines.append(f"skipped: {_rows(self.skipped)} that can't be used")
-        return lines + [f"note: {note}" for note in self.notes] + [f"warning: {text}" for text in self.warnings]
+            lines.append(both("skipped: {rows} that can't be used", rows=rows_text(self.skipped)))
+        lines += [both("note: {text}", text=retold(text)) for text in self.notes]
+        lines += [both("warning: {text}", text=retold(text)) for text in self.warnings]
+        return [str(line) for line in lines]
 
-    def _say_lengths(self) -> str:
-        at = {name: f"{value:,}" for name, value in self.lengths.items()}
-        text = (
-            f"length in {self.unit}: median {at['p50']}, 90 % up to {at['p90']}, 99 % up to {at['p99']}, "
-            f"from {at['min']} to {at['max']}, {at['total']} in all"
+    def _lengths_text(self) -> Both:
+        text = both(
+            "length in {unit}: median {p50:,}, 90 % up to {p90:,}, 99 % up to {p99:,}, from {min:,} to {max:,}, "
+            "{total:,} in all",
+            unit=retold(UNITS[self.unit]),
+            **self.lengths,
         )
         if self.max_length is None:
             return text
-        return f"{text}; cut to the first {self.max_length:,}, which shortens {_rows(self.cut_rows)}"
-
-    def _say_vocabulary(self) -> str:
-        unknown = ", ".join(f"{name} {percent(share)}" for name, share in self.unknown.items())
-        return f"vocabulary: {self.vocabulary:,} entries from the training rows; unknown tokens: {unknown}"
-
-    def _say_duplicates(self, total: int) -> str:
-        share = f" ({percent(self.duplicates / total)})" if self.duplicates else ""
-        text = f"repeated: {_rows(self.duplicates)}{share} equal to an earlier one"
-        text += f", {self.conflicts:,} stand under several labels" if self.conflicts else ""
-        seen = [f"{count:,} of {name}" for name, count in self.overlap.items() if count]
-        return f"{text}; rows that stand in train too: {', '.join(seen) or 'none'}"
-
-    def _say_groups(self) -> str:
-        straddling = (
-            f"{self.straddling_groups:,} in more than one split" if self.straddling_groups else "none straddles a split"
+        return both(
+            "{lengths}; cut to the first {length:,}, which shortens {rows}",
+            lengths=text,
+            length=self.max_length,
+            rows=rows_text(self.cut_rows),
         )
-        return f"groups: {self.groups:,}, the largest of {_rows(self.largest_group or 0)}; {straddling}"
+
+    def _duplicates_text(self, total: int) -> Both:
+        told = both("{rows} equal to an earlier one", rows=share_text(self.duplicates, total))
+        if self.conflicts:
+            told = both("{rows}, {conflicts:,} stand under several labels", rows=told, conflicts=self.conflicts)
+        seen = [
+            both("{count:,} of {split}", count=count, split=retold(SPLITS[name]))
+            for name, count in self.overlap.items()
+            if count
+        ]
+        return both(
+            "repeated: {rows}; rows that stand in train too: {seen}",
+            rows=told,
+            seen=listed(seen, "comma") if seen else both("none", _context="rows"),
+        )
+
+    def _groups_text(self) -> Both:
+        if self.straddling_groups:
+            straddling = both("{count:,} in more than one split", count=self.straddling_groups)
+        else:
+            straddling = both("none straddles a split")
+        return both(
+            "groups: {groups:,}, the largest of {rows}; {straddling}",
+            groups=self.groups,
+            rows=rows_text(self.largest_group or 0),
+            straddling=straddling,
+        )
 
 
 def profile(
@@ -152,7 +193,7 @@ def profile(
         warnings=(),
         saved_by_cutting=1 - float(np.minimum(lengths, quantiles[2]).sum() / lengths.sum()),
     )
-    return replace(found, warnings=tuple(caution.english for caution in cautions(found.to_dict())))
+    return replace(found, warnings=tuple(cautions(found.to_dict())))
 
 
 def _have_several(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -179,11 +220,55 @@ def _group_figures(
     return len(sizes), int(sizes.max(initial=0)), int(_have_several(units[grouped], home[grouped]).sum())
 
 
-def _say_labels(labels: Mapping[str, int], total: int, most: int = 6) -> str:
-    shown = [f"{label} {count:,} ({percent(count / total)})" for label, count in list(labels.items())[:most]]
-    more = f" and {len(labels) - most:,} more" if len(labels) > most else ""
-    return f"{counted(len(labels), 'label')}: {', '.join(shown)}{more}"
+def _labels_text(labels: Mapping[str, int], total: int, most: int = 6) -> Both:
+    shown = [
+        both("{label} {rows:,} ({share})", label=label, rows=rows, share=percent_text(rows / total))
+        for label, rows in list(labels.items())[:most]
+    ]
+    told = joined(shown, COMMAS)
+    if len(labels) > most:
+        told = both("{listed} and {more:,} more", listed=told, more=len(labels) - most)
+    return plural("{count:,} label: {labels}", "{count:,} labels: {labels}", len(labels), labels=told)
 
 
-def _rows(count: int) -> str:
-    return counted(count, "row")
+def _by_split(values: Mapping[str, Any]) -> Both:
+    """``train 5,599, valid 801, test 1,600``"""
+    told = [both("{split} {value}", split=retold(SPLITS[name]), value=value) for name, value in values.items()]
+    return joined(told, COMMAS)
+
+
+def rows_text(count: int) -> Both:
+    return plural("{count:,} row", "{count:,} rows", count)
+
+
+def share_text(count: int, total: int) -> Both:
+    """``12 rows (0.3 %)``"""
+    if not count:
+        return rows_text(count)
+    return both("{rows} ({share})", rows=rows_text(count), share=percent_text(count / total))
+
+
+SCRIPTS = {
+    "Latin": both("Latin"),
+    "Chinese": both("Chinese"),
+    "Japanese": both("Japanese"),
+    "Korean": both("Korean"),
+    "Cyrillic": both("Cyrillic"),
+    "Greek": both("Greek"),
+    "Arabic": both("Arabic"),
+    "Hebrew": both("Hebrew"),
+    "Devanagari": both("Devanagari"),
+    "Thai": both("Thai"),
+    "no letters": both("no letters"),
+}
+
+
+def script_text(script: str) -> Both:
+    """``Latin``, or ``Chinese 71 %, Latin 29 %``, as `tokenizers.describe_scripts` recorded it."""
+    told = []
+    for part in script.split(", "):
+        found = re.fullmatch(r"(.+?)(?: (\d+) %)?", part)
+        name, share = (found[1], found[2]) if found else (part, None)
+        named = SCRIPTS.get(name, same(name))
+        told.append(both("{script} {share} %", script=named, share=share) if share else named)
+    return joined(told, COMMAS)

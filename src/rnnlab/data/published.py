@@ -14,6 +14,7 @@ import numpy as np
 
 from rnnlab.core.errors import DataError
 from rnnlab.core.files import write_atomically
+from rnnlab.core.words import both, note
 from rnnlab.data import tables
 from rnnlab.data.download import unpack
 from rnnlab.data.examples import Examples
@@ -62,15 +63,23 @@ def _read_movie_reviews(folder: Path) -> dict[str, Examples]:
     table = tables.read(folder / "train.tsv")
     train = _phrases(table, _column(table, "Sentiment"), table.digest)
     if not all((folder / file).is_file() for file in ("test.tsv", "test_labels_from_sst.tsv")):
-        note = "no test set: test.tsv has no labels of its own, and test_labels_from_sst.tsv isn't beside it"
-        return {"train": replace(train, notes=(*train.notes, note))}
+        lacking = note(
+            "no test set: {file} has no labels of its own, and {other} isn't beside it",
+            file="test.tsv",
+            other="test_labels_from_sst.tsv",
+        )
+        return {"train": replace(train, notes=(*train.notes, lacking))}
     table, labels = tables.read(folder / "test.tsv"), tables.read(folder / "test_labels_from_sst.tsv")
     label_of = dict(zip(_column(labels, "PhraseId"), _column(labels, "Sentiment"), strict=True))
     digest = hashlib.sha256(f"{table.digest} {labels.digest}".encode()).hexdigest()
     test = _phrases(table, [label_of.get(phrase, "") for phrase in _column(table, "PhraseId")], digest)
     shared = set(train.groups or ()) & set(test.groups or ())
     if shared:
-        raise DataError(f"{folder}: sentence {min(shared)} stands in train.tsv and in test.tsv")
+        raise DataError(
+            both(
+                "{folder}: sentence {sentence} stands in train.tsv and in test.tsv", folder=folder, sentence=min(shared)
+            )
+        )
     return {"train": train, "test": test}
 
 
@@ -83,12 +92,24 @@ def _phrases(table: tables.Table, labels: Sequence[str], digest: str) -> Example
     notes = list(table.notes)
     for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
         line = int(table.lines[row])
-        missing = [what for what, there in (("text", text.strip()), ("label", label)) if not there]
+        missing = note("no text and no label") if not text.strip() and not label else ""
+        missing = missing or (note("no text") if not text.strip() else "" if label else note("no label"))
         if missing:
-            skipped.append(BadRow(line, f"no {' and no '.join(missing)}"))
-            notes.append(f"phrase {phrases[row]} (line {line}) is left out: {skipped[-1].reason}")
+            skipped.append(BadRow(line, missing))
+            said = note(
+                "phrase {phrase} (line {line}) is left out: {reason}", phrase=phrases[row], line=line, reason=missing
+            )
+            notes.append(said)
         elif label not in ("0", "1", "2", "3", "4"):
-            raise DataError(f"{table.path}:{line}: the label of phrase {phrases[row]} is {label!r}, not one of 0 to 4")
+            raise DataError(
+                both(
+                    "{path}:{line}: the label of phrase {phrases} is {label!r}, not one of 0 to 4",
+                    path=table.path,
+                    line=line,
+                    phrases=phrases[row],
+                    label=label,
+                )
+            )
         else:
             kept.append(row)
     return Examples(
@@ -105,9 +126,13 @@ def _phrases(table: tables.Table, labels: Sequence[str], digest: str) -> Example
 
 def _column(table: tables.Table, name: str) -> Sequence[str]:
     if table.bad:
-        raise DataError(f"{table.path}:{table.bad[0].line}: {table.bad[0].reason}")
+        raise DataError(
+            both("{path}:{line}: {reason}", path=table.path, line=table.bad[0].line, reason=table.bad[0].reason)
+        )
     if name not in table.values:
-        raise DataError(f"{table.path}: no column '{name}', only {', '.join(table.values)}")
+        raise DataError(
+            both("{path}: no column '{name}', only {names}", path=table.path, name=name, names=", ".join(table.values))
+        )
     return table.values[name]
 
 
@@ -131,7 +156,7 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 (byte {error.start})") from None
+        raise DataError(both("{path}: not UTF-8 (byte {start})", path=path, start=error.start)) from None
 
 
 def _read_sst_phrases(folder: Path) -> Examples:
@@ -149,8 +174,12 @@ def _read_sst_phrases(folder: Path) -> Examples:
         texts=[text for text, _ in first],
         lines=np.array(list(first.values())),
         notes=(
-            f"trained on {len(first):,} phrases, the distinct subtrees of {len(sentences):,} sentences; "
-            "validated and tested on whole sentences",
+            note(
+                "trained on {phrases:,} phrases, the distinct subtrees of {sentences:,} sentences; validated and "
+                "tested on whole sentences",
+                phrases=len(first),
+                sentences=len(sentences),
+            ),
         ),
     )
 
@@ -182,7 +211,14 @@ def _read_tree(path: Path, number: int, line: str) -> tuple[str, list[str]]:
         before, rest = rest, _NODE.sub("\0", rest)
     if rest != "\0" or "\0" in line:
         found = rest.replace("\0", "…")[:60]
-        raise DataError(f"{path}:{number}: not a tree like (3 (2 It) (3 (3 works) (2 .))), with labels 0 to 4: {found}")
+        raise DataError(
+            both(
+                "{path}:{number}: not a tree like (3 (2 It) (3 (3 works) (2 .))), with labels 0 to 4: {found}",
+                path=path,
+                number=number,
+                found=found,
+            )
+        )
     return line[1], [_unescape(word) for word in _LEAF.findall(line)]
 
 
@@ -210,10 +246,18 @@ def _pack_imdb(archive: Path, folder: Path) -> None:
                     split, kind, number, rating = name.groups()
                     rows[split].append((int(kind == "pos"), int(number), int(rating), file.read().decode()))
     except (tarfile.TarError, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise DataError(f"{archive}: not the archive of reviews that it should be ({error}); delete it") from None
+        raise DataError(
+            both(
+                "{archive}: not the archive of reviews that it should be ({error}); delete it",
+                archive=archive,
+                error=error,
+            )
+        ) from None
     for split, found in rows.items():
         if not found:
-            raise DataError(f"{archive}: holds no reviews like aclImdb/{split}/pos/0_9.txt")
+            raise DataError(
+                both("{archive}: holds no reviews like aclImdb/{split}/pos/0_9.txt", archive=archive, split=split)
+            )
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         writer.writerow(("id", "rating", "label", "text"))
@@ -236,7 +280,14 @@ def _read_thucnews(folder: Path) -> dict[str, Examples]:
         unknown = next((row for row, label in enumerate(found.labels) if label not in name_of), None)
         if unknown is not None:
             line = "" if found.lines is None else f":{found.lines[unknown]}"
-            raise DataError(f"{path}{line}: class {found.labels[unknown]!r} isn't a line of class.txt")
+            raise DataError(
+                both(
+                    "{path}{line}: class {labels!r} isn't a line of class.txt",
+                    path=path,
+                    line=line,
+                    labels=found.labels[unknown],
+                )
+            )
         digest = hashlib.sha256(f"{found.digest} {classes.digest}".encode()).hexdigest()
         splits[split] = replace(found, labels=[name_of[label] for label in found.labels], digest=digest)
     return splits

@@ -9,6 +9,7 @@ from typing import NoReturn, TypeVar
 import numpy as np
 
 from rnnlab.core.errors import DataError, did_you_mean
+from rnnlab.core.words import Both, both, joined, note, retold, same
 from rnnlab.data import formats, series
 from rnnlab.data.examples import Examples
 from rnnlab.data.formats.base import BadRow, RowFile
@@ -60,10 +61,16 @@ def read_examples(
     else:
         text_column = numbers.column
         if not table.columns:
-            raise DataError(f"{path}: there are only series, without labels")
+            raise DataError(both("{path}: there are only series, without labels", path=path))
     label_column = label if label is not None else _guess_label(table, given | {text_column})
     if label_column == text_column:
-        raise DataError(f"{path}: {text_column!r} can't be both the text and the label; pass --text and --label")
+        raise DataError(
+            both(
+                "{path}: {text_column!r} can't be both the text and the label; pass --text and --label",
+                path=path,
+                text_column=text_column,
+            )
+        )
 
     texts = table.values[text_column] if numbers is None else None
     labels = _stripped(table, label_column)
@@ -80,9 +87,12 @@ def read_examples(
     _check_label_column(table, label_column, labels)
     notes = list(table.notes)
     if None in (text, label) and text_column:
-        notes.append(f"{'text' if numbers is None else 'values'} column {text_column!r}, label column {label_column!r}")
+        if numbers is None:
+            notes.append(note("text column {text!r}, label column {label!r}", text=text_column, label=label_column))
+        else:
+            notes.append(note("values column {text!r}, label column {label!r}", text=text_column, label=label_column))
     if bad:
-        notes.append(f"{len(bad):,} bad {'row' if len(bad) == 1 else 'rows'} skipped")
+        notes.append(note("{count:,} bad rows skipped", count=len(bad)) if len(bad) > 1 else note("1 bad row skipped"))
     return Examples(
         source=str(path),
         labels=labels,
@@ -101,17 +111,25 @@ def check_classes(labels: Sequence[str], source: str) -> None:
     """Refuse to train on fewer than two classes, or on a class with one row, which couldn't be validated."""
     counts = Counter(labels)
     if len(counts) < 2:
-        found = (
-            f"all {len(labels):,} rows have the class {_short(next(iter(counts)))}" if counts else "there are no rows"
-        )
-        raise DataError(f"{source}: {found}; a classifier needs at least two classes")
+        if counts:
+            label = _short(next(iter(counts)))
+            found = both("all {count:,} rows have the class {label}", count=len(labels), label=label)
+        else:
+            found = both("there are no rows")
+        raise DataError(both("{source}: {found}; a classifier needs at least two classes", source=source, found=found))
     single = sorted(name for name, count in counts.items() if count == 1)
     if single:
-        what = f"the class {_short(single[0])} has" if len(single) == 1 else f"{len(single):,} classes have"
-        which = "" if len(single) == 1 else f": {_listed(single)}"
+        if len(single) == 1:
+            what = both("the class {label} has only one row", label=_short(single[0]))
+        else:
+            what = both("{count:,} classes have only one row: {labels}", count=len(single), labels=_listed(single))
         raise DataError(
-            f"{source}: {what} only one row{which}\n"
-            "a class needs two, to learn from one and check on the other; add rows, or merge or drop the class"
+            both(
+                "{source}: {what}\na class needs two, to learn from one and check on "
+                "the other; add rows, or merge or drop the class",
+                source=source,
+                what=what,
+            )
         )
 
 
@@ -139,7 +157,16 @@ def _holds_series(file: RowFile, text: str | None) -> bool:
 def require_column(table: Table, role: str, name: str | None) -> None:
     if name is not None and name not in table.columns:
         hint = did_you_mean(name, table.columns)
-        raise DataError(f"{table.path}: no column {name!r} for the {role}{hint}\ncolumns: {_listed(table.columns)}")
+        raise DataError(
+            both(
+                "{path}: no column {name!r} for the {role}{hint}\ncolumns: {listed}",
+                path=table.path,
+                name=name,
+                role=role,
+                hint=hint,
+                listed=_listed(table.columns),
+            )
+        )
 
 
 def guess_text(table: Table, taken: set[str]) -> str:
@@ -165,8 +192,13 @@ def _guess_label(table: Table, taken: set[str]) -> str:
         known = [name for name in open_to if _has_few_values(table.values[name])]
         if len(known) == 1 and known[0] in map(str.strip, table.values[known[0]]):
             raise DataError(
-                f"{table.path}: line 1 is taken as the header, but reads like a row: {known[0]!r} is also a value of "
-                "its column; if there is no header, name the columns with --columns, otherwise pass --label"
+                both(
+                    "{path}: line 1 is taken as the header, but reads like a row: {known!r} is also a value "
+                    "of its column; if there is no header, name the columns with --columns, otherwise pass "
+                    "--label",
+                    path=table.path,
+                    known=known[0],
+                )
             )
     if len(known) != 1:
         _ask(table, "label", known)
@@ -206,21 +238,41 @@ def _is_numeric(values: Iterable[str]) -> bool:
 
 
 def _ask(table: Table, role: str, candidates: list[str]) -> NoReturn:
-    found = f"it could be {_listed(candidates)}" if candidates else "no column looks like it"
+    found = both("no column looks like it")
+    if candidates:
+        found = both("it could be {names}", names=_listed(candidates))
     may_lack_header = formats.format_of(table.path).takes_names
-    hint = "\n(if the first line isn't a header, name the columns with --columns)" if may_lack_header else ""
-    raise DataError(f"{table.path}: which column is the {role}? {found}; pass --{role} NAME\n{_described(table)}{hint}")
+    hint = same("")
+    if may_lack_header:
+        hint = both("\n(if the first line isn't a header, name the columns with --columns)")
+    raise DataError(
+        both(
+            "{path}: which column is the {role}? {found}; pass --{role} NAME\n{described}{hint}",
+            path=table.path,
+            role=role,
+            found=found,
+            described=_described(table),
+            hint=hint,
+        )
+    )
 
 
-def _described(table: Table) -> str:
+def _described(table: Table) -> Both:
     lines = []
     for name in table.columns[:SHOWN]:
         values = table.values[name]
         example = next((value for value in values if value.strip()), "")
-        lines.append(f"  {_short(name)}: {len(set(values)):,} distinct, for example {_short(example)}")
+        lines.append(
+            both(
+                "  {name}: {count:,} distinct, for example {example}",
+                name=_short(name),
+                count=len(set(values)),
+                example=_short(example),
+            )
+        )
     if len(table.columns) > SHOWN:
-        lines.append(f"  ... and {len(table.columns) - SHOWN:,} more")
-    return "\n".join(lines)
+        lines.append(both("  ... and {more:,} more", more=len(table.columns) - SHOWN))
+    return joined(lines, "\n")
 
 
 def _check_label_column(table: Table, column: str, labels: Sequence[str]) -> None:
@@ -230,8 +282,16 @@ def _check_label_column(table: Table, column: str, labels: Sequence[str]) -> Non
         return
     what = "these are numbers, and regression isn't supported" if _is_numeric(labels) else "that looks like free text"
     raise DataError(
-        f"{table.path}: the label column {column!r} has {distinct:,} different values in {len(labels):,} rows: {what}; "
-        f"pass --label with a column of classes\n{_described(table)}"
+        both(
+            "{path}: the label column {column!r} has {distinct:,} different values in {count:,} rows: "
+            "{what}; pass --label with a column of classes\n{described}",
+            path=table.path,
+            column=column,
+            distinct=distinct,
+            count=len(labels),
+            what=what,
+            described=_described(table),
+        )
     )
 
 
@@ -242,39 +302,51 @@ def _require_rows(table: Table, skip_bad: bool) -> None:
     if len(table):
         return
     if not table.bad:
-        raise DataError(f"{table.path}: there are no rows, only the header")
+        raise DataError(both("{path}: there are no rows, only the header", path=table.path))
     if skip_bad:
         _none_left(table, table.bad)
     _refuse(table, table.bad)
 
 
 def _none_left(table: Table, bad: list[BadRow]) -> NoReturn:
-    raise DataError(f"{table.path}: all {len(bad):,} rows are bad, none is left; {table.path}:{_line_of(bad[0])}")
+    raise DataError(
+        both(
+            "{path}: all {count:,} rows are bad, none is left; {path}:{line_of}",
+            path=table.path,
+            count=len(bad),
+            line_of=_line_of(bad[0]),
+        )
+    )
 
 
 def _unusable(table: Table, texts: Sequence[str] | None, labels: list[str], groups: list[str] | None) -> list[BadRow]:
     """Rows whose text is blank, or which have no label or group."""
     reasons: dict[int, str] = {}
-    for what, values in (("group", groups), ("label", labels), ("text", texts)):
+    for reason, values in ((note("no group"), groups), (note("no label"), labels), (note("no text"), texts)):
         if values is not None:
-            reasons.update({row: f"no {what}" for row, value in enumerate(values) if not value.strip()})
+            reasons.update({row: reason for row, value in enumerate(values) if not value.strip()})
     return [BadRow(int(table.lines[row]), reason) for row, reason in reasons.items()]
 
 
 def _refuse(table: Table, bad: list[BadRow]) -> NoReturn:
     rows = len(table) + len(table.bad)
-    listed = [f"{table.path}:{_line_of(row)}" for row in bad[:SHOWN]]
+    listed = [both("{path}:{row}", path=table.path, row=_line_of(row)) for row in bad[:SHOWN]]
     if len(bad) > SHOWN:
-        listed.append(f"... and {len(bad) - SHOWN:,} more")
+        listed.append(both("... and {more:,} more", more=len(bad) - SHOWN))
     raise DataError(
-        f"{table.path}: {len(bad):,} of {rows:,} rows can't be used\n"
-        + "\n".join(listed)
-        + "\nmend these rows, or pass --skip-bad to leave them out"
+        both(
+            "{path}: {bad:,} of {rows:,} rows can't be used\n{listed}\nmend these rows, or pass --skip-bad to leave "
+            "them out",
+            path=table.path,
+            bad=len(bad),
+            rows=rows,
+            listed=joined(listed, "\n"),
+        )
     )
 
 
-def _line_of(row: BadRow) -> str:
-    return f"{row.line}: {row.reason}"
+def _line_of(row: BadRow) -> Both:
+    return both("{line}: {reason}", line=row.line, reason=retold(row.reason))
 
 
 def _stripped(table: Table, column: str) -> list[str]:
@@ -288,9 +360,11 @@ def _pick(values: Sequence[T], rows: np.ndarray) -> Sequence[T]:
     return values if len(rows) == len(values) else [values[row] for row in rows.tolist()]
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return ", ".join(map(_short, names[:SHOWN])) + more
+def _listed(names: Sequence[str]) -> Both:
+    shown = ", ".join(map(_short, names[:SHOWN]))
+    if len(names) <= SHOWN:
+        return same(shown)
+    return both("{listed} and {more:,} more", listed=shown, more=len(names) - SHOWN)
 
 
 def _short(text: str) -> str:

@@ -43,8 +43,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.errors import ConfigError, did_you_mean, known_are
 from rnnlab.core.seeding import generator
+from rnnlab.core.words import both
 from rnnlab.data.examples import Examples
 
 FILES = {language: Path(__file__).parent / "grammars" / f"{language}.toml" for language in ("en", "zh")}
@@ -88,10 +89,17 @@ def grammar(language: str) -> dict[str, list[str]]:
 def generate(rows: int = 6000, language: str = "en", seed: int = 0) -> Examples:
     """Labelled reviews, shuffled: a function of its arguments alone."""
     if language not in FILES:
-        hint = did_you_mean(language, FILES) or f"; known: {', '.join(FILES)}"
-        raise ConfigError(f"reviews: unknown language {language!r}{hint}")
+        hint = did_you_mean(language, FILES) or known_are(FILES)
+        raise ConfigError(both("reviews: unknown language {language!r}{hint}", language=language, hint=hint))
     if not FEWEST_ROWS <= rows <= MOST_ROWS:
-        raise ConfigError(f"reviews: rows must be between {FEWEST_ROWS:,} and {MOST_ROWS:,}, got {rows:,}")
+        raise ConfigError(
+            both(
+                "reviews: rows must be between {fewest_rows:,} and {most_rows:,}, got {rows:,}",
+                fewest_rows=FEWEST_ROWS,
+                most_rows=MOST_ROWS,
+                rows=rows,
+            )
+        )
     rng = generator(seed, "data")
     writer = Writer(grammar(language), rng)
     counts = share_out(rows, MIX)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rnnlab.core.errors import DataError, did_you_mean
+from rnnlab.core.words import both, note
 from rnnlab.data import formats
 from rnnlab.data.formats.base import SERIES, Portion, RowFile
 from rnnlab.data.tables import Table, tabulate
@@ -56,7 +57,13 @@ def with_arrays(file: RowFile, column: str) -> Iterator[tuple[Portion, list[np.n
                     array = value if isinstance(value, np.ndarray) else _from_json(value)
                     width = width or array.shape[1]
                     if array.shape[1] != width:
-                        raise ValueError(f"the number of channels is {array.shape[1]}, in the first row {width}")
+                        raise ValueError(
+                            note(
+                                "the number of channels is {shape}, in the first row {width}",
+                                shape=array.shape[1],
+                                width=width,
+                            )
+                        )
                 except ValueError as error:
                     array, problems[at] = None, f"{column!r}: {error}" if column != SERIES else str(error)
             arrays.append(array)
@@ -84,16 +91,40 @@ def _holds_numbers(value: Any) -> bool:
 def choose_column(file: RowFile, column: str | None) -> str:
     if file.fixed is not None:
         if column is not None:
-            raise DataError(f"{file.path}: a {file.source.suffix} file has no columns; leave out {column!r}")
+            raise DataError(
+                both(
+                    "{path}: a {suffix} file has no columns; leave out {column!r}",
+                    path=file.path,
+                    suffix=file.source.suffix,
+                    column=column,
+                )
+            )
         return SERIES
     arrays, seen = peek(file)
     if column is not None:
         if column not in seen:
-            raise DataError(f"{file.path}: no column {column!r}{did_you_mean(column, seen)}\ncolumns: {_listed(seen)}")
+            raise DataError(
+                both(
+                    "{path}: no column {column!r}{hint}\ncolumns: {listed}",
+                    path=file.path,
+                    column=column,
+                    hint=did_you_mean(column, seen),
+                    listed=_listed(seen),
+                )
+            )
         return column
     if len(arrays) != 1:
-        found = f"several columns hold arrays of numbers: {_listed(arrays)}" if arrays else "no arrays of numbers"
-        raise DataError(f"{file.path}: {found}; say which column to use with --text\ncolumns: {_listed(seen)}")
+        found = both("no arrays of numbers")
+        if arrays:
+            found = both("several columns hold arrays of numbers: {names}", names=_listed(arrays))
+        raise DataError(
+            both(
+                "{path}: {found}; say which column to use with --text\ncolumns: {listed}",
+                path=file.path,
+                found=found,
+                listed=_listed(seen),
+            )
+        )
     return arrays[0]
 
 
@@ -115,9 +146,16 @@ def _from_json(value: Any) -> np.ndarray:
         raise ValueError("step 1 is empty")
     for place, step in enumerate(steps, 1):
         if not isinstance(step, list) or not set(map(type, step)) <= {int, float}:
-            raise ValueError(f"step {place} isn't made of numbers")
+            raise ValueError(note("step {place} isn't made of numbers", place=place))
         if len(step) != len(steps[0]):
-            raise ValueError(f"step {place} has width {len(step)}, step 1 has width {len(steps[0])}")
+            raise ValueError(
+                note(
+                    "step {place} has width {count}, step 1 has width {count_2}",
+                    place=place,
+                    count=len(step),
+                    count_2=len(steps[0]),
+                )
+            )
     try:
         with np.errstate(over="ignore"):
             array = np.array(steps, np.float64).astype(np.float32)
@@ -125,5 +163,5 @@ def _from_json(value: Any) -> np.ndarray:
         raise ValueError("a number too large") from None
     bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(bad):
-        raise ValueError(f"step {bad[0] + 1} isn't a finite 32-bit number")
+        raise ValueError(note("step {bad} isn't a finite 32-bit number", bad=bad[0] + 1))
     return array

@@ -17,6 +17,7 @@ import numpy as np
 
 from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.core.seeding import generator
+from rnnlab.core.words import both
 from rnnlab.data.examples import Examples
 from rnnlab.data.sequences import gather_rows, offsets_of
 
@@ -80,8 +81,16 @@ def assign(
     for name, found in rows.items():
         if not len(found):
             raise DataError(
-                f"{source}: {len(targets):,} rows in {len(sizes):,} separate groups are too few to split off {name!r}: "
-                f"at least one label needs {len(share)} of them; give more rows, or a file of its own for {name!r}"
+                both(
+                    "{source}: {count:,} rows in {count_2:,} separate groups are too few to split off "
+                    "{name!r}: at least one label needs {count_3} of them; give more rows, or a file of its "
+                    "own for {name!r}",
+                    source=source,
+                    count=len(targets),
+                    count_2=len(sizes),
+                    name=name,
+                    count_3=len(share),
+                )
             )
     return rows
 
@@ -89,10 +98,19 @@ def assign(
 def _shares(fractions: Mapping[str, float]) -> dict[str, float]:
     for name, fraction in fractions.items():
         if not 0 < fraction < 1:
-            raise ConfigError(f"{name}_fraction: must be between 0 and 1, both excluded (got {fraction!r})")
+            raise ConfigError(
+                both(
+                    "{name}_fraction: must be between 0 and 1, both excluded (got {fraction!r})",
+                    name=name,
+                    fraction=fraction,
+                )
+            )
     if sum(fractions.values()) >= 1:
         raise ConfigError(
-            f"{' + '.join(f'{n}_fraction' for n in fractions)}: must leave rows to train on (sum below 1)"
+            both(
+                "{names}: must leave rows to train on (sum below 1)",
+                names=" + ".join(f"{n}_fraction" for n in fractions),
+            )
         )
     return {"train": 1 - sum(fractions.values()), **fractions}
 

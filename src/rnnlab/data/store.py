@@ -21,6 +21,7 @@ import numpy as np
 from rnnlab.core.cache import cache_dir
 from rnnlab.core.errors import DataError, RnnlabError
 from rnnlab.core.files import write_atomically
+from rnnlab.core.words import both
 from rnnlab.data.encoded import SPLITS, EncodedData, Scaler
 from rnnlab.data.sequences import Sequences
 from rnnlab.data.tokenizers import Tokenizer
@@ -102,9 +103,11 @@ def unpack(packed: bytes, wanted: str) -> None:
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             data = _from_files({name: archive.read(name) for name in archive.namelist()})
     except (zipfile.BadZipFile, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"the data that were sent can't be read: {type(error).__name__}: {error}") from None
+        raise DataError(
+            both("the data that were sent can't be read: {kind}: {error}", kind=type(error).__name__, error=error)
+        ) from None
     if fingerprint(data) != wanted:
-        raise DataError(f"the data that were sent are not those with the fingerprint {wanted}")
+        raise DataError(both("the data that were sent are not those with the fingerprint {wanted}", wanted=wanted))
     folder = cache_dir() / "encoded"
     save(data, folder / f"sent-{wanted}")
     write_atomically(folder / f"{wanted}.key", f"sent-{wanted}")

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from rnnlab.core.errors import ConfigError, RunError, did_you_mean
+from rnnlab.core.words import both, note, same
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 
 VERSION = "1"  # of the rules below, to which a model is tied: whoever changes a rule raises it
@@ -78,7 +79,7 @@ def load_jieba() -> Callable[[str], list[str]]:
     try:
         cut = importlib.import_module("rjieba").cut
     except ImportError:
-        raise ConfigError("tokenizer 'jieba' needs an extra package: pip install 'rnnlab[zh]'") from None
+        raise ConfigError(both("tokenizer 'jieba' needs an extra package: pip install 'rnnlab[zh]'")) from None
 
     def cut_text(text: str) -> list[str]:
         whole = text.encode("utf-8", "replace").decode()  # half a surrogate pair can't be handed over
@@ -94,7 +95,7 @@ def _current_version(name: str) -> str:
     try:
         return f"{VERSION}+rjieba-{importlib.metadata.version('rjieba')}"
     except importlib.metadata.PackageNotFoundError:
-        raise ConfigError("tokenizer 'jieba' needs an extra package: pip install 'rnnlab[zh]'") from None
+        raise ConfigError(both("tokenizer 'jieba' needs an extra package: pip install 'rnnlab[zh]'")) from None
 
 
 # --- the tokeniser: a name and a version, saved with the model ----------------------------------------------------
@@ -111,14 +112,29 @@ class Tokenizer:
     def __post_init__(self) -> None:
         if self.name not in TOKENIZERS:
             hint = did_you_mean(self.name, TOKENIZERS)
-            raise ConfigError(f"unknown tokenizer '{self.name}'{hint}\nknown: auto, {', '.join(TOKENIZERS)}")
+            raise ConfigError(
+                both(
+                    "unknown tokenizer '{name}'{hint}\nknown: auto, {names}",
+                    name=self.name,
+                    hint=hint,
+                    names=", ".join(TOKENIZERS),
+                )
+            )
         current = _current_version(self.name)
         if self.version not in ("", current):
             wanted = self.version.partition("+rjieba-")[2]
-            todo = f"pip install rjieba=={wanted}" if wanted else "use the rnnlab that trained it, or train it again"
+            todo = both("use the rnnlab that trained it, or train it again")
+            if wanted:
+                todo = same(f"pip install rjieba=={wanted}")
             raise RunError(
-                f"this model was trained with version {self.version} of the tokenizer '{self.name}', and this is "
-                f"version {current}, which may cut the same text differently: {todo}"
+                both(
+                    "this model was trained with version {version} of the tokenizer '{name}', and this is "
+                    "version {current}, which may cut the same text differently: {todo}",
+                    version=self.version,
+                    name=self.name,
+                    current=current,
+                    todo=todo,
+                )
             )
         object.__setattr__(self, "version", current)
 
@@ -190,11 +206,20 @@ def choose_tokenizer(texts: Sequence[str]) -> tuple[Tokenizer, str]:
     """``chars`` where most letters belong to scripts without spaces between words, else ``words``; and why."""
     shares = scripts(texts)
     unspaced = sum(share for script, share in shares.items() if script in _UNSPACED)
-    percent = f"{unspaced:.0%}".replace("%", " %")
+    percent = f"{unspaced:.0%}".removesuffix("%")
+    if unspaced >= 0.9:
+        reason = note("{percent} % of the letters are of a script without spaces between words", percent=percent)
+        return Tokenizer("chars"), reason
     if unspaced >= 0.5:
-        reason = f"{percent} of the letters are of a script without spaces between words"
-        mixed = "; the other letters become single characters too" if unspaced < 0.9 else ""
-        return Tokenizer("chars"), reason + mixed
+        reason = note(
+            "{percent} % of the letters are of a script without spaces between words; the other letters become single "
+            "characters too",
+            percent=percent,
+        )
+        return Tokenizer("chars"), reason
     if unspaced >= 0.1:
-        return Tokenizer("words"), f"mixed text: {percent} of the letters are of a script without spaces, each a token"
-    return Tokenizer("words"), "words are separated by spaces" if shares else "the texts have no letters"
+        reason = note(
+            "mixed text: {percent} % of the letters are of a script without spaces, each a token", percent=percent
+        )
+        return Tokenizer("words"), reason
+    return Tokenizer("words"), note("words are separated by spaces") if shares else note("the texts have no letters")

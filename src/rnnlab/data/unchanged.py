@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from rnnlab.core.errors import DataError
+from rnnlab.core.words import both
 from rnnlab.runs.directory import sha256_of
 
 ATTEMPTS = 3  # at reading files that change meanwhile
@@ -36,7 +37,9 @@ class Content:
             stamps = tuple(stamp_of(path) for path in files.values())
             return cls(tuple(f"{label} {_sum_of(path)}" for label, path in files.items()), stamps)
         except OSError as error:
-            raise DataError(f"{error.filename}: can't be read: {error.strerror}") from None
+            raise DataError(
+                both("{filename}: can't be read: {strerror}", filename=error.filename, strerror=error.strerror)
+            ) from None
 
 
 @dataclass
@@ -95,6 +98,10 @@ def until_unchanged(attempt: Callable[[], T], source: str) -> T:
         except Changed:
             continue
     raise DataError(
-        f"{source}: it changed while it was read, {ATTEMPTS} times in a row; "
-        "wait until it is written, or copy it and give the copy"
+        both(
+            "{source}: it changed while it was read, {attempts} times in a row; wait until it is "
+            "written, or copy it and give the copy",
+            source=source,
+            attempts=ATTEMPTS,
+        )
     )

@@ -23,6 +23,7 @@ from uuid import uuid4
 
 from rnnlab.core.errors import ConfigError, RnnlabError, RunError
 from rnnlab.core.files import write_atomically
+from rnnlab.core.words import both, note
 from rnnlab.data import store
 from rnnlab.execute.executors import EventSink, Limits, failure, interrupt_flag
 from rnnlab.execute.processes import GRACE, Order, order_of, supervise
@@ -96,7 +97,14 @@ def knock(option: str, address: str, command: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
     except OSError as error:
         why = error.strerror or str(error)
-        raise RnnlabError(f"{option}: nobody answers there ({why}); start a cluster with {command}") from None
+        raise RnnlabError(
+            both(
+                "{option}: nobody answers there ({why}); start a cluster with {command}",
+                option=option,
+                why=why,
+                command=command,
+            )
+        ) from None
 
 
 class _Head:
@@ -219,7 +227,9 @@ class _Head:
             return Stopped()
         run.lives -= 1
         if run.lives < 0:
-            return Failed(f"{reason}; it was tried {self.limits.retries + 1} times")
+            return Failed(
+                note("{reason}; it was tried {retries} times", reason=reason, retries=self.limits.retries + 1)
+            )
         self.sink(run.number, {"event": "retry", "reason": reason})
         if not sent:
             del self.under_way[ticket]
@@ -272,7 +282,7 @@ def _plugin(path: str) -> tuple[str, str]:
     try:
         return Path(path).name, Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--plugin {path}: can't be read: {error}") from None
+        raise ConfigError(both("--plugin {path}: can't be read: {error}", path=path, error=error)) from None
 
 
 def bring_home(run: RunDirectory, message: Message) -> Outcome:
@@ -297,12 +307,20 @@ def bring_home(run: RunDirectory, message: Message) -> Outcome:
 def _check(files: dict[str, bytes], path: Path) -> None:
     strange = set(files) - set(FILES)
     if strange:
-        raise RunError(f"{path}: the worker sent files that are no part of a run: {', '.join(sorted(strange))}")
+        raise RunError(
+            both(
+                "{path}: the worker sent files that are no part of a run: {names}",
+                path=path,
+                names=", ".join(sorted(strange)),
+            )
+        )
     if "result.json" in files:
         sums = json.loads(files["result.json"])["files"]
         found = {name: hashlib.sha256(files[name]).hexdigest() for name in SEALED if name in files}
         if sums != found:
-            raise RunError(f"{path}: the files that the worker sent are not those that it wrote; run it again")
+            raise RunError(
+                both("{path}: the files that the worker sent are not those that it wrote; run it again", path=path)
+            )
 
 
 # At a worker
@@ -320,7 +338,11 @@ def work(
         wanted = parcel["fingerprint"]
         if parcel["rnnlab"] != version("rnnlab"):
             raise RnnlabError(
-                f"the worker has rnnlab {version('rnnlab')}, the command came from {parcel['rnnlab']}; install the same"
+                both(
+                    "the worker has rnnlab {version}, the command came from {rnnlab}; install the same",
+                    version=version("rnnlab"),
+                    rnnlab=parcel["rnnlab"],
+                )
             )
         if wanted is not None and data is not None:
             _keep(data, wanted)
@@ -382,7 +404,11 @@ def _keep(data: bytes, wanted: str) -> None:
         store.unpack(data, wanted)
     except OSError as error:
         raise RnnlabError(
-            f"the worker can't keep the data in its cache: {error}; set RNNLAB_CACHE there to a folder that it may use"
+            both(
+                "the worker can't keep the data in its cache: {error}; set RNNLAB_CACHE there to a folder "
+                "that it may use",
+                error=error,
+            )
         ) from None
 
 

@@ -18,6 +18,7 @@ from dask import config
 from distributed import Client, Future, KilledWorker, LocalCluster, Worker, get_worker
 
 from rnnlab.core.errors import RnnlabError
+from rnnlab.core.words import both, note
 from rnnlab.execute.cluster import PATIENCE, Message, knock, work
 from rnnlab.execute.processes import script_hidden
 
@@ -38,7 +39,11 @@ def connect(address: str | None, jobs: int) -> "Iterator[OnDask]":
             client = Client(target, timeout=PATIENCE, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise RnnlabError(
-                f"--on dask://{address}: no Dask scheduler answers there ({type(error).__name__})"
+                both(
+                    "--on dask://{address}: no Dask scheduler answers there ({kind})",
+                    address=address,
+                    kind=type(error).__name__,
+                )
             ) from None
         with client:
             cluster = OnDask(client, address)
@@ -91,8 +96,11 @@ class OnDask:
         places = sum(threads.values())
         if not places and not self.futures:
             raise RnnlabError(
-                f"--on dask://{self.address}: the scheduler has no workers; start some with 'dask worker "
-                f"tcp://{self.address} --nthreads 1', or say --jobs N if they come when there is work"
+                both(
+                    "--on dask://{address}: the scheduler has no workers; start some with 'dask worker "
+                    "tcp://{address} --nthreads 1', or say --jobs N if they come when there is work",
+                    address=self.address,
+                )
             )
         return places
 
@@ -119,8 +127,11 @@ class OnDask:
             self.heard = time.monotonic()
         elif time.monotonic() - self.heard > GONE or self.client.status in ("closing", "closed"):
             raise RnnlabError(
-                f"the Dask scheduler {self.address or 'on this machine'} is gone; finished runs are kept, and the same "
-                "command goes on where this one stopped"
+                both(
+                    "the Dask scheduler {value} is gone; finished runs are kept, and the same command goes on "
+                    "where this one stopped",
+                    value=self.address or "on this machine",
+                )
             )
         found = []
         with contextlib.suppress(queue.Empty):
@@ -151,7 +162,7 @@ def _last_message(future: Future) -> Message:
         return future.result()
     if isinstance(error, KilledWorker):
         return {"event": "lost", "reason": "its worker was lost"}
-    reason = f"the worker could not begin it: {type(error).__name__}: {error}"
+    reason = note("the worker could not begin it: {name__}: {error}", name__=type(error).__name__, error=error)
     return {"event": "result", "outcome": "failed", "reason": reason, "files": {}}
 
 

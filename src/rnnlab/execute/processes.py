@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnnlab import kernels as native
-from rnnlab.core.errors import RnnlabError
+from rnnlab.core.errors import RnnlabError, english
 from rnnlab.core.system import start_method
+from rnnlab.core.words import both, note
 from rnnlab.execute.executors import EventSink, Limits, failure, interrupt_flag
 from rnnlab.runs.directory import Failed, Outcome, RunDirectory, Stopped
 
@@ -77,7 +78,7 @@ def supervise(
     """Do runs, ``jobs`` at a time, to the end, or until ``stopping`` says so: then those under way are `Stopped`."""
     if limits.memory_mb is not None and _memory_mb(os.getpid()) is None:
         raise RnnlabError(
-            "the memory limit can't be held here: this system doesn't say (in /proc) what a process holds"
+            both("the memory limit can't be held here: this system doesn't say (in /proc) what a process holds")
         )
     native.prepare()
     todo = enumerate(orders)
@@ -178,10 +179,25 @@ class _Run:
         if self.asked is not None and now - self.asked > GRACE:
             self._end(Stopped())
         elif minutes is not None and self.begun is not None and now - self.begun > 60 * minutes:
-            self._end(Failed(f"it took longer than its limit of {minutes:g} minutes: raise the limit, or train less"))
+            self._end(
+                Failed(
+                    note(
+                        "it took longer than its limit of {minutes:g} minutes: raise the limit, or train less",
+                        minutes=minutes,
+                    )
+                )
+            )
         elif most is not None and (held := _memory_mb(self.process.pid) or 0) > most:
-            advice = "raise the limit, or take a smaller batch_size or model"
-            self._end(Failed(f"it held {held:,.0f} MB of memory, more than its limit of {most:,} MB: {advice}"))
+            self._end(
+                Failed(
+                    note(
+                        "it held {held:,.0f} MB of memory, more than its limit of {most:,} MB: raise the limit, or "
+                        "take a smaller batch_size or model",
+                        held=held,
+                        most=most,
+                    )
+                )
+            )
 
     def _end(self, sentence: Outcome) -> None:
         self.sentence = sentence
@@ -194,7 +210,7 @@ class _Run:
         try:
             known = RunDirectory(self.folder / self.order.digest).outcome()
         except RnnlabError as error:
-            return Failed(str(error))
+            return Failed(english(error))
         if known is not None:
             return known  # even if it was asked to stop, or killed, in its last moment
         if self.sentence is not None:
@@ -204,7 +220,7 @@ class _Run:
         if self.last.get("outcome") == "stopped" or self.asked is not None:
             return Stopped()
         if self.last.get("event") == "outcome":
-            return Failed("the worker ended without a result")
+            return Failed(note("the worker ended without a result"))
         self.deaths += 1
         killed = self.process.exitcode is not None and self.process.exitcode < 0
         return None if killed and self.deaths <= self.limits.retries else Failed(self.reason_of_death())

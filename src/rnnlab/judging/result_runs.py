@@ -7,6 +7,7 @@ from typing import NoReturn
 import numpy as np
 
 from rnnlab.core.errors import DataError
+from rnnlab.core.words import both
 from rnnlab.judging.findings import ArmScores
 from rnnlab.judging.result_table import Coded, ResultTable
 
@@ -89,9 +90,15 @@ def _refuse_twice(table: ResultTable, cells: np.ndarray, runs: _Runs, row: Coded
         first, second = pairs[np.argmin(pairs[:, 1])]
         more = f"; there are {len(again):,} such scores" if len(again) > 1 else ""
         raise DataError(
-            f"{table.where(second)}: {runs.names[runs.of_entry[first]]}, row {row.texts[row.codes[first]]!r} has a "
-            f"score already, at {table.where(first)}{more}\n"
-            "each run has one score per row: remove one of the two, or give the second run a seed of its own"
+            both(
+                "{where}: {names}, row {texts!r} has a score already, at {where_2}{more}\neach run has one "
+                "score per row: remove one of the two, or give the second run a seed of its own",
+                where=table.where(second),
+                names=runs.names[runs.of_entry[first]],
+                texts=row.texts[row.codes[first]],
+                where_2=table.where(first),
+                more=more,
+            )
         )
 
 
@@ -104,18 +111,34 @@ def _refuse_gaps(table: ResultTable, runs: _Runs, row: Coded) -> NoReturn:
         entry = int(np.flatnonzero(row.codes == rare[0])[0])
         more = f"; there are {len(rare):,} such rows" if len(rare) > 1 else ""
         raise DataError(
-            f"{table.where(entry)}: row {row.texts[rare[0]]!r} is in {runs_of_row[rare[0]]} of {many:,} runs only, for "
-            f"example in {runs.names[runs.of_entry[entry]]}{more}\n"
-            "every run must be scored on the same rows, with the same names: mend the names, or remove these rows"
+            both(
+                "{where}: row {texts!r} is in {runs_of_row} of {many:,} runs only, for example in "
+                "{names}{more}\nevery run must be scored on the same rows, with the same names: mend the "
+                "names, or remove these rows",
+                where=table.where(entry),
+                texts=row.texts[rare[0]],
+                runs_of_row=runs_of_row[rare[0]],
+                many=many,
+                names=runs.names[runs.of_entry[entry]],
+                more=more,
+            )
         )
     rows_of_run = np.bincount(runs.of_entry)
     short = np.flatnonzero(rows_of_run < len(row.texts))
     lacks = np.setdiff1d(np.arange(len(row.texts)), row.codes[runs.of_entry == short[0]])
     more = f"; {len(short):,} runs lack rows" if len(short) > 1 else ""
     raise DataError(
-        f"{table.source}: {runs.names[short[0]]} has no score for {len(lacks):,} of {len(row.texts):,} rows, for "
-        f"example row {row.texts[lacks[0]]!r}{more}\n"
-        "every run must be scored on the same rows: add the scores, or remove these rows from all runs"
+        both(
+            "{source}: {names} has no score for {count:,} of {count_2:,} rows, for example row "
+            "{texts!r}{more}\nevery run must be scored on the same rows: add the scores, or remove "
+            "these rows from all runs",
+            source=table.source,
+            names=runs.names[short[0]],
+            count=len(lacks),
+            count_2=len(row.texts),
+            texts=row.texts[lacks[0]],
+            more=more,
+        )
     )
 
 
@@ -129,9 +152,15 @@ def _groups(table: ResultTable, row: Coded) -> np.ndarray:
     if len(differs):
         entry, before = int(differs[0]), int(first[row.codes[differs[0]]])
         raise DataError(
-            f"{table.where(entry)}: row {row.texts[row.codes[entry]]!r} is in group "
-            f"{group.texts[group.codes[entry]]!r}, but in {group.texts[group.codes[before]]!r} at "
-            f"{table.where(before)}\na row belongs to one group, whichever run is scored on it"
+            both(
+                "{where}: row {texts!r} is in group {texts_2!r}, but in {texts_3!r} at {where_2}\na row "
+                "belongs to one group, whichever run is scored on it",
+                where=table.where(entry),
+                texts=row.texts[row.codes[entry]],
+                texts_2=group.texts[group.codes[entry]],
+                texts_3=group.texts[group.codes[before]],
+                where_2=table.where(before),
+            )
         )
     return group.codes[first]
 
@@ -178,8 +207,16 @@ def _refuse_change(
         one = int(entries[differs[0]])
         other = int(first[owners[one]])
         raise DataError(
-            f"{table.where(one)}: {name} of {names[owners[one]]} is {values[one]:g}, but {values[other]:g} at "
-            f"{table.where(other)}\nit must be the same in all its lines"
+            both(
+                "{where}: {name} of {names} is {values:g}, but {values_2:g} at {where_2}\nit must be the "
+                "same in all its lines",
+                where=table.where(one),
+                name=name,
+                names=names[owners[one]],
+                values=values[one],
+                values_2=values[other],
+                where_2=table.where(other),
+            )
         )
 
 

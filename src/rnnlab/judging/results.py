@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rnnlab.core.errors import ConfigError, DataError, did_you_mean
+from rnnlab.core.words import both
 from rnnlab.judging import verdict
 from rnnlab.judging.findings import ArmScores, CostUnit, Verdict
 from rnnlab.judging.result_runs import Results, runs_of
@@ -76,7 +77,7 @@ def gather(
 def _refuse_unused(reason: str, **options: Any) -> None:
     for name, value in options.items():
         if value is not None:
-            raise ConfigError(f"{name}: {reason}; leave it out")
+            raise ConfigError(both("{name}: {reason}; leave it out", name=name, reason=reason))
 
 
 # Arrays by model
@@ -102,8 +103,15 @@ def _from_arrays(
     other = next((label for label, width in widths.items() if width != rows), None)
     if other is not None:
         raise DataError(
-            f"{IN_MEMORY}: {next(iter(widths))} has scores for {rows:,} rows and {other} for {widths[other]:,}; "
-            "every model must be scored on the same rows"
+            both(
+                "{in_memory}: {next} has scores for {rows:,} rows and {other} for {widths:,}; every model "
+                "must be scored on the same rows",
+                in_memory=IN_MEMORY,
+                next=next(iter(widths)),
+                rows=rows,
+                other=other,
+                widths=widths[other],
+            )
         )
     costs = dict(costs or {})
     fixed = [baselines] if isinstance(baselines, str) else list(baselines or ())
@@ -120,13 +128,35 @@ def _array(label: str, values: Any) -> np.ndarray:
     try:
         found = np.asarray(values, dtype=np.float64)
     except (ValueError, TypeError):
-        raise DataError(f"{IN_MEMORY}: the scores of {label} aren't an array of numbers (seeds, rows)") from None
+        raise DataError(
+            both(
+                "{in_memory}: the scores of {label} aren't an array of numbers (seeds, rows)",
+                in_memory=IN_MEMORY,
+                label=label,
+            )
+        ) from None
     if found.ndim != 2 or not found.size:
-        raise DataError(f"{IN_MEMORY}: the scores of {label} must have the shape (seeds, rows), found {found.shape}")
+        raise DataError(
+            both(
+                "{in_memory}: the scores of {label} must have the shape (seeds, rows), found {shape}",
+                in_memory=IN_MEMORY,
+                label=label,
+                shape=found.shape,
+            )
+        )
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
         at, row = bad[0]
-        raise DataError(f"{IN_MEMORY}: {label}, seed {at}, row {row}: the score is {found[at, row]}; write a number")
+        raise DataError(
+            both(
+                "{in_memory}: {label}, seed {at}, row {row}: the score is {found}; write a number",
+                in_memory=IN_MEMORY,
+                label=label,
+                at=at,
+                row=row,
+                found=found[at, row],
+            )
+        )
     return found
 
 
@@ -135,14 +165,27 @@ def _row_groups(groups: Sequence[Any] | None, rows: int) -> np.ndarray:
         return np.arange(rows)
     found = code(groups).codes
     if len(found) != rows:
-        raise DataError(f"groups: one group per row is needed, found {len(found):,} groups for {rows:,} rows")
+        raise DataError(
+            both(
+                "groups: one group per row is needed, found {count:,} groups for {rows:,} rows",
+                count=len(found),
+                rows=rows,
+            )
+        )
     return found
 
 
 def _refuse_strangers(option: str, labels: Iterable[str], known: Mapping[str, Any]) -> None:
     for label in labels:
         if label not in known:
-            raise ConfigError(f"{option}: there is no model {label!r}{did_you_mean(str(label), known)}")
+            raise ConfigError(
+                both(
+                    "{option}: there is no model {label!r}{hint}",
+                    option=option,
+                    label=label,
+                    hint=did_you_mean(str(label), known),
+                )
+            )
 
 
 # Options
@@ -150,10 +193,15 @@ def _refuse_strangers(option: str, labels: Iterable[str], known: Mapping[str, An
 
 def _check_options(found: Results, alpha: float, cost_unit: CostUnit | None) -> None:
     if not 0 < alpha < 1:
-        raise ConfigError(f"alpha: must lie between 0 and 1 (got {alpha:g}); 0.05 gives 95 % intervals")
+        raise ConfigError(
+            both("alpha: must lie between 0 and 1 (got {alpha:g}); 0.05 gives 95 % intervals", alpha=alpha)
+        )
     if cost_unit is not None and all(arm.cost is None for arm in found.arms):
         raise ConfigError(
-            f"cost_unit: there are no costs that could be in {cost_unit}; add a column cost, or leave it out"
+            both(
+                "cost_unit: there are no costs that could be in {cost_unit}; add a column cost, or leave it out",
+                cost_unit=cost_unit,
+            )
         )
 
 
@@ -162,16 +210,24 @@ def _margin(margin: float | None, right_or_wrong: bool) -> float:
         if right_or_wrong:
             return POINT
         raise ConfigError(
-            "margin: scores that aren't 0 and 1 need a margin (--margin), in the unit of the score: the largest "
-            "difference that you wouldn't care about. Two models within it count as equally good. For accuracy it "
-            "is 0.01; for a loss or an error, ask what difference would make you change the model."
+            both(
+                "margin: scores that aren't 0 and 1 need a margin (--margin), in the unit of the score: "
+                "the largest difference that you wouldn't care about. Two models within it count as "
+                "equally good. For accuracy it is 0.01; for a loss or an error, ask what difference would "
+                "make you change the model."
+            )
         )
     if not 0 < margin < float("inf"):
-        raise ConfigError(f"margin: must be a number above 0 (got {margin:g})")
+        raise ConfigError(both("margin: must be a number above 0 (got {margin:g})", margin=margin))
     if right_or_wrong and margin > MOST_MARGIN:
         raise ConfigError(
-            f"margin: scores of 0 and 1 are shares, so {margin:g} would be {100 * margin:g} points (at most "
-            f"{100 * MOST_MARGIN:g}); half a point is 0.005"
+            both(
+                "margin: scores of 0 and 1 are shares, so {margin:g} would be {margin_2:g} points (at "
+                "most {most_margin:g}); half a point is 0.005",
+                margin=margin,
+                margin_2=100 * margin,
+                most_margin=100 * MOST_MARGIN,
+            )
         )
     return margin
 

@@ -19,7 +19,7 @@ from rnnlab.judging.optimism import optimism
 from rnnlab.judging.pooling import Runs, Spreads, measure_all
 from rnnlab.judging.splits import measure_splits
 from rnnlab.judging.spread import Spread, group_sums
-from rnnlab.judging.wording import CHINESE, ENGLISH, facts_of, say
+from rnnlab.judging.wording import sentence_of
 
 EQUAL = 0.95  # the chance of being within the margin, from which on two arms are called equal
 ROUNDING = 1e-12  # equal means may differ by this much
@@ -124,8 +124,8 @@ def judge(
         look=look,
         margin=margin,
     )
-    facts = facts_of(verdict)
-    return replace(verdict, sentence=say(facts, ENGLISH), sentence_zh=say(facts, CHINESE))
+    said = sentence_of(verdict)
+    return replace(verdict, sentence=said.en, sentence_zh=said.zh)
 
 
 def _differences(

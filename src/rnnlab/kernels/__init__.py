@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from rnnlab.core.words import note, retold, say
 from rnnlab.kernels import build
 from rnnlab.kernels.build import BuildError, Built, compiler_command, obtain
 
@@ -37,7 +38,7 @@ def _unwanted() -> bool:
 @cache
 def _loaded() -> tuple[ctypes.CDLL | None, Status]:
     if _unwanted():
-        return None, Status(False, f"switched off by {SWITCH}={os.environ[SWITCH]}")
+        return None, Status(False, note("switched off by {setting}", setting=f"{SWITCH}={os.environ[SWITCH]}"))
     try:
         built = obtain()
     except BuildError as error:
@@ -45,12 +46,18 @@ def _loaded() -> tuple[ctypes.CDLL | None, Status]:
     try:
         library = ctypes.CDLL(str(built.path))
     except OSError as error:
-        return None, Status(False, f"the library can't be loaded: {error}", str(built.compiler))
+        return None, Status(False, note("the library can't be loaded: {error}", error=error), str(built.compiler))
     library.vector_name.restype = ctypes.c_char_p
     vectors = library.vector_name().decode()
     _share_threads(library)
     compiler = str(built.compiler)
-    return library, Status(True, f"built by {built.compiler.name} for {vectors}", compiler, vectors, built.path)
+    return library, Status(
+        True,
+        note("built by {compiler} for {vectors}", compiler=built.compiler.name, vectors=vectors),
+        compiler,
+        vectors,
+        built.path,
+    )
 
 
 def library() -> ctypes.CDLL | None:
@@ -93,7 +100,9 @@ def slower() -> str | None:
     reason = None if _unwanted() else build.obstacle()
     if reason is None:
         return None
-    return f"training runs on torch alone and takes two to five times as long, because {reason}"
+    return say(
+        "training runs on torch alone and takes two to five times as long, because {reason}", reason=retold(reason)
+    )
 
 
 def status() -> Status:

@@ -18,6 +18,7 @@ from typing import Any
 
 from rnnlab.core.cache import cache_dir
 from rnnlab.core.files import locked, move_into_place, write_atomically
+from rnnlab.core.words import note
 
 FOLDER = Path(__file__).parent
 CACHE = "RNNLAB_NATIVE_CACHE"  # a folder for the library alone, in place of one in the cache
@@ -50,7 +51,7 @@ def obtain() -> Built:
             with locked(folder / f"kernels-{key}"):
                 path = _find(folder, key) or _compile_unless_it_failed(command, folder, key)
     except OSError as error:
-        raise BuildError(f"the cache folder can't be used: {error}") from error
+        raise BuildError(note("the cache folder can't be used: {error}", error=error)) from error
     return Built(path, compiler)
 
 
@@ -99,7 +100,9 @@ def compiler_command() -> list[str]:
         words = shlex.split(name)
         if words and shutil.which(words[0]):
             return words
-    raise BuildError(f"no C++ compiler was found ({', '.join(names)}); install g++ or clang, or set CXX")
+    raise BuildError(
+        note("no C++ compiler was found ({names}); install g++ or clang, or set CXX", names=", ".join(names))
+    )
 
 
 def _key(command: list[str], compiler: Path) -> str:
@@ -195,14 +198,16 @@ def _start(command: list[str]) -> subprocess.Popen[str]:
     try:
         return subprocess.Popen(command, **pipes, text=True, errors="replace")
     except OSError as error:
-        raise BuildError(f"the compiler doesn't run: {error}") from error
+        raise BuildError(note("the compiler doesn't run: {error}", error=error)) from error
 
 
 def _finish(process: subprocess.Popen[str]) -> None:
     try:
         _, errors = process.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired as error:
-        raise BuildError(f"the compiler took longer than {SECONDS} s") from error
+        raise BuildError(note("the compiler took longer than {seconds} s", seconds=SECONDS)) from error
     if process.returncode:
         first = next((line for line in errors.splitlines() if "error" in line), errors[:200])
-        raise BuildError(f"the compiler failed: {first.strip() or f'exit code {process.returncode}'}")
+        raise BuildError(
+            note("the compiler failed: {reason}", reason=first.strip() or f"exit code {process.returncode}")
+        )

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from rnnlab.core.config import Config
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.registry import Registry
+from rnnlab.core.words import both, note
 from rnnlab.models.embedding import Embedding, TokenVectors
 from rnnlab.models.pooling import Pool, inside
 from rnnlab.models.space import Space
@@ -50,9 +51,12 @@ class Encoder(nn.Module):
         """Before the first step of so many sequences."""
         if not self.causal:
             raise ConfigError(
-                f"{type(self).__name__} reads what comes later too, so it can't go on from a state: its answers would "
-                "change with every new step. Take one that reads the past alone: bidirectional = false, look_ahead = "
-                "false; `rnn`, `gru` and `lstm` do so unless told otherwise"
+                both(
+                    "{kind} reads what comes later too, so it can't go on from a state: its answers would "
+                    "change with every new step. Take one that reads the past alone: bidirectional = false, "
+                    "look_ahead = false; `rnn`, `gru` and `lstm` do so unless told otherwise",
+                    kind=type(self).__name__,
+                )
             )
         return self._begin(rows)
 
@@ -143,7 +147,7 @@ class Architecture(Config):
         """Why these settings don't suit such input; empty when they do."""
         if input_kind == "tokens" or self.embedding is None:
             return []
-        return ["model.embedding: the sequences are numbers, which have no embedding; leave it out"]
+        return [note("model.embedding: the sequences are numbers, which have no embedding; leave it out")]
 
 
 ARCHITECTURES: Registry[Architecture] = Registry(

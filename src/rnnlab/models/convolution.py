@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from pydantic import AfterValidator, Field
 from torch import Tensor, nn
 
+from rnnlab.core.words import both, note
 from rnnlab.kernels import ops
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
@@ -18,7 +19,7 @@ ACTIVATIONS = {"relu": F.relu, "tanh": torch.tanh, "gelu": F.gelu}
 
 def _no_width_twice(widths: tuple[int, ...]) -> tuple[int, ...]:
     if len(set(widths)) < len(widths):
-        raise ValueError(f"{list(widths)} has a width twice; raise filters instead")
+        raise ValueError(both("{lengths} has a width twice; raise filters instead", lengths=list(widths)))
     return widths
 
 
@@ -68,11 +69,14 @@ class CNN2(Convolutional):
 
     def check(self, input_kind: Literal["tokens", "features"]) -> list[str]:
         if input_kind == "features":
-            return ["model.kind: 'cnn2' reads words through two embeddings, and these are numbers; take 'textcnn'"]
+            problem = note("'cnn2' reads words through two embeddings, and these are numbers; take 'textcnn'")
+            return [note("model.kind: {problem}", problem=problem)]
         if self.embedding is None or self.embedding.channels is None:
             return [
-                "model.embedding.channels: 'cnn2' needs 'two', one of them pre-trained: "
-                "pass --vectors FILE or --vectors glove-6b-50d; or choose one channel: 'frozen', 'tuned' or 'random'"
+                note(
+                    "model.embedding.channels: 'cnn2' needs 'two', one of them pre-trained: pass --vectors FILE or "
+                    "--vectors glove-6b-50d; or choose one channel: 'frozen', 'tuned' or 'random'"
+                )
             ]
         return []
 

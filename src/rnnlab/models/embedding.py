@@ -10,6 +10,7 @@ from torch.autograd.function import once_differentiable
 
 from rnnlab.core.config import Config
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import both
 from rnnlab.kernels import ops
 
 PADDING = 0  # the id of padding: its vector is zero and stays zero
@@ -53,20 +54,30 @@ class Embedding(Config):
     def _vectors_are_used(self) -> Self:
         if self.vectors is None and self.channels != "random":
             raise ValueError(
-                f"channels = '{self.channels}' needs pre-trained vectors; pass vectors (--vectors FILE, or "
-                "--vectors glove-6b-50d), or take channels = 'random'"
+                both(
+                    "channels = '{channels}' needs pre-trained vectors; pass vectors (--vectors FILE, or "
+                    "--vectors glove-6b-50d), or take channels = 'random'",
+                    channels=self.channels,
+                )
             )
         if self.vectors is not None and self.channels == "random":
             raise ValueError(
-                f"channels = 'random' would ignore the vectors '{self.vectors}'; take channels = 'frozen', 'tuned' "
-                "or 'two', or leave the vectors out"
+                both(
+                    "channels = 'random' would ignore the vectors '{vectors}'; take channels = 'frozen', "
+                    "'tuned' or 'two', or leave the vectors out",
+                    vectors=self.vectors,
+                )
             )
         if self.channels in ("frozen", "tuned") and self.spread != type(self).model_fields["spread"].default:
             raise ValueError(
-                f"channels = '{self.channels}' starts from the vectors and would ignore spread = {self.spread:g}"
+                both(
+                    "channels = '{channels}' starts from the vectors and would ignore spread = {spread:g}",
+                    channels=self.channels,
+                    spread=self.spread,
+                )
             )
         if self.vectors is None and self.vectors_digest is not None:
-            raise ValueError("vectors_digest is given, but no vectors")
+            raise ValueError(both("vectors_digest is given, but no vectors"))
         return self
 
     def build(self, words: int, pretrained: Tensor | None = None) -> "TokenVectors":
@@ -75,16 +86,30 @@ class Embedding(Config):
             return TokenVectors(_random_table(words, self.width, self.spread), None, self.dropout)
         if self.channels is None or pretrained is None:
             raise ConfigError(
-                f"model.embedding: the vectors '{self.vectors}' were not looked up, or no channels chosen"
+                both(
+                    "model.embedding: the vectors '{vectors}' were not looked up, or no channels chosen",
+                    vectors=self.vectors,
+                )
             )
         if pretrained.shape[0] != words:
-            raise ConfigError(f"model.embedding: {pretrained.shape[0]} vectors for a vocabulary of {words} words")
+            raise ConfigError(
+                both(
+                    "model.embedding: {shape} vectors for a vocabulary of {words} words",
+                    shape=pretrained.shape[0],
+                    words=words,
+                )
+            )
         if self.channels == "two":
             return TokenVectors(_random_table(words, self.width, self.spread), _filled(pretrained), self.dropout)
         if pretrained.shape[1] != self.width:
             raise ConfigError(
-                f"model.embedding.width: {self.width}, but '{self.vectors}' has vectors of {pretrained.shape[1]} "
-                f"numbers; write width = {pretrained.shape[1]}, or leave it out"
+                both(
+                    "model.embedding.width: {width}, but '{vectors}' has vectors of {shape} numbers; write "
+                    "width = {shape}, or leave it out",
+                    width=self.width,
+                    vectors=self.vectors,
+                    shape=pretrained.shape[1],
+                )
             )
         if self.channels == "tuned":
             return TokenVectors(_filled(pretrained), None, self.dropout)

@@ -9,6 +9,7 @@ from pydantic import Field
 from torch import Tensor
 
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import joined, note, retold
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.embedding import PADDING, TokenVectors
 from rnnlab.models.pooling import zero_padding
@@ -59,18 +60,22 @@ class FastText(Architecture):
 
     def check(self, input_kind: Literal["tokens", "features"]) -> list[str]:
         if input_kind == "features":
-            return ["model.kind: 'fasttext' counts n-grams of words, and these are numbers; take 'linear'"]
+            problem = note("'fasttext' counts n-grams of words, and these are numbers; take 'linear'")
+            return [note("model.kind: {problem}", problem=problem)]
         if self.embedding is not None and self.embedding.channels in ("frozen", "two"):
             return [
-                f"model.embedding.channels: 'fasttext' trains its vectors, n-grams like words, and would ignore the "
-                f"frozen channel of '{self.embedding.channels}'; take 'tuned' or 'random'"
+                note(
+                    "model.embedding.channels: 'fasttext' trains its vectors, n-grams like words, and would ignore the "
+                    "frozen channel of '{channels}'; take 'tuned' or 'random'",
+                    channels=self.embedding.channels,
+                )
             ]
         return []
 
     def embed(self, words: int, pretrained: Tensor | None) -> TokenVectors:
         table = super().embed(words, pretrained).table
         if table is None or self.embedding is None:
-            raise ConfigError("\n".join(self.check("tokens")))
+            raise ConfigError(joined([retold(problem) for problem in self.check("tokens")], "\n"))
         hashed = Hashed(self.ngrams, self.buckets, self.ends, self.hashing)
         return NgramVectors(table.detach(), hashed, self.embedding.dropout)
 

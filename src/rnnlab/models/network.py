@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import both, joined, note, retold
 from rnnlab.models.base import Architecture, Encoded, Encoder, State
 from rnnlab.models.embedding import TokenVectors
 from rnnlab.models.pooling import Pool
@@ -82,8 +83,11 @@ class Network(nn.Module):
         pool = getattr(self.encoder, "pool", None)
         if not isinstance(pool, Pool):
             raise ConfigError(
-                f"{type(self.encoder).__name__} makes its summary in a way of its own, which can't be carried from "
-                "step to step; give it `self.pool = Pool(…)`, and the summary from that"
+                both(
+                    "{kind} makes its summary in a way of its own, which can't be carried from step to "
+                    "step; give it `self.pool = Pool(…)`, and the summary from that",
+                    kind=type(self.encoder).__name__,
+                )
             )
         return pool
 
@@ -138,12 +142,12 @@ def build_network(
     what training doesn't tell about says nothing. ``extra`` are words beyond those. Nothing is drawn for either.
     ``tokens`` is how many ids a step has. ``head`` is told the width of what it ``reads``."""
     if (words is None) == (features is None):
-        raise ValueError("give either words or features")
+        raise ValueError(both("give either words or features"))
     problems = architecture.check("features" if words is None else "tokens")
     if words is not None and architecture.embedding is None:
-        problems = problems or ["model.embedding: required for text"]
+        problems = problems or [note("model.embedding: required for text")]
     if problems:
-        raise ConfigError("\n".join(problems))
+        raise ConfigError(joined([retold(problem) for problem in problems], "\n"))
     embedding = None
     if words is not None:
         embedding = architecture.embed(words, pretrained)

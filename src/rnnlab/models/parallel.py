@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from rnnlab.core.words import both
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.pooling import Pool, Pooling, last_states, zero_padding
 from rnnlab.models.recurrent import mirror, mirror_order
@@ -51,8 +52,11 @@ class Minimal(Architecture):
     def _dropout_has_a_place(self) -> Self:
         if self.dropout > 0 and self.layers == 1:
             raise ValueError(
-                f"dropout = {self.dropout:g} lies between layers and would be ignored with layers = 1; "
-                "use output_dropout or embedding.dropout, or more layers"
+                both(
+                    "dropout = {dropout:g} lies between layers and would be ignored with layers = 1; use "
+                    "output_dropout or embedding.dropout, or more layers",
+                    dropout=self.dropout,
+                )
             )
         return self
 

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from rnnlab.core.words import both
 from rnnlab.kernels import ops
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RecurrentInit, RNNCell
@@ -43,7 +44,7 @@ class Recurrent(Architecture):
     bidirectional: bool = Field(default=False, description="Read from the end, too; states lie side by side.")
     dropout: float = Field(default=0.0, ge=0, lt=1, description="Between layers, in training.")
     recurrent_dropout: float = Field(
-        default=0.0, ge=0, lt=1, description="On the state where it enters a step, in training; one mask a sequence."
+        default=0.0, ge=0, lt=1, description="On the state where it enters a step, in training; one mask per sequence."
     )
     layer_norm: bool = Field(
         default=False, description="Normalise what input and state bring to each gate, inside the cell."
@@ -77,17 +78,26 @@ class Recurrent(Architecture):
     def _every_option_has_a_place(self) -> Self:
         if self.dropout > 0 and self.layers == 1:
             raise ValueError(
-                f"dropout = {self.dropout:g} lies between layers and would be ignored with layers = 1; "
-                "use output_dropout, recurrent_dropout or embedding.dropout, or more layers"
+                both(
+                    "dropout = {dropout:g} lies between layers and would be ignored with layers = 1; use "
+                    "output_dropout, recurrent_dropout or embedding.dropout, or more layers",
+                    dropout=self.dropout,
+                )
             )
         if self.residual and self.layers == 1:
-            raise ValueError("residual = true leads around the layers after the first, and layers = 1; take 2 or more")
+            raise ValueError(
+                both("residual = true leads around the layers after the first, and layers = 1; take 2 or more")
+            )
         if self.layer_norm and self.hidden == 1:
-            raise ValueError("layer_norm = true would turn the one unit of hidden = 1 into zero; take more units")
+            raise ValueError(both("layer_norm = true would turn the one unit of hidden = 1 into zero; take more units"))
         if self.initial_scale is not None and self.initial_state != "normal":
             raise ValueError(
-                f"initial_scale = {self.initial_scale:g} would be ignored with initial_state = "
-                f"'{self.initial_state}'; take initial_state = 'normal', or leave it out"
+                both(
+                    "initial_scale = {initial_scale:g} would be ignored with initial_state = "
+                    "'{initial_state}'; take initial_state = 'normal', or leave it out",
+                    initial_scale=self.initial_scale,
+                    initial_state=self.initial_state,
+                )
             )
         return self
 
@@ -95,13 +105,17 @@ class Recurrent(Architecture):
     def _state_can_be_carried(self) -> Self:
         if self.state == "carried" and self.bidirectional:
             raise ValueError(
-                "state = 'carried' needs bidirectional = false: a backward reading ends at a first token, where no "
-                "other sequence goes on"
+                both(
+                    "state = 'carried' needs bidirectional = false: a backward reading ends at a first token, "
+                    "where no other sequence goes on"
+                )
             )
         if self.state == "carried" and self.initial_state == "learned":
             raise ValueError(
-                "state = 'carried' would leave initial_state = 'learned' untrained after the first batch; "
-                "take state = 'reset', or another initial_state"
+                both(
+                    "state = 'carried' would leave initial_state = 'learned' untrained after the first batch; "
+                    "take state = 'reset', or another initial_state"
+                )
             )
         return self
 

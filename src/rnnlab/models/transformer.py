@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from torch import Tensor, nn
 
 from rnnlab.core.errors import DataError
+from rnnlab.core.words import both
 from rnnlab.kernels import ops
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
@@ -53,17 +54,27 @@ class Transformer(Architecture):
         if width % heads:
             right = [number for number in range(1, width + 1) if width % number == 0]
             around = [*[n for n in right if n < heads][-1:], *[n for n in right if n > heads][:1]]
-            raise ValueError(f"{heads} heads can't share width = {width} evenly; {' or '.join(map(str, around))} can")
+            raise ValueError(
+                both(
+                    "{heads} heads can't share width = {width} evenly; {names} can",
+                    heads=heads,
+                    width=width,
+                    names=" or ".join(map(str, around)),
+                )
+            )
         return heads
 
     @model_validator(mode="after")
     def _settings_agree(self) -> Self:
         if self.positions == "learned" and self.max_length is None:
-            raise ValueError("positions = 'learned' needs max_length, the longest sequence it will ever meet")
+            raise ValueError(both("positions = 'learned' needs max_length, the longest sequence it will ever meet"))
         if self.positions == "sinusoidal" and self.max_length is not None:
             raise ValueError(
-                f"max_length = {self.max_length} would be ignored: sinusoidal positions have no end; "
-                "leave it out, or take positions = 'learned'"
+                both(
+                    "max_length = {max_length} would be ignored: sinusoidal positions have no end; leave it "
+                    "out, or take positions = 'learned'",
+                    max_length=self.max_length,
+                )
             )
         return self
 
@@ -232,7 +243,11 @@ class LearnedPositions(nn.Module):
     def _check(self, longest: int) -> None:
         if longest > self.max_length:
             raise DataError(
-                f"a sequence has {longest} steps, but the learned positions of this transformer end at "
-                f"model.max_length = {self.max_length}; cut the sequence, or train with a larger max_length or with "
-                "positions = 'sinusoidal'"
+                both(
+                    "a sequence has {longest} steps, but the learned positions of this transformer end at "
+                    "model.max_length = {max_length}; cut the sequence, or train with a larger max_length or "
+                    "with positions = 'sinusoidal'",
+                    longest=longest,
+                    max_length=self.max_length,
+                )
             )

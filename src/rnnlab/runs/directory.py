@@ -21,6 +21,7 @@ from typing import Any
 
 from rnnlab.core.errors import RunError
 from rnnlab.core.files import write_atomically
+from rnnlab.core.words import both
 
 RESULT_FORMAT = 1
 CHECKPOINT = "checkpoint.safetensors"
@@ -82,8 +83,13 @@ class RunDirectory:
             return None
         if result.get("format") != RESULT_FORMAT:
             raise RunError(
-                f"{self / 'result.json'}: format {result.get('format')!r}, but this version of rnnlab reads "
-                f"{RESULT_FORMAT}; upgrade rnnlab or delete the run to compute it again"
+                both(
+                    "{file}: format {found!r}, but this version of rnnlab reads {ours}; upgrade rnnlab "
+                    "or delete the run to compute it again",
+                    file=self / "result.json",
+                    found=result.get("format"),
+                    ours=RESULT_FORMAT,
+                )
             )
         return Diverged(result) if result["status"] == "diverged" else Finished(result)
 
@@ -105,14 +111,27 @@ class RunDirectory:
         """The path of a sealed file, after checking that its bytes are those that were written."""
         result = self.result()
         if result is None:
-            raise RunError(f"{self.path}: not a finished run (no result.json); run the command again to finish it")
+            raise RunError(
+                both("{path}: not a finished run (no result.json); run the command again to finish it", path=self.path)
+            )
         expected = result["files"].get(name)
         if expected is None:
-            raise RunError(f"{self.path}: this run has no {name} (status: {result['status']})")
+            raise RunError(
+                both(
+                    "{path}: this run has no {name} (status: {status})",
+                    path=self.path,
+                    name=name,
+                    status=result["status"],
+                )
+            )
         if not (self / name).is_file():
-            raise RunError(f"{self / name}: missing; delete the run directory to compute it again")
+            raise RunError(both("{file}: missing; delete the run directory to compute it again", file=self / name))
         if sha256_of(self / name) != expected:
-            raise RunError(f"{self / name}: damaged (SHA-256 differs); delete the run directory to compute it again")
+            raise RunError(
+                both(
+                    "{file}: damaged (SHA-256 differs); delete the run directory to compute it again", file=self / name
+                )
+            )
         return self / name
 
     def append_event(self, event: dict[str, Any]) -> None:
@@ -146,23 +165,25 @@ class RunDirectory:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise RunError(f"{self.path}: another process is computing this run") from None
+                raise RunError(both("{path}: another process is computing this run", path=self.path)) from None
             yield
 
     def _json(self, name: str) -> dict[str, Any]:
         try:
             return json.loads((self / name).read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise RunError(f"{self.path}: not a run directory (no {name})") from None
+            raise RunError(both("{path}: not a run directory (no {name})", path=self.path, name=name)) from None
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise RunError(f"{self / name}: damaged: {error}") from None
+            raise RunError(both("{file}: damaged: {error}", file=self / name, error=error)) from None
 
 
 def find_runs(folder: str | Path) -> list[RunDirectory]:
     """Every run directory in a folder, oldest first."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise RunError(f"{folder}: no such folder; runs are written by 'rnnlab compare' and 'rnnlab train'")
+        raise RunError(
+            both("{folder}: no such folder; runs are written by 'rnnlab compare' and 'rnnlab train'", folder=folder)
+        )
     specs = folder.glob("*/spec.json")
     return [RunDirectory(p.parent) for p in sorted(specs, key=lambda p: (os.stat(p).st_mtime, p.parent.name))]
 
@@ -176,8 +197,10 @@ def find_run(path: str | Path) -> RunDirectory:
     if len(matches) == 1:
         return RunDirectory(matches[0])
     if matches:
-        raise RunError(f"{path}: ambiguous: {', '.join(sorted(p.name for p in matches))}")
-    raise RunError(f"{path}: not a run directory; 'rnnlab runs {path.parent}' lists what there is")
+        raise RunError(both("{path}: ambiguous: {names}", path=path, names=", ".join(sorted(p.name for p in matches))))
+    raise RunError(
+        both("{path}: not a run directory; 'rnnlab runs {parent}' lists what there is", path=path, parent=path.parent)
+    )
 
 
 def sha256_of(path: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from rnnlab.core.errors import RnnlabError
+from rnnlab.core.errors import RnnlabError, english
 from rnnlab.serving.limits import Limits
 from rnnlab.serving.metrics import Metrics
 from rnnlab.serving.models import ServedModel
@@ -154,7 +154,7 @@ def compute(jobs: Sequence[Job], explain: bool) -> tuple[list[Answers | Refusal]
 
 def _refused(model: ServedModel, error: Exception) -> Refusal:
     if isinstance(error, RnnlabError):
-        return Refusal(422, "invalid", str(error))
+        return Refusal(422, "invalid", english(error))
     log.error("%s failed with %s", model.name, described(error))
     return Refusal(500, "model_failed", f"the model {model.name!r} failed on this request; the server's log has more")
 

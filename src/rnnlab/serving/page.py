@@ -5,45 +5,64 @@ from types import SimpleNamespace
 
 from markupsafe import Markup
 
+from rnnlab.core.words import both
 from rnnlab.serving.limits import Limits
-from rnnlab.show.pages.parts import Both
 from rnnlab.show.pages.shell import environment, made, now, policy, source
 
-TITLE = Both("Try the model", "试用模型")
+TITLE = both("Try the model")
 WORDS = SimpleNamespace(
-    lead=Both(
-        "Type a text: the answer comes as you type, with how sure the model is and the words that it rests on.",
-        "输入文本，边输入边出结果：模型的回答、把握有多大，以及依据了哪些词。",
+    lead=both("Type a text: the answer comes as you type, with how sure the model is and the words that it rests on."),
+    no_script=both("This page needs JavaScript. The server answers without it:"),
+    token=both("This server asks for a token"),
+    token_kept=both(
+        "The value of RNNLAB_TOKEN on the server. It is kept until the page is closed, and stored nowhere."
     ),
-    no_script=Both(
-        "This page needs JavaScript. The server answers without it:", "本页需要 JavaScript。服务本身不需要："
-    ),
-    token=Both("This server asks for a token", "此服务需要令牌"),
-    token_kept=Both(
-        "The value of RNNLAB_TOKEN on the server. It is kept until the page is closed, and stored nowhere.",
-        "即服务端的 RNNLAB_TOKEN。只保留到页面关闭为止，不会保存。",
-    ),
-    use=Both("Use it", "使用"),
-    text=Both("Text", "文本"),
-    model=Both("Model", "模型"),
-    keys=Both("Enter asks at once, Shift + Enter starts a new line.", "按 Enter 立即提交，Shift + Enter 换行。"),
-    send=Both("Ask", "提交"),
-    answer=Both("The answer", "回答"),
-    nothing=Both("The answer will stand here.", "回答将显示在这里。"),
-    reasons=Both("What the answer rests on", "回答的依据"),
-    **{"for": Both("for the answer", "支持该回答")},
-    against=Both("against it", "反对该回答"),
-    unknown=Both("unknown to the model", "模型不认识"),
-    point=Both("Point at a word, or tap it, to see its weight.", "指向或点按一个词，可查看其权重。"),
-    request=Both("The same from a program", "在程序中调用"),
-    document=Both("All that the server understands:", "服务的全部接口："),
-    card=Both("About this model", "关于此模型"),
-    limits=Both("Its limits", "局限"),
-    foot=Both(
-        "Served by rnnlab; nothing typed here goes anywhere else. Started",
-        "由 rnnlab 提供服务，输入的内容不会发往别处。启动于",
-    ),
+    use=both("Use it"),
+    text=both("Text"),
+    model=both("Model"),
+    keys=both("Enter asks at once, Shift + Enter starts a new line."),
+    send=both("Ask"),
+    answer=both("The answer"),
+    nothing=both("The answer will stand here."),
+    reasons=both("What the answer rests on"),
+    **{"for": both("for the answer")},
+    against=both("against it"),
+    unknown=both("unknown to the model"),
+    point=both("Point at a word, or tap it, to see its weight."),
+    request=both("The same from a program"),
+    document=both("All that the server understands:"),
+    card=both("About this model"),
+    limits=both("Its limits"),
+    foot=both("Served by rnnlab; nothing typed here goes anywhere else. Started"),
 )
+
+SCRIPT_WORDS = {
+    "trouble 401": both("This needs the server’s token."),
+    "trouble 404": both("The server no longer has this model. Reload the page."),
+    "trouble 413": both("This text is too long for the server."),
+    "trouble 422": both("The server doesn’t take this text."),
+    "trouble 429": both("The server is busy. Asking again …"),
+    "trouble 500": both("Something went wrong in the server; its log says what."),
+    "trouble 503": both("The server didn’t manage in time. Asking again …"),
+    "trouble unreachable": both("The server doesn’t answer. Is it still running?"),
+    "trouble other": both("The server refused."),
+    "fewer labels": both("Fewer labels"),
+    "all labels": both("All {count} labels"),
+    "known": both("{share} of the words are known to the model."),
+    "doubt": both(" Little to judge by: don’t rely on the answer."),
+    "unknown": both("unknown to the model"),
+    "model": both("Model"),
+    "parameters": both("Parameters"),
+    "labels": both("Labels"),
+    "seeds": both(", {count} seeds"),
+    "accuracy": both("Accuracy on test rows, 95 % interval"),
+    "calibration": both("How far probabilities are off, on average"),
+    "calibrated": both("{after} points (before calibration: {before})"),
+    "data": both("Data"),
+    "training rows": both("Training rows"),
+    "test rows": both("Test rows"),
+}
+"""What the script of the page says; it fills the gaps."""
 
 
 @cache
@@ -66,6 +85,7 @@ def page_html(explained_characters: int = Limits.explained_characters) -> tuple[
             maker="rnnlab serve",
             made=made(now()),
             words=WORDS,
+            script_words={key: [text.en, text.zh] for key, text in SCRIPT_WORDS.items()},
             explained_characters=explained_characters,
         )
     )

@@ -16,6 +16,7 @@ import torch
 import uvicorn
 
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import both
 from rnnlab.serving.app import Application
 from rnnlab.serving.limits import Limits
 from rnnlab.serving.metrics import Metrics
@@ -67,7 +68,7 @@ def listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = found[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise ConfigError(f"--host {host}: {error.strerror or error}") from None
+        raise ConfigError(both("--host {host}: {value}", host=host, value=error.strerror or error)) from None
     try:
         if os.name == "posix":  # on Windows it would let two servers share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -76,7 +77,7 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         reason = f"can't listen on {host}, port {port}: {error.strerror or error}"
-        raise ConfigError(f"{reason}; choose another with --port (0: any free one)") from None
+        raise ConfigError(both("{reason}; choose another with --port (0: any free one)", reason=reason)) from None
     return listener
 
 

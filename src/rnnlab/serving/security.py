@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import both
 from rnnlab.serving.refusals import Refusal
 
 TOKEN = "RNNLAB_TOKEN"
@@ -37,12 +38,24 @@ class Access:
         """For a server that listens on `host`; beyond this machine it needs a token."""
         token = os.environ.get(TOKEN) or None
         if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
-            raise ConfigError(f"{TOKEN}: at least {SHORTEST_TOKEN} ASCII characters are needed (got {len(token)})")
+            raise ConfigError(
+                both(
+                    "{token}: at least {shortest_token} ASCII characters are needed (got {count})",
+                    token=TOKEN,
+                    shortest_token=SHORTEST_TOKEN,
+                    count=len(token),
+                )
+            )
         if not is_loopback(host) and token is None:
             raise ConfigError(
-                f"--host {host}: other machines could ask the models then, which needs a token. "
-                f"Set {TOKEN} (at least {SHORTEST_TOKEN} characters), for example:\n"
-                f'  export {TOKEN}=$(python -c "import secrets; print(secrets.token_urlsafe(24))")'
+                both(
+                    "--host {host}: other machines could ask the models then, which needs a token. Set "
+                    "{token} (at least {shortest_token} characters), for example:\n  export {token}=$(python "
+                    '-c "import secrets; print(secrets.token_urlsafe(24))")',
+                    host=host,
+                    token=TOKEN,
+                    shortest_token=SHORTEST_TOKEN,
+                )
             )
         everywhere = host in ("", "0.0.0.0", "::")
         own = {socket.gethostname(), socket.getfqdn()} if everywhere else set[str]()

@@ -10,7 +10,8 @@ from rnnlab.comparing.comparison import splits_vary
 from rnnlab.comparing.studies import Study
 from rnnlab.comparing.tuning import Tuning
 from rnnlab.core.config import canonical_json
-from rnnlab.core.errors import RnnlabError, RunError
+from rnnlab.core.errors import RnnlabError, RunError, english
+from rnnlab.core.words import both, joined, note, retold
 from rnnlab.runs.directory import Failed, RunDirectory, find_runs
 from rnnlab.sweeps.plan import SHORT_NAMES
 from rnnlab.sweeps.run import RunRecord
@@ -18,7 +19,7 @@ from rnnlab.tasks.base import Task
 from rnnlab.training.spec import RunSpec
 
 ORIGIN = "origin.json"  # beside comparison.json and sweep.json: the command, and where its runs are
-NO_RESULT = "not finished: the command that began it goes on with it"
+NO_RESULT = note("not finished: the command that began it goes on with it")
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,10 @@ def gather(paths: Sequence[str | Path]) -> Gathered:
     comparisons = [*_without_parts(comparisons), *_group(loose, remarks)]
     comparisons.sort(key=lambda found: (-len(found.records), found.name, sorted(found.digests)))
     if not comparisons and not sweeps:
-        said = "".join(f"\n  {remark}" for remark in remarks)
-        raise RunError(f"{', '.join(map(str, paths))}: no run that a report could tell of{said}")
+        said = joined([both("\n  {remark}", remark=retold(remark)) for remark in remarks], "")
+        raise RunError(
+            both("{names}: no run that a report could tell of{said}", names=", ".join(map(str, paths)), said=said)
+        )
     ordered = sorted(sweeps, key=lambda found: found.name)
     return Gathered(tuple(comparisons), tuple(ordered), tuple(specs.values()), tuple(remarks))
 
@@ -106,7 +109,7 @@ def _readable(files: Iterable[Path], read: Any, remarks: list[str]) -> list[Any]
         try:
             found.append(read(file.parent))
         except RnnlabError as error:
-            remarks.append(str(error))
+            remarks.append(english(error))
     return found
 
 
@@ -144,7 +147,7 @@ def _tuning(folder: Path, origin: dict[str, Any]) -> Tuning | None:
     try:
         return Tuning.from_dict(origin["tuning"])
     except (KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{folder / ORIGIN}: damaged: {error}") from None
+        raise RunError(both("{folder}: damaged: {error}", folder=folder / ORIGIN, error=error)) from None
 
 
 def _sweep(folder: Path) -> RecordedSweep:
@@ -152,7 +155,7 @@ def _sweep(folder: Path) -> RecordedSweep:
     try:
         studies = tuple(Study.from_dict(study) for study in saved["studies"])
     except (KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{folder / 'sweep.json'}: damaged: {error}") from None
+        raise RunError(both("{folder}: damaged: {error}", folder=folder / "sweep.json", error=error)) from None
     runs = folder.resolve() / origin.get("runs", "../..")
     return RecordedSweep(folder.resolve().name, studies, runs, origin.get("command"))
 
@@ -165,7 +168,7 @@ def _json(path: Path, missing: dict[str, Any] | None = None) -> dict[str, Any]:
             raise
         return missing
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise RunError(f"{path}: damaged: {error}") from None
+        raise RunError(both("{path}: damaged: {error}", path=path, error=error)) from None
 
 
 def _specs(runs: Sequence[RunDirectory]) -> dict[str, dict[str, Any]]:
@@ -201,13 +204,16 @@ def _group(runs: Sequence[RunDirectory], remarks: list[str]) -> list[RecordedCom
                 continue
             spec = RunSpec.from_dict(run.spec())
         except RnnlabError as error:
-            remarks.append(str(error))
+            remarks.append(english(error))
             continue
         by_data.setdefault(canonical_json(spec.task.identity()), []).append((run, spec))
     if unfinished:
-        remarks.append(f"{unfinished} runs without a result are left out")
+        remarks.append(note("{unfinished} runs without a result are left out", unfinished=unfinished))
     alone = [found for found in by_data.values() if all(spec.training is None for _, spec in found)]
-    remarks += [f"{data_name(found[0][1].task)}: baselines alone, without a model to compare" for found in alone]
+    remarks += [
+        note("{data_name}: baselines alone, without a model to compare", data_name=data_name(found[0][1].task))
+        for found in alone
+    ]
     return [_of_one_data(found) for found in by_data.values() if found not in alone]
 
 

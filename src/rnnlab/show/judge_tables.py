@@ -6,13 +6,14 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
+from rnnlab.core import terms
 from rnnlab.core.numbers import count
+from rnnlab.core.words import Both, Language, capitalised, same
 from rnnlab.judging.findings import Difference, Verdict
 from rnnlab.runs.directory import pretty_json
-from rnnlab.show.pages.parts import Both, Language, same
+from rnnlab.show import judge_texts as words
 from rnnlab.show.terminal.columns import print_table
 from rnnlab.show.terminal.output import Screen
-from rnnlab.show.words import judge_wording as words
 
 FORMAT = 1  # of the JSON
 
@@ -74,7 +75,7 @@ def cost_text(cost: float) -> str:
 
 
 def metric_text(verdict: Verdict) -> Both:
-    return words.METRICS.get(verdict.metric, same(verdict.metric))
+    return terms.metric_text(verdict.metric)
 
 
 def level_text(verdict: Verdict) -> str:
@@ -92,7 +93,7 @@ def title(verdict: Verdict) -> Both:
     models, rows = len(verdict.estimates), verdict.rows
     metric = metric_text(verdict)
     return words.TABLE_TITLE.format(
-        metric=Both(metric.en[:1].upper() + metric.en[1:], metric.zh),
+        metric=capitalised(metric),
         models=words.MODELS[models != 1].format(number=f"{models:,}"),
         rows=words.ROWS[rows != 1].format(number=f"{rows:,}"),
         stars=words.STARS.format(margin=margin_text(verdict)) if verdict.best_group else same(""),

@@ -12,11 +12,11 @@ from rnnlab.comparing.chapters import Chapter, Differences, Provenance
 from rnnlab.comparing.comparison import Comparison
 from rnnlab.comparing.learning import learning
 from rnnlab.comparing.studies import Study
+from rnnlab.core.words import Both, Language, both
 from rnnlab.runs.directory import Failed, Outcome, RunDirectory
-from rnnlab.show.pages.parts import Both, Language
 from rnnlab.training.spec import RunSpec
 
-MORE = Both("All there is to see: rnnlab.write_report({folder!r})", "完整报告：rnnlab.write_report({folder!r})")
+MORE = both("All there is to see: rnnlab.write_report({folder!r})")
 
 
 @dataclass(frozen=True)

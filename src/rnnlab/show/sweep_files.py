@@ -8,12 +8,12 @@ from typing import Any
 
 from rnnlab.comparing.studies import FORMAT, Repeat, Study
 from rnnlab.core.files import write_atomically
+from rnnlab.core.words import Language
 from rnnlab.runs.directory import pretty_json
 from rnnlab.show.figures import drawing as figures
 from rnnlab.show.figures.chart_files import free_name, safe_name, save_charts
 from rnnlab.show.figures.sweep_charts import charts
 from rnnlab.show.sweep_summary import best_score
-from rnnlab.show.words.sweep_wording import Language
 
 
 def csv_text(study: Study) -> str:

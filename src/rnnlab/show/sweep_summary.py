@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rnnlab.comparing.studies import Arrival, Axis, Point, Repeat, Study, arrival
-from rnnlab.core.errors import ConfigError, did_you_mean
-from rnnlab.show.words.sweep_wording import step_text, value_text
+from rnnlab.core.errors import ConfigError, did_you_mean, known_are
+from rnnlab.core.words import both
+from rnnlab.show.sweep_texts import step_text, value_text
 
 MOST_VALUES = 24  # of an axis, for a heatmap that nobody asked for
 
@@ -126,8 +127,8 @@ def find_axis(study: Study, name: str) -> Axis:
         if axis.name == name:
             return axis
     known = [axis.name for axis in study.axes]
-    hint = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
-    raise ConfigError(f"the sweep '{study.name}' has no axis '{name}'{hint}")
+    hint = did_you_mean(name, known) or known_are(known)
+    raise ConfigError(both("the sweep '{name}' has no axis '{name_2}'{hint}", name=study.name, name_2=name, hint=hint))
 
 
 def value_labels(axis: Axis) -> list[str]:

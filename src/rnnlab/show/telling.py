@@ -14,7 +14,8 @@ from rnnlab.comparing.differences import differences, with_texts
 from rnnlab.comparing.learning import learning
 from rnnlab.comparing.terms import provenance, settings_of, terms
 from rnnlab.core.config import canonical_json
-from rnnlab.core.errors import RnnlabError, RunError
+from rnnlab.core.errors import RnnlabError, RunError, english
+from rnnlab.core.words import note, say
 from rnnlab.data import catalogue
 from rnnlab.data.encoded import EncodedData
 from rnnlab.runs.directory import Finished, RunDirectory
@@ -30,7 +31,7 @@ Watch = Callable[[str], None]
 def tell(paths: Sequence[str | Path], watch: Watch = lambda _: None, judged: Sequence[Comparison] = ()) -> Report:
     """All that there is to tell of some runs, see `gather`; ``watch`` hears what is being done. ``judged`` are
     comparisons of theirs that needn't be judged again."""
-    watch("reading the runs")
+    watch(say("reading the runs"))
     found = gather(paths)
     known = {one.folder: one for one in judged}
     chapters = tuple(_chapter(one, found.specs, watch, known.get(one.folder)) for one in found.comparisons)
@@ -40,7 +41,7 @@ def tell(paths: Sequence[str | Path], watch: Watch = lambda _: None, judged: Seq
 def _chapter(
     found: RecordedComparison, specs: Sequence[dict[str, Any]], watch: Watch, judged: Comparison | None
 ) -> Chapter:
-    watch(f"{found.name}: scoring {len(found.records)} runs")
+    watch(say("{name}: scoring {count} runs", name=found.name, count=len(found.records)))
     remarks: list[str] = []
     data = _data(found, remarks)
     rows = _held_out(found, data)
@@ -51,12 +52,15 @@ def _chapter(
         if path is not None:
             inside[arm.label] = RunDirectory(path)
     if len(comparison.arms) > MOST_INSIDE:
-        remarks.append(f"only the {MOST_INSIDE} best models were looked into")
+        remarks.append(note("only the {most_inside} best models were looked into", most_inside=MOST_INSIDE))
     if found.splits_vary:
         remarks.append(
-            f"the split varies with the seed; models were looked into with seed {found.records[0].spec.seed}"
+            note(
+                "the split varies with the seed; models were looked into with seed {seed}",
+                seed=found.records[0].spec.seed,
+            )
         )
-    watch(f"{found.name}: looking into {len(inside)} models")
+    watch(say("{name}: looking into {count} models", name=found.name, count=len(inside)))
     return Chapter(
         name=found.name,
         comparison=comparison,
@@ -95,12 +99,16 @@ def _data(found: RecordedComparison, remarks: list[str]) -> EncodedData | None:
     fetched: a report doesn't wait for a network."""
     name = getattr(found.task, "data", None)
     if name in catalogue.names() and catalogue.locate(name) is None:
-        remarks.append(f"the data set isn't here, so rows and gradients aren't shown; rnnlab data get {name}")
+        remarks.append(
+            note("the data set isn't here, so rows and gradients aren't shown; rnnlab data get {name}", name=name)
+        )
         return None
     try:
         return found.task.load()
     except (RnnlabError, OSError) as error:
-        remarks.append(f"the data can't be read any more, so rows and gradients aren't shown: {error}")
+        remarks.append(
+            note("the data can't be read any more, so rows and gradients aren't shown: {error}", error=english(error))
+        )
         return None
 
 
@@ -116,14 +124,14 @@ def _differences(
 ) -> Differences:
     labels = _labels(found, remarks)
     if found.splits_vary and labels:
-        remarks.append("every seed has test rows of its own, so the rows on which models disagree aren't shown")
+        remarks.append(note("every seed has test rows of its own, so the rows on which models disagree aren't shown"))
     shown = differences(found.records, labels, tags=rows.tag_names)
     if data is None or not shown.rows:
         return shown
     try:
         shown = with_texts(shown, found.task)
     except (RnnlabError, OSError) as error:
-        remarks.append(f"the texts of the test rows can't be read any more: {error}")
+        remarks.append(note("the texts of the test rows can't be read any more: {error}", error=english(error)))
     arm = _looked_at(comparison)
     run = best_run(arm) if arm else None
     if arm is None or run is None:
@@ -150,7 +158,7 @@ def _labels(found: RecordedComparison, remarks: list[str]) -> tuple[str, ...]:
             of_split.setdefault(canonical_json(record.spec.task.identity()), RunDirectory(record.path))
     every = {tuple(json.loads(run.verified("model.json").read_bytes())["labels"]) for run in of_split.values()}
     if len(every) > 1:  # each split has a sample of its own, in which a rare label may be missing
-        remarks.append("splits have different labels, so classes aren't shown")
+        remarks.append(note("splits have different labels, so classes aren't shown"))
         return ()
     return every.pop() if every else ()
 

@@ -2,26 +2,39 @@
 
 from rnnlab.core.config import Config
 from rnnlab.core.toml import toml_value
+from rnnlab.core.words import say, translated
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.spec import Monitor, Schedule, Training
 
-_HEAD = """\
-# An experiment: arms × seeds on one task. Check it with 'rnnlab check FILE', run it with 'rnnlab compare FILE'.
-# A line that begins with '#' shows a setting that isn't in force; take the '#' away to use it.
 
-name = "my first comparison"
-seeds = 3  # how many, or a list such as [0, 1, 2]
-# vary_split = true  # each seed draws its own split, whose luck counts then; take 5 seeds or more, and no split_seed
-# match = "parameters"  # models of equal size; or "seconds": of equal training time, with minutes under [training]
-
-"""
+def _head() -> str:
+    """What is written above the settings."""
+    lines = [
+        say(
+            "# An experiment: arms × seeds on one task. Check it with 'rnnlab check FILE', run it with 'rnnlab compare "
+            "FILE'."
+        ),
+        say("# A line that begins with '#' shows a setting that isn't in force; take the '#' away to use it."),
+        "",
+        'name = "my first comparison"',
+        say("seeds = 3  # how many, or a list such as [0, 1, 2]"),
+        say(
+            "# vary_split = true  # each seed draws its own split, whose luck counts then; take 5 seeds or more, and "
+            "no split_seed"
+        ),
+        say(
+            '# match = "parameters"  # models of equal size; or "seconds": of equal training time, with '
+            "minutes under [training]"
+        ),
+    ]
+    return "\n".join(lines) + "\n\n"
 
 
 def experiment_file() -> str:
     """TOML text; every setting of the task and the training is in it."""
     parts = [
-        _HEAD,
+        _head(),
         '[task]\nkind = "classify"\n',
         _settings(Classify(), skip=("fingerprint",)),
         "\n[training]\n",
@@ -44,6 +57,6 @@ def _settings(config: Config, skip: tuple[str, ...] = ()) -> str:
         if name in skip:
             continue
         value = getattr(config, name)
-        comment = f"  # {field.description}" if field.description else ""
+        comment = f"  # {translated(field.description)}" if field.description else ""
         lines.append(f"# {name} = …{comment}" if value is None else f"{name} = {toml_value(value)}{comment}")
     return "\n".join(lines) + "\n"

@@ -14,6 +14,7 @@ from typing import Any
 
 from rnnlab.comparing.studies import AxisValue
 from rnnlab.core.errors import did_you_mean
+from rnnlab.core.words import both, say
 
 ROOTS = ("task", "model", "training")
 RANGE_KEYS = {"low", "high", "log"}
@@ -60,14 +61,25 @@ def axis_problems(name: str, given: Any, path: str) -> list[str]:
     if isinstance(given, list):
         return [*_path_problems(name, path), *_list_problems(given, path)]
     if not isinstance(given, Mapping) or not given:
-        return [f"{path}: an axis is a list of values, or a table of lists, of named settings, or of low and high"]
+        return [
+            say(
+                "{path}: an axis is a list of values, or a table of lists, of named settings, or of low and high",
+                path=path,
+            )
+        ]
     if "low" in given or "high" in given:
         return [*_path_problems(name, path), *_range_problems(given, path)]
     if all(isinstance(value, list) for value in given.values()):
         lengths = {len(value) for value in given.values()}
         found = [p for key, value in given.items() for p in (*_path_problems(key, path), *_list_problems(value, path))]
         if len(lengths) > 1:
-            found.append(f"{path}: zipped lists must be equally long (got {', '.join(map(str, sorted(lengths)))})")
+            found.append(
+                say(
+                    "{path}: zipped lists must be equally long (got {names})",
+                    path=path,
+                    names=", ".join(map(str, sorted(lengths))),
+                )
+            )
         return found
     if all(isinstance(value, Mapping) for value in given.values()):
         return [
@@ -77,7 +89,7 @@ def axis_problems(name: str, given: Any, path: str) -> list[str]:
             if not (key in ROOTS and isinstance(value, Mapping))
             for problem in _path_problems(key, f"{path}.{label}")
         ]
-    return [f"{path}: all its entries must be lists (zipped), or all must be tables of settings (named)"]
+    return [say("{path}: all its entries must be lists (zipped), or all must be tables of settings (named)", path=path)]
 
 
 def parse_axis(name: str, given: Any) -> AnyAxis:
@@ -110,25 +122,40 @@ def _path_problems(name: str, path: str) -> list[str]:
     root, dot, rest = name.partition(".")
     if root in ROOTS and dot and rest:
         return []
-    hint = did_you_mean(root, ROOTS) or "; it begins with task., model. or training., for example training.lr"
-    return [f"{path}: '{name}' is no path of a setting{hint}"]
+    hint = did_you_mean(root, ROOTS) or both("; it begins with task., model. or training., for example training.lr")
+    return [say("{path}: '{name}' is no path of a setting{hint}", path=path, name=name, hint=hint)]
 
 
 def _list_problems(given: list[Any], path: str) -> list[str]:
     if not given:
-        return [f"{path}: at least one value is needed"]
+        return [say("{path}: at least one value is needed", path=path)]
     shown = [_shown(value) for value in given]
-    return [f"{path}: {value!r} stands there twice" for value in dict.fromkeys(shown) if shown.count(value) > 1]
+    return [
+        say("{path}: {value!r} stands there twice", path=path, value=value)
+        for value in dict.fromkeys(shown)
+        if shown.count(value) > 1
+    ]
 
 
 def _range_problems(given: Mapping[str, Any], path: str) -> list[str]:
-    found = [f"{path}.{key}: unknown key; a range has low, high and log" for key in given if key not in RANGE_KEYS]
+    found = [
+        say("{path}.{key}: unknown key; a range has low, high and log", path=path, key=key)
+        for key in given
+        if key not in RANGE_KEYS
+    ]
     low, high = given.get("low"), given.get("high")
     numbers = [isinstance(end, int | float) and not isinstance(end, bool) for end in (low, high)]
     if not all(numbers) or low >= high:  # type: ignore[operator]  # numbers, if the first test passed
-        found.append(f"{path}: low and high must be numbers, low the smaller one (got {low!r} and {high!r})")
+        found.append(
+            say(
+                "{path}: low and high must be numbers, low the smaller one (got {low!r} and {high!r})",
+                path=path,
+                low=low,
+                high=high,
+            )
+        )
     elif given.get("log") and low <= 0:  # type: ignore[operator]
-        found.append(f"{path}: a range on a logarithmic scale must begin above 0 (got {low!r})")
+        found.append(say("{path}: a range on a logarithmic scale must begin above 0 (got {low!r})", path=path, low=low))
     return found
 
 

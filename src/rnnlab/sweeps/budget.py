@@ -24,6 +24,7 @@ from rnnlab.comparing.comparison import Comparison, HeldOut, summarise
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
+from rnnlab.core.words import both, note, note_list, plural, say
 from rnnlab.data.encoded import EncodedData
 from rnnlab.execute.executors import Executor
 from rnnlab.judging.looks import not_behind, part_of_alpha, schedule
@@ -149,8 +150,12 @@ class _Budgeting:
             cheapest = min(paces.values(), key=lambda pace: pace.seconds(1))
             needed = cheapest.seconds(1) * min(FIRST_SEEDS, self.most_seeds) / self.jobs
             raise ConfigError(
-                f"--budget: {self.budget:.0f} s are too few for one epoch of any model (the fastest takes "
-                f"{needed:.0f} s, after the baselines); give more time, fewer rows or smaller models"
+                both(
+                    "--budget: {budget:.0f} s are too few for one epoch of any model (the fastest takes "
+                    "{needed:.0f} s, after the baselines); give more time, fewer rows or smaller models",
+                    budget=self.budget,
+                    needed=needed,
+                )
             )
         self.experiment = replace(self.asked, arms=self._limited(paces, made.rounds))
         self.watch(self._intention(made))
@@ -176,7 +181,14 @@ class _Budgeting:
             if seeds == looks[-1] or found.verdict.firm or not complete or not labels:
                 notes = (*found.notes, self._what_was_cut(found))
                 return Spent(replace(found, notes=notes), self.records, alpha)
-            self.watch(f"budget: {seeds} seeds done; up to {looks[number + 1]} for {', '.join(labels)}")
+            self.watch(
+                say(
+                    "budget: {seeds} seeds done; up to {looks} for {names}",
+                    seeds=seeds,
+                    looks=looks[number + 1],
+                    names=", ".join(labels),
+                )
+            )
         raise AssertionError("the last look ends it")
 
     def _kept_plan(self, paces: Mapping[str, Pace]) -> Plan:
@@ -249,30 +261,43 @@ class _Budgeting:
 
     def _intention(self, made: Plan) -> str:
         limits = ", ".join(f"{label} {count}" for label, count in made.rounds.items())
-        seeds = f"{made.first} seeds" if made.first > 1 else "1 seed"
-        then = "" if made.first == self.most_seeds else ", then more for those that can still win"
-        return f"budget: {seeds} per model{then}; epochs at most: {limits}"
+        seeds = plural("{count} seed per model", "{count} seeds per model", made.first)
+        if made.first == self.most_seeds:
+            return say("budget: {seeds}; epochs at most: {limits}", seeds=seeds, limits=limits)
+        return say(
+            "budget: {seeds}, then more for those that can still win; epochs at most: {limits}",
+            seeds=seeds,
+            limits=limits,
+        )
 
     def _what_was_cut(self, found: Comparison) -> str:
         """In one sentence, for a person who wonders how far to trust the table."""
         cut = []
         absent = [label for label in self.asked.arms if label not in self.rounds]
         if absent:
-            cut.append(f"{', '.join(absent)} not begun (one epoch would not fit)")
+            cut.append(note("{names} not begun (one epoch would not fit)", names=", ".join(absent)))
         had = {arm.label: len(arm.runs) for arm in found.arms}
         fewer = [label for label, count in had.items() if count < self.most_seeds]
         if fewer:
-            cut.append("fewer seeds: " + ", ".join(f"{label} {had[label]}" for label in fewer))
+            cut.append(note("fewer seeds: {names}", names=", ".join(f"{label} {had[label]}" for label in fewer)))
         lost = [label for label in self.rounds if label not in had]
         if lost:
-            cut.append(f"{', '.join(lost)} took longer than planned and has no score")
+            cut.append(note("{names} took longer than planned and has no score", names=", ".join(lost)))
         at_limit = self._stopped_by_the_limit()
         if at_limit:
-            cut.append(
-                "epochs ended by the budget: " + ", ".join(f"{label} at {count}" for label, count in at_limit.items())
+            named = ", ".join(f"{label} {count}" for label, count in at_limit.items())
+            cut.append(note("the budget ended the epochs: {names}", names=named))
+        used, budget = self.clock() - self.began, self.budget
+        if not cut:
+            return note(
+                "budget: {used:.0f} of {budget:.0f} s used; all that was asked for fitted", used=used, budget=budget
             )
-        used = f"{self.clock() - self.began:.0f} of {self.budget:.0f} s used"
-        return f"budget: {used}; " + ("cut to fit: " + "; ".join(cut) if cut else "all that was asked for fitted")
+        return note(
+            "budget: {used:.0f} of {budget:.0f} s used; cut to fit: {cut}",
+            used=used,
+            budget=budget,
+            cut=note_list(cut),
+        )
 
     def _stopped_by_the_limit(self) -> dict[str, int]:
         """Arms of which a run came to the planned limit, where that is tighter than the one asked for."""
@@ -290,8 +315,12 @@ def refuse_budget(experiment: Experiment) -> None:
     for label, arm in experiment.arms.items():
         if arm.training.minutes is not None:
             raise ConfigError(
-                f"--budget plans the epochs of every model, and '{label}' has training.minutes = "
-                f"{arm.training.minutes:g} (--minutes, --match seconds); leave one of them out"
+                both(
+                    "--budget plans the epochs of every model, and '{label}' has training.minutes = "
+                    "{minutes:g} (--minutes, --match seconds); leave one of them out",
+                    label=label,
+                    minutes=arm.training.minutes,
+                )
             )
 
 

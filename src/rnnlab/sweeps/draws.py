@@ -13,6 +13,7 @@ import numpy as np
 from rnnlab.comparing.studies import AxisValue
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.seeding import generator, stream_seed
+from rnnlab.core.words import both
 from rnnlab.sweeps.axes import AnyAxis, Choices, Range
 
 Setting = tuple[int | float, ...]
@@ -87,8 +88,10 @@ def require_optuna() -> Any:
         import optuna
     except ImportError:
         raise ConfigError(
-            "strategy = 'tpe' needs Optuna, which isn't installed: pip install 'rnnlab[optuna]'; "
-            "'random' and 'asha' do without"
+            both(
+                "strategy = 'tpe' needs Optuna, which isn't installed: pip install 'rnnlab[optuna]'; "
+                "'random' and 'asha' do without"
+            )
         ) from None
     return optuna
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rnnlab.core.config import parse, problems
-from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.errors import ConfigError, all_problems, did_you_mean, known_are
+from rnnlab.core.words import say
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES, Baseline
 from rnnlab.models.embedding import Embedding
@@ -60,27 +61,33 @@ _TOP_KEYS = ("name", "seeds", "vary_split", "match", "tune", "task", "model", "t
 
 def experiment_problems(tree: dict[str, Any]) -> list[str]:
     """Everything that is wrong with an experiment file, each with its path."""
-    known = f"; known: {', '.join(_TOP_KEYS)}"
-    found = [f"{key}: unknown key{did_you_mean(key, _TOP_KEYS) or known}" for key in tree if key not in _TOP_KEYS]
+    known = known_are(_TOP_KEYS)
+    found = [
+        say("{key}: unknown key{hint}", key=key, hint=did_you_mean(key, _TOP_KEYS) or known)
+        for key in tree
+        if key not in _TOP_KEYS
+    ]
     tables = [k for k in ("task", "model", "training", "arms", "baselines") if not isinstance(tree.get(k, {}), dict)]
     if tables:
-        return found + [f"{key}: must be a table, written as [{key}]" for key in tables]
+        return found + [say("{key}: must be a table, written as [{key}]", key=key) for key in tables]
     task = {"kind": "classify", **tree.get("task", {})}
     of_the_task = TASKS.problems(task, "task")
     found += of_the_task
     found += problems(Training, _training_values(tree), "training")
     found += _rhythm_problems(task["kind"], tree.get("training", {}), "training")
-    found += [f"seeds: {reason}" for reason in _seed_problems(_seeds(tree))]
+    found += [say("seeds: {reason}", reason=reason) for reason in _seed_problems(_seeds(tree))]
     found += _split_problems(tree, None if of_the_task else task)
     if not tree.get("arms"):
         found.append('arms: at least one is needed, for example [arms.lstm.model] with kind = "lstm"')
     for label, arm in tree.get("arms", {}).items():
         path = f"arms.{label}"
         if not isinstance(arm, dict) or not all(isinstance(v, dict) for v in arm.values()):
-            found.append(f"{path}: must be a table with a table 'model' (and perhaps 'training')")
+            found.append(say("{path}: must be a table with a table 'model' (and perhaps 'training')", path=path))
             continue
         found += [
-            f"{path}.{key}: unknown key; known: model, training" for key in arm if key not in ("model", "training")
+            say("{path}.{key}: unknown key; known: model, training", path=path, key=key)
+            for key in arm
+            if key not in ("model", "training")
         ]
         model = merged(tree.get("model", {}), arm.get("model", {}))
         of_the_model = ARCHITECTURES.problems(model, f"{path}.model")
@@ -96,20 +103,46 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
 def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
     """Settings of a model that the task would ignore, and why the model can't do it."""
     if task.answer.reads == "states" and "pooling" in model.model_fields_set:
-        return [f"{path}.pooling: the task '{task.kind}' answers at every step, where nothing is pooled; leave it out"]
+        return [
+            say(
+                "{path}.pooling: the task '{kind}' answers at every step, where nothing is pooled; leave it out",
+                path=path,
+                kind=task.kind,
+            )
+        ]
     if task.answer.reads == "states" and getattr(model, "ends", False):
         return [
-            f"{path}.ends: the task '{task.kind}' answers at every step, and the last one would be told that it is the "
-            "last; take ends = false"
+            say(
+                "{path}.ends: the task '{kind}' answers at every step, and the last one would be told "
+                "that it is the last; take ends = false",
+                path=path,
+                kind=task.kind,
+            )
         ]
     if not task.causal or model.causal:
         return []
-    rule = f"the task '{task.kind}' answers each step from the steps up to it, and"
     for option in ("bidirectional", "look_ahead"):
         if getattr(model, option, None) is True:
-            return [f"{path}.{option}: {rule} this option reads later ones; take {option} = false"]
+            return [
+                say(
+                    "{path}.{option}: the task '{kind}' answers each step from the steps up to it, and this option "
+                    "reads later ones; take {option} = false",
+                    path=path,
+                    option=option,
+                    kind=task.kind,
+                )
+            ]
     able = [cls.kind for cls in ARCHITECTURES if not ARCHITECTURES.problems({"kind": cls.kind}) and cls().causal]
-    return [f"{path}.kind: {rule} '{model.kind}' as it is set reads later ones; take {', '.join(able)}"]
+    return [
+        say(
+            "{path}.kind: the task '{kind}' answers each step from the steps up to it, and '{model}' as it is set "
+            "reads later ones; take {names}",
+            path=path,
+            kind=task.kind,
+            model=model.kind,
+            names=", ".join(able),
+        )
+    ]
 
 
 def _rhythm_problems(kind: Any, training: dict[str, Any], path: str) -> list[str]:
@@ -118,20 +151,35 @@ def _rhythm_problems(kind: Any, training: dict[str, Any], path: str) -> list[str
     if kind not in TASKS.names():
         return []  # which is said elsewhere
     if not TASKS[kind].streamed:
-        rule = f"'{kind}' is evaluated after every epoch; only tasks that draw fresh batches ({_streamed()}) have this"
-        found = [f"{path}.eval_every: {rule}"] if training.get("eval_every") is not None else []
+        found = []
+        if training.get("eval_every") is not None:
+            found.append(
+                say(
+                    "{path}.eval_every: '{kind}' is evaluated after every epoch; only tasks that draw fresh batches "
+                    "({names}) have this",
+                    path=path,
+                    kind=kind,
+                    names=_streamed(),
+                )
+            )
         if training.get("batch_tokens") is not None and training.get("batch_size") == Training().batch_size:
             found.append(
-                f"{path}.batch_size: 'batch_tokens' would ignore it; leave one of them out"
+                say("{path}.batch_size: 'batch_tokens' would ignore it; leave one of them out", path=path)
             )  # else: `Training`
         return found
     found = []
     if training.get("epochs") not in (None, "none"):
         found.append(
-            f"{path}.epochs: '{kind}' draws fresh batches, so there are no epochs; say how many updates with steps"
+            say(
+                "{path}.epochs: '{kind}' draws fresh batches, so there are no epochs; say how many updates with steps",
+                path=path,
+                kind=kind,
+            )
         )
     if training.get("batch_tokens") is not None:
-        found.append(f"{path}.batch_tokens: '{kind}' draws as many rows as batch_size says; set that")
+        found.append(
+            say("{path}.batch_tokens: '{kind}' draws as many rows as batch_size says; set that", path=path, kind=kind)
+        )
     return found
 
 
@@ -143,15 +191,20 @@ def _split_problems(tree: dict[str, Any], settings: dict[str, Any] | None) -> li
     """``settings`` are those of the task; None where they are wrong, which comes first."""
     asked = tree.get("vary_split", False)
     if not isinstance(asked, bool):
-        return [f"vary_split: must be true or false (got {asked!r})"]
+        return [say("vary_split: must be true or false (got {asked!r})", asked=asked)]
     if not asked or settings is None:
         return []
     task = TASKS.parse(settings)
     given = task.given_split()
     if given:
-        return [f"vary_split: {given}"]
+        return [say("vary_split: {reason}", reason=given)]
     if task.split_by in settings:
-        return [f"task.{task.split_by}: with vary_split it is the seed of each run; leave it out, and set seeds"]
+        return [
+            say(
+                "task.{split_by}: with vary_split it is the seed of each run; leave it out, and set seeds",
+                split_by=task.split_by,
+            )
+        ]
     return []
 
 
@@ -161,15 +214,20 @@ def _match_problems(tree: dict[str, Any]) -> list[str]:
         return []
     if match != "seconds":
         hint = did_you_mean(str(match), ("parameters", "seconds"))
-        return [f"match: must be 'parameters' or 'seconds' (got {match!r}){hint}"]
+        return [say("match: must be 'parameters' or 'seconds' (got {match!r}){hint}", match=match, hint=hint)]
     found = []
     if tree.get("training", {}).get("minutes") is None:
         found.append(
-            "match: 'seconds' gives every run the same training time; say how long, with --minutes M or with minutes "
-            "under [training]"
+            say(
+                "match: 'seconds' gives every run the same training time; say how long, with --minutes M or with "
+                "minutes under [training]"
+            )
         )
     return found + [
-        f"arms.{label}.training.minutes: with match = 'seconds' training.minutes holds for every arm; leave it out"
+        say(
+            "arms.{label}.training.minutes: with match = 'seconds' training.minutes holds for every arm; leave it out",
+            label=label,
+        )
         for label, arm in tree.get("arms", {}).items()
         if isinstance(arm, dict) and isinstance(arm.get("training"), dict) and "minutes" in arm["training"]
     ]
@@ -179,10 +237,16 @@ def _baseline_problems(tree: dict[str, Any]) -> list[str]:
     found = []
     for name, values in tree.get("baselines", {}).items():
         if name not in BASELINES.names():
-            known = f"; known: {', '.join(BASELINES.names())}"
-            found.append(f"baselines.{name}: no such baseline{did_you_mean(name, BASELINES.names()) or known}")
+            known = known_are(BASELINES.names())
+            found.append(
+                say(
+                    "baselines.{name}: no such baseline{hint}",
+                    name=name,
+                    hint=did_you_mean(name, BASELINES.names()) or known,
+                )
+            )
         elif not isinstance(values, dict):
-            found.append(f"baselines.{name}: must be a table, written as [baselines.{name}]")
+            found.append(say("baselines.{name}: must be a table, written as [baselines.{name}]", name=name))
         else:
             found += BASELINES.problems({**values, "kind": name}, f"baselines.{name}")
     return found
@@ -193,7 +257,13 @@ def _tune_problems(tree: dict[str, Any]) -> list[str]:
     if asked is None:
         return []
     if not isinstance(asked, int) or isinstance(asked, bool) or not 2 <= asked <= MOST_TRIALS:
-        return [f"tune: how many settings to try per model, from 2 to {MOST_TRIALS:,} (got {asked!r})"]
+        return [
+            say(
+                "tune: how many settings to try per model, from 2 to {most:,} (got {asked!r})",
+                most=MOST_TRIALS,
+                asked=asked,
+            )
+        ]
     if tree.get("match") == "parameters":
         return ["tune: it searches the sizes that match = 'parameters' makes equal; leave one of them out"]
     return []
@@ -270,10 +340,10 @@ def merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 
 def _seed_problems(seeds: Any) -> list[str]:
     if isinstance(seeds, int) and not isinstance(seeds, bool):
-        return [] if 1 <= seeds <= 10_000 else [f"how many must be between 1 and 10,000 (got {seeds})"]
+        return [] if 1 <= seeds <= 10_000 else [say("how many must be between 1 and 10,000 (got {seeds})", seeds=seeds)]
     if isinstance(seeds, list) and seeds and all(isinstance(s, int) and s >= 0 for s in seeds):
         return [] if len(set(seeds)) == len(seeds) else ["each seed may stand in the list once"]
-    return [f"a number of seeds, or a list such as [0, 1, 2] (got {seeds!r})"]
+    return [say("a number of seeds, or a list such as [0, 1, 2] (got {seeds!r})", seeds=seeds)]
 
 
 def _seeds(tree: dict[str, Any]) -> Any:
@@ -289,8 +359,7 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
     """``{task, training, arms, seeds}`` → an Experiment, or one error that lists every problem."""
     found = experiment_problems(tree)
     if found:
-        lines = "\n".join(f"  {problem}" for problem in found)
-        raise ConfigError(f"{source}: {len(found)} problem{'s' if len(found) > 1 else ''}\n{lines}")
+        raise ConfigError(all_problems(source, found))
     task = TASKS.parse({"kind": "classify", **tree.get("task", {})}, "task")
     arms = {
         label: Arm(

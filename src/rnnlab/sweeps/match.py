@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import note
 from rnnlab.data import vectors
 from rnnlab.data.interface import Interface
 from rnnlab.models.base import Architecture
@@ -26,7 +27,12 @@ def match_parameters(models: Models, count: Count) -> tuple[dict[str, Architectu
     """The models, resized to as many parameters as the median one has, and notes on how that went."""
     scalable = {label: model for label, model in models.items() if sizes_of(model)}
     notes = [
-        f"{label} keeps its size, {count(model):,} parameters beyond the embedding: '{model.kind}' has nothing to scale"
+        note(
+            "{label} keeps its size, {model:,} parameters beyond the embedding: '{kind}' has nothing to scale",
+            label=label,
+            model=count(model),
+            kind=model.kind,
+        )
         for label, model in models.items()
         if label not in scalable
     ]
@@ -42,11 +48,25 @@ def match_parameters(models: Models, count: Count) -> tuple[dict[str, Architectu
 def _describe(matched: Models, scalable: Models, median: str, target: int, count: Count) -> list[str]:
     reached = {label: count(matched[label]) for label in scalable}
     arms = ", ".join(f"{label} {_sizes(matched[label])} ({reached[label]:,})" for label in scalable)
-    notes = [f"matched at {target:,} parameters beyond the embedding, as {median} has: {arms}"]
+    notes = [
+        note(
+            "matched at {target:,} parameters beyond the embedding, as {median} has: {arms}",
+            target=target,
+            median=median,
+            arms=arms,
+        )
+    ]
     for label, number in reached.items():
         if abs(number - target) > TOLERANCE * target:
             share = f"{100 * (number - target) / target:+.1f} %"
-            notes.append(f"{label} is not matched: {_sizes(matched[label])} comes nearest, {share} off")
+            notes.append(
+                note(
+                    "{label} is not matched: {sizes} comes nearest, {share} off",
+                    label=label,
+                    sizes=_sizes(matched[label]),
+                    share=share,
+                )
+            )
     return notes
 
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from rnnlab.core.config import assign, canonical_json, parse_setting, read_toml
-from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.errors import ConfigError, did_you_mean, known_are
+from rnnlab.core.words import both, joined, note, retold
 from rnnlab.data import catalogue, vectors
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
@@ -50,7 +51,9 @@ def experiment_tree(
     if data is not None and data.endswith(".toml"):
         tree = read_toml(data)
         if is_sweep(tree):
-            raise ConfigError(f"{data}: this file has axes, not arms: run it with 'rnnlab sweep {data}'")
+            raise ConfigError(
+                both("{data}: this file has axes, not arms: run it with 'rnnlab sweep {data}'", data=data)
+            )
         if isinstance(tree.get("task"), dict):
             tree["task"] = seen_from(Path(data).parent, tree["task"])
     elif data is not None:
@@ -134,8 +137,8 @@ def named_model(name: str) -> dict[str, Any]:
         return {"kind": kind, **settings}
     if name not in ARCHITECTURES.names():
         known = sorted([*ARCHITECTURES.names(), *SHORT_NAMES])
-        hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
-        raise ConfigError(f"unknown model '{name}'{hint}")
+        hint = did_you_mean(name, known) or known_are(known)
+        raise ConfigError(both("unknown model '{name}'{hint}", name=name, hint=hint))
     return {"kind": name}
 
 
@@ -163,7 +166,7 @@ def plan(tree: dict[str, Any], source: str = "experiment") -> tuple[Experiment, 
     else:
         planned, data = complete_experiment(experiment, tree, Opened())
     if not planned.arms:
-        raise ConfigError("no model is left to train\n" + "\n".join(planned.notes))
+        raise ConfigError(joined([both("no model is left to train"), *map(retold, planned.notes)], "\n"))
     return planned, data
 
 
@@ -189,11 +192,21 @@ def _complete_splits(experiment: Experiment, tree: dict[str, Any]) -> tuple[Expe
 def _split_notes(experiment: Experiment) -> list[str]:
     first, count, setting = experiment.seeds[0], len(experiment.seeds), experiment.task.split_by
     notes = [
-        f"vary_split: the seed of a run is its {setting} too, so each seed has training and test rows of its own; "
-        f"what is said of the data is said of seed {first}"
+        note(
+            "vary_split: the seed of a run is its {setting} too, so each seed has training and test "
+            "rows of its own; what is said of the data is said of seed {first}",
+            setting=setting,
+            first=first,
+        )
     ]
     if count < SPLIT_SEEDS:
-        notes.append(f"seeds = {count} is few where the split varies: intervals can be trusted from {SPLIT_SEEDS} on")
+        notes.append(
+            note(
+                "seeds = {count} is few where the split varies: intervals can be trusted from {SPLIT_SEEDS} on",
+                count=count,
+                SPLIT_SEEDS=SPLIT_SEEDS,
+            )
+        )
     return notes
 
 
@@ -203,7 +216,7 @@ def _completed(experiment: Experiment, tree: dict[str, Any], task: Task, data: E
     for label, arm in experiment.arms.items():
         reason = why_not(arm.model, data, asked_channels(tree, label))
         if reason:
-            notes.append(f"{label} is left out: {reason}")
+            notes.append(note("{label} is left out: {reason}", label=label, reason=reason))
         else:
             device = resolve_device(arm.training.device)
             model = arm.model if data.vocabulary is None else regularised(arm.model, type(task))
@@ -220,9 +233,13 @@ def _completed(experiment: Experiment, tree: dict[str, Any], task: Task, data: E
 def _refuse_unsuited(arms: dict[str, Arm], data: EncodedData) -> None:
     """Settings that don't suit this kind of input are a mistake, and show before the training."""
     kind = _input_kind(data)
-    found = [f"arms.{label}.{problem}" for label, arm in arms.items() for problem in arm.model.check(kind)]
+    found = [
+        both("arms.{label}.{problem}", label=label, problem=retold(problem))
+        for label, arm in arms.items()
+        for problem in arm.model.check(kind)
+    ]
     if found:
-        raise ConfigError("\n".join(found))
+        raise ConfigError(joined(found, "\n"))
 
 
 def _refuse_idle_words(arms: dict[str, Arm], task: Task) -> None:
@@ -233,7 +250,10 @@ def _refuse_idle_words(arms: dict[str, Arm], task: Task) -> None:
         and all(a.model.embedding is None or not a.model.embedding.vectors for a in arms.values())
     ):
         raise ConfigError(
-            f"task.extra_words: no model has the vectors '{source}'; pass --vectors {source}, or leave it out"
+            both(
+                "task.extra_words: no model has the vectors '{source}'; pass --vectors {source}, or leave it out",
+                source=source,
+            )
         )
 
 
@@ -241,8 +261,12 @@ def _refuse_lookup(arms: dict[str, Arm], task: Task) -> None:
     for label, arm in arms.items():
         if arm.model.lookup and not task.answer.looks_up:
             raise ConfigError(
-                f"arms.{label}.model.lookup: rows are looked up where each has one label, and '{task.kind}' has "
-                "others; leave it out"
+                both(
+                    "arms.{label}.model.lookup: rows are looked up where each has one label, and '{kind}' has "
+                    "others; leave it out",
+                    label=label,
+                    kind=task.kind,
+                )
             )
 
 
@@ -250,8 +274,11 @@ def _refuse_frozen_ngrams(arms: dict[str, Arm], data: EncodedData) -> None:
     for label, arm in arms.items() if data.vocabulary is not None and data.vocabulary.ngrams is not None else ():
         if arm.model.embedding is not None and arm.model.embedding.channels == "frozen":
             raise ConfigError(
-                f"arms.{label}.model.embedding.channels: 'frozen' trains no vectors, so that those of task.ngrams "
-                "would stay zero; take 'tuned' or 'two', or leave task.ngrams out"
+                both(
+                    "arms.{label}.model.embedding.channels: 'frozen' trains no vectors, so that those of "
+                    "task.ngrams would stay zero; take 'tuned' or 'two', or leave task.ngrams out",
+                    label=label,
+                )
             )
 
 
@@ -269,18 +296,21 @@ def _matched(planned: Experiment, asked: Experiment, data: EncodedData) -> Exper
         notes += said
         changed = [p for label, model in models.items() for p in gave_way(label, asked.arms[label].model, model)]
         if changed:
-            notes.append(f"sizes that were set gave way to the matching: {', '.join(changed)}")
+            notes.append(note("sizes that were set gave way to the matching: {names}", names=", ".join(changed)))
         widths = {label: input_width(model, interface) for label, model in models.items()}
         if len(set(widths.values())) > 1:
             shown = ", ".join(f"{label} {width}" for label, width in widths.items())
-            notes.append(f"embeddings are not matched, and theirs differ in width: {shown}")
+            notes.append(note("embeddings are not matched, and theirs differ in width: {shown}", shown=shown))
         arms = {label: Arm(models[label], arm.training) for label, arm in arms.items()}
         _refuse_twins(arms)
     elif planned.match == "seconds":
         minutes = next(iter(arms.values())).training.minutes
         notes.append(
-            f"every run trains for {minutes:g} minutes, whatever epochs, steps and patience say; "
-            "results depend on the machine"
+            note(
+                "every run trains for {minutes:g} minutes, whatever epochs, steps and patience say; "
+                "results depend on the machine",
+                minutes=minutes,
+            )
         )
     return replace(planned, arms=arms, notes=tuple(notes))
 
@@ -289,7 +319,11 @@ def _refuse_twins(arms: dict[str, Arm]) -> None:
     for one, other in itertools.combinations(arms, 2):
         if arms[one] == arms[other]:
             raise ConfigError(
-                f"match: '{one}' and '{other}' differ in size alone, and matched they are the same; leave one out"
+                both(
+                    "match: '{one}' and '{other}' differ in size alone, and matched they are the same; leave one out",
+                    one=one,
+                    other=other,
+                )
             )
 
 
@@ -304,7 +338,14 @@ def _coverage_notes(arms: dict[str, Arm], data: EncodedData) -> list[str]:
             counts = np.bincount(data.train.tokens, minlength=len(words))[len(SPECIAL) :]
             share = vectors.coverage(found, counts)
             words, tokens = (f"{100 * share[name]:.1f} %" for name in ("words_share", "tokens_share"))
-            notes.append(f"{source} covers {words} of the words and {tokens} of the tokens of the training rows")
+            notes.append(
+                note(
+                    "{source} covers {words} of the words and {tokens} of the tokens of the training rows",
+                    source=source,
+                    words=words,
+                    tokens=tokens,
+                )
+            )
     return notes
 
 
@@ -315,12 +356,13 @@ def why_not(model: Architecture, data: EncodedData, asked_channels: str | None =
         if problem.startswith(KIND):  # it is the architecture that doesn't suit the data, not a setting
             return problem.removeprefix(KIND)
     if data.vocabulary is not None and data.vocabulary.ngrams is not None and isinstance(model, FastText):
-        return "'fasttext' counts n-grams by itself (model.ngrams), and would count those of task.ngrams again"
+        return note("'fasttext' counts n-grams by itself (model.ngrams), and would count those of task.ngrams again")
     has_vectors = model.embedding is not None and model.embedding.vectors is not None
     if model.needs_vectors and not has_vectors and asked_channels != "random":
-        return (
-            f"'{model.kind}' has a channel of pre-trained vectors; pass --vectors FILE, or --vectors glove-6b-50d "
-            "after pip install 'rnnlab[glove]'"
+        return note(
+            "'{kind}' has a channel of pre-trained vectors; pass --vectors FILE, or --vectors "
+            "glove-6b-50d after pip install 'rnnlab[glove]'",
+            kind=model.kind,
         )
     return None
 

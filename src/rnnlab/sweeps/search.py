@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from rnnlab.core.errors import ConfigError
+from rnnlab.core.errors import ConfigError, english
+from rnnlab.core.words import both, joined, note, retold
 from rnnlab.execute.executors import Executor
 from rnnlab.runs.directory import Outcome
 from rnnlab.sweeps.axes import label_of
@@ -103,7 +104,13 @@ class _Search(Contest):
                 self._begin(setting, point)
                 return True
         self.exhausted = True
-        self.notes.append(f"the axes have no more than {number} settings that differ: trials = {self.wanted}")
+        self.notes.append(
+            note(
+                "the axes have no more than {number} settings that differ: trials = {wanted}",
+                number=number,
+                wanted=self.wanted,
+            )
+        )
         return False
 
     def _setting(self, number: int, attempt: int) -> Setting:
@@ -120,8 +127,8 @@ class _Search(Contest):
         try:
             specs, notes = plan_point(self.study.settings, changes_of(self.study.axes, setting), source, self.opened)
         except ConfigError as error:
-            specs, notes = None, (" ".join(line.strip() for line in str(error).splitlines()),)
-        self.notes += [f"{label}: {note}" for note in notes]
+            specs, notes = None, (" ".join(line.strip() for line in english(error).splitlines()),)
+        self.notes += [note("{label}: {text}", label=label, text=said) for said in notes]
         return None if specs is None else PlannedPoint(at, label, tuple(specs))
 
     def _begin(self, setting: Setting, point: PlannedPoint) -> None:
@@ -137,21 +144,42 @@ class _Search(Contest):
         done = [trial for trial in self.trials if trial.settled]
         points = tuple(trial.point for trial in done if trial.point is not None)
         if done and not points:
-            raise ConfigError("\n".join([f"{self.study.name}: no trial could be run", *dict.fromkeys(self.notes)]))
+            raise ConfigError(
+                joined(
+                    [
+                        both("{study}: no trial could be run", study=self.study.name),
+                        *map(retold, dict.fromkeys(self.notes)),
+                    ],
+                    "\n",
+                )
+            )
         notes = [*self.study.notes, *dict.fromkeys(self.notes), *self._account(done)]
         outcomes = {run.spec.digest: trial.outcome_of(run) for trial in done for run in trial.runs}
         return replace(self.study, points=points, notes=tuple(notes)), outcomes
 
     def _account(self, done: list[Trial]) -> Iterator[str]:
         if self.strategy == "tpe" and self.wanted <= AT_RANDOM:
-            yield f"tpe draws its first {AT_RANDOM} trials at random, and there were no more: trials = {self.wanted}"
+            yield note(
+                "tpe draws its first {AT_RANDOM} trials at random, and there were no more: trials = {wanted}",
+                AT_RANDOM=AT_RANDOM,
+                wanted=self.wanted,
+            )
         stopped = [trial.pruned_at for trial in done if trial.pruned_at is not None]
         if stopped:
             where = ", ".join(f"{stopped.count(rung)} after evaluation {rung}" for rung in sorted(set(stopped)))
-            yield f"asha stopped {len(stopped)} of {len(done)} trials early: {where}"
+            yield note(
+                "asha stopped {count} of {count_2} trials early: {where}",
+                count=len(stopped),
+                count_2=len(done),
+                where=where,
+            )
         if len(done) < self.wanted and not self.exhausted:
-            begun = f"{len(done)} of {self.wanted} trials were begun within the {self.study.settings.minutes:g} minutes"
-            yield f"{begun}; the same command goes on"
+            yield note(
+                "{count} of {wanted} trials were begun within the {minutes:g} minutes; the same command goes on",
+                count=len(done),
+                wanted=self.wanted,
+                minutes=self.study.settings.minutes,
+            )
 
 
 def _label(trial: Trial) -> str:

@@ -15,7 +15,8 @@ from pydantic import Field, model_validator
 from rnnlab.claims.claim import Claim, claim_problems, parse_claims, table_problems
 from rnnlab.comparing.studies import Axis, AxisValue, Target
 from rnnlab.core.config import Config, assign, parse, parse_setting, problems, read_toml
-from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.errors import ConfigError, all_problems, did_you_mean, known_are
+from rnnlab.core.words import both, joined, note, retold, say
 from rnnlab.models.baselines import BASELINES
 from rnnlab.sweeps.axes import AnyAxis, Choices, axis_problems, grid, label_of, parse_axis
 from rnnlab.sweeps.experiment import experiment_problems, merged, parse_experiment
@@ -58,9 +59,11 @@ class StudySettings(Config):
     @model_validator(mode="after")
     def _trials_are_for_strategies_that_draw(self) -> Self:
         if self.strategy == "grid" and self.trials is not None:
-            raise ValueError("the grid has every point, and would ignore 'trials': take random, tpe or asha")
+            raise ValueError(both("the grid has every point, and would ignore 'trials': take random, tpe or asha"))
         if self.strategy != "grid" and self.trials is None:
-            raise ValueError(f"'{self.strategy}' needs to know how many settings to try: trials = 20")
+            raise ValueError(
+                both("'{strategy}' needs to know how many settings to try: trials = 20", strategy=self.strategy)
+            )
         return self
 
 
@@ -112,12 +115,14 @@ def read_sweep(
     """A sweep file, with --set over everything that it says. Every problem is told at once."""
     tree = read_toml(file)
     if not is_sweep(tree) and "arms" in tree:
-        raise ConfigError(f"{file}: this file has arms, not axes: run it with 'rnnlab compare {file}'")
+        raise ConfigError(both("{file}: this file has arms, not axes: run it with 'rnnlab compare {file}'", file=file))
     name = str(tree.get("name", Path(file).stem))
-    found = [f"{key}: must be a table" for key in ("study", "quick") if not isinstance(tree.get(key, {}), dict)]
+    found = [
+        say("{key}: must be a table", key=key) for key in ("study", "quick") if not isinstance(tree.get(key, {}), dict)
+    ]
     found += _unknown_keys(tree)
     if found:
-        raise ConfigError(_listed(str(file), found))
+        raise ConfigError(all_problems(str(file), found))
     changes: dict[str, Any] = {}
     for text in settings:
         assign(changes, *parse_setting(text))
@@ -126,12 +131,19 @@ def read_sweep(
     chosen = {key: own[key] for key in only or own if key in own}
     if len(chosen) < len(only or own):
         missing = [key for key in only if key not in own]
-        raise ConfigError(f"{file}: no study {', '.join(map(repr, missing))}; there are {', '.join(own)}")
+        raise ConfigError(
+            both(
+                "{file}: no study {names}; there are {others}",
+                file=file,
+                names=", ".join(map(repr, missing)),
+                others=", ".join(own),
+            )
+        )
     studies = {}
     for key, values in chosen.items():
         path = f"study.{key}" if "study" in tree else ""
         if not isinstance(values, dict):
-            found.append(f"{path}: must be a table")
+            found.append(say("{path}: must be a table", path=path))
             continue
         smaller = merged(tree.get("quick", {}), values.get("quick", {})) if quick else {}
         layers = merged(shared, {k: v for k, v in values.items() if k != "quick"})
@@ -144,12 +156,12 @@ def read_sweep(
             found += _study_problems(studies[key], path)
     found += table_problems(tree.get("claim", []))
     if found:
-        raise ConfigError(_listed(str(file), found))
+        raise ConfigError(all_problems(str(file), found))
     claims = tuple(claim for claim in parse_claims(tree.get("claim", [])) if claim.study in chosen or not only)
     with_target = [key for key, study in studies.items() if study.target is not None]
     found = claim_problems(claims, {key: _all_axes(study) for key, study in studies.items()}, with_target)
     if found:
-        raise ConfigError(_listed(str(file), found))
+        raise ConfigError(all_problems(str(file), found))
     return SweepFile(name, studies, claims)
 
 
@@ -171,12 +183,13 @@ def plan_study(name: str, settings: StudySettings, source: str, opened: Opened) 
             label = label_of(axes, values) or name
             at = dict(zip((axis.name for axis in axes), values, strict=True))
             planned, said = plan_point(settings, changes, f"{source}, {label}", opened)
-            notes += [f"{label}: {note}" if len(axes) else note for note in said]
+            notes += [note("{label}: {text}", label=label, text=text) if len(axes) else text for text in said]
             if planned is not None:
                 points.append(PlannedPoint(at, label, tuple(planned)))
                 task = planned[0].task
         if task is None:
-            raise ConfigError(f"{source}: no point is left to run\n" + "\n".join(notes))
+            first = both("{source}: no point is left to run", source=source)
+            raise ConfigError(joined([first, *map(retold, notes)], "\n"))
     else:
         task = _task_of(settings)
     study = PlannedStudy(
@@ -274,14 +287,21 @@ def _study_problems(settings: StudySettings, path: str) -> list[str]:
     for name, kept in settings.keep.items():
         known = [c.value for c in getattr(axes.get(name), "choices", ())]
         if name not in axes or len(known) < len(kept):
-            found.append(f"{at}keep.{name}: not values of such an axis (got {kept})")
+            found.append(say("{at}keep.{name}: not values of such an axis (got {kept})", at=at, name=name, kept=kept))
     for pair in settings.heatmaps:
-        found += [f"{at}heatmaps: '{name}' is no axis; axes: {', '.join(axes)}" for name in pair if name not in axes]
+        found += [
+            say("{at}heatmaps: '{name}' is no axis; axes: {names}", at=at, name=name, names=", ".join(axes))
+            for name in pair
+            if name not in axes
+        ]
     ranges = [axis.name for axis in axes.values() if not isinstance(axis, Choices)]
     if settings.strategy == "grid":
-        found += [f"{at}axes.{n}: a range is for random, tpe and asha; a grid needs a list of values" for n in ranges]
+        found += [
+            say("{at}axes.{n}: a range is for random, tpe and asha; a grid needs a list of values", at=at, n=n)
+            for n in ranges
+        ]
     elif not axes:
-        found.append(f"{at}axes: '{settings.strategy}' needs something to vary")
+        found.append(say("{at}axes: '{strategy}' needs something to vary", at=at, strategy=settings.strategy))
     if found:
         return found
     shown: dict[str, None] = {}
@@ -311,16 +331,17 @@ def _point_problems(settings: StudySettings, changes: Mapping[str, Any]) -> list
     target = settings.target
     if not found and target is not None and target.stop and target.metric not in (None, TASKS[kind].answer.chosen.name):
         metric = TASKS[kind].answer.chosen.name
-        found.append(f"target.stop: a run can stop only at '{metric}', by which '{kind}' chooses")
+        found.append(
+            say("target.stop: a run can stop only at '{metric}', by which '{kind}' chooses", metric=metric, kind=kind)
+        )
     return found
 
 
 def _unknown_keys(tree: Mapping[str, Any]) -> list[str]:
     known = (*_TOP, *_SHARED)
-    listed = f"; known: {', '.join(known)}"
-    return [f"{key}: unknown key{did_you_mean(key, known) or listed}" for key in tree if key not in known]
-
-
-def _listed(source: str, found: Sequence[str]) -> str:
-    lines = "\n".join(f"  {problem}" for problem in found)
-    return f"{source}: {len(found)} problem{'s' if len(found) > 1 else ''}\n{lines}"
+    listed = known_are(known)
+    return [
+        say("{key}: unknown key{hint}", key=key, hint=did_you_mean(key, known) or listed)
+        for key in tree
+        if key not in known
+    ]

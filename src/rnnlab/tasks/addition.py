@@ -16,6 +16,7 @@ from rnnlab.answers.tags import Tags
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import DataError
 from rnnlab.core.seeding import generator
+from rnnlab.core.words import both, note
 from rnnlab.data import addition, store
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
@@ -70,8 +71,10 @@ class SumPrediction(Prediction):
     @property
     def remark(self) -> str:
         unseen = len(self.digits) - 1 > self.trained_length
-        longer = f"; longer than the {self.trained_length} digits of its training" if unseen else ""
-        return ("right" if self.right else f"wrong: {self.expected}") + longer
+        told = note("right") if self.right else note("wrong: {expected}", expected=self.expected)
+        if not unseen:
+            return told
+        return note("{told}; longer than the {length} digits of its training", told=told, length=self.trained_length)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -160,13 +163,27 @@ class Addition(Task):
         }
         scores = _without_learning(pairs["test"])
         lines = [
-            f"addition: {self._kind_of_numbers()}; fresh training pairs for every update",
-            f"held out, and never trained on in either order: {_describe(pairs['valid'], 'validation')}, "
-            f"{_describe(pairs['test'], 'test')}",
-            f"of the test sums {100 * scores['no_carry']['exact']:.1f} % are right without carries, and "
-            f"{100 * scores['one_back']['exact']:.1f} % with carries from the digit before alone (of their "
-            f"digits, {100 * scores['no_carry']['digit_accuracy']:.1f} % and "
-            f"{100 * scores['one_back']['digit_accuracy']:.1f} %); guessing a digit is right once in ten",
+            note(
+                "addition: {kind_of_numbers}; fresh training pairs for every update",
+                kind_of_numbers=self._kind_of_numbers(),
+            ),
+            note(
+                "held out, and never trained on in either order: {valid} validation pairs of {of_valid} digits, {test} "
+                "test pairs of {of_test} digits",
+                valid=f"{len(pairs['valid']):,}",
+                of_valid=_digits(pairs["valid"]),
+                test=f"{len(pairs['test']):,}",
+                of_test=_digits(pairs["test"]),
+            ),
+            note(
+                "of the test sums {exact:.1f} % are right without carries, and {exact_one:.1f} % with carries from the "
+                "digit before alone (of their digits, {digits:.1f} % and {digits_one:.1f} %); guessing a digit is "
+                "right once in ten",
+                exact=100 * scores["no_carry"]["exact"],
+                exact_one=100 * scores["one_back"]["exact"],
+                digits=100 * scores["no_carry"]["digit_accuracy"],
+                digits_one=100 * scores["one_back"]["digit_accuracy"],
+            ),
         ]
         return EncodedData(
             *(addition.sequences(pairs[part], IDS, _bucket) for part in ("train", "valid", "test")),
@@ -183,9 +200,12 @@ class Addition(Task):
         return [f"{addition.written(one)}+{addition.written(two)}" for one, two in pairs]
 
     def _kind_of_numbers(self) -> str:
-        kind = "uniform" if self.numbers == "uniform" else "any number of digits alike"
-        far = ", in half of the pairs a carry that travels far" if self.carries == "long" else ""
-        return f"numbers of up to {self.length} digit{'s' if self.length > 1 else ''} ({kind}{far})"
+        kind = note("uniform") if self.numbers == "uniform" else note("any number of digits alike")
+        if self.carries == "long":
+            kind = note("{kind}, in half of the pairs a carry that travels far", kind=kind)
+        if self.length == 1:
+            return note("numbers of 1 digit ({kind})", kind=kind)
+        return note("numbers of up to {length:d} digits ({kind})", length=self.length, kind=kind)
 
     def details(self, kept: Kept, data: Sequences) -> dict[str, Any]:
         """How many sums and digits are right, by the digits of the longer number, and by how far a carry travels."""
@@ -211,14 +231,21 @@ class Addition(Task):
 def _numbers_of(text: Any) -> tuple[str, str]:
     """The two numbers of ``"123 + 989"``, without zeros in front."""
     if not isinstance(text, str):
-        raise DataError(f"this model reads texts such as 123+989 (got {type(text).__name__})")
+        raise DataError(both("this model reads texts such as 123+989 (got {kind})", kind=type(text).__name__))
     found = WRITTEN.fullmatch(text.translate(FULL_WIDTH))
     shown = text if len(text) <= 40 else f"{text[:37]}..."
     if found is None:
-        raise DataError(f"this model adds two whole numbers, written like 123+989 (got {shown!r})")
+        raise DataError(both("this model adds two whole numbers, written like 123+989 (got {shown!r})", shown=shown))
     one, two = (number.lstrip("0") or "0" for number in found.groups())
     if max(len(one), len(two)) > LONGEST_ASKED:
-        raise DataError(f"{shown!r}: {max(len(one), len(two)):,} digits; at most {LONGEST_ASKED:,} can be asked for")
+        raise DataError(
+            both(
+                "{shown!r}: {longest:,} digits; at most {longest_asked:,} can be asked for",
+                shown=shown,
+                longest=max(len(one), len(two)),
+                longest_asked=LONGEST_ASKED,
+            )
+        )
     return one, two
 
 
@@ -237,10 +264,11 @@ def _bucket_name(number: int) -> str:
     return f"carry {low}" if low == high else f"carry {low}–{high}"
 
 
-def _describe(pairs: np.ndarray, name: str) -> str:
+def _digits(pairs: np.ndarray) -> str:
+    """``1 to 10``, of the longer number of each pair."""
     digits = addition.number_of_digits(pairs).max(1)
     low, high = int(digits.min()), int(digits.max())
-    return f"{len(pairs):,} {name} pairs of {f'{low} to {high}' if low < high else low} digit{'s' if high > 1 else ''}"
+    return note("{low:d} to {high:d}", low=low, high=high) if low < high else str(low)
 
 
 def _without_learning(pairs: np.ndarray) -> dict[str, dict[str, float]]:

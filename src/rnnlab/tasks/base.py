@@ -11,6 +11,7 @@ from rnnlab.answers.prediction import Prediction
 from rnnlab.core.config import Config
 from rnnlab.core.errors import DataError
 from rnnlab.core.registry import Registry
+from rnnlab.core.words import both, note
 from rnnlab.data import store
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.interface import Interface
@@ -63,13 +64,17 @@ class Task(Config):
         data = self.encoded()
         if self.fingerprint and store.fingerprint(data) != self.fingerprint:
             name = getattr(self, "data", self.kind)
-            raise DataError(f"{name}: the data changed since the run was planned; start the command again")
+            raise DataError(
+                both("{name}: the data changed since the run was planned; start the command again", name=name)
+            )
         return data
 
     def given_split(self) -> str | None:
         """Why no seed can draw the rows that are held out, and what to do; None where one can."""
         if self.split_by is None:
-            return f"no setting of the task '{self.kind}' draws the rows that are held out; leave vary_split out"
+            return note(
+                "no setting of the task '{kind}' draws the rows that are held out; leave vary_split out", kind=self.kind
+            )
         return None
 
     def with_split(self, seed: int) -> Self:

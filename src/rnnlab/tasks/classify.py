@@ -13,6 +13,7 @@ from rnnlab.answers.base import Answer
 from rnnlab.answers.label import Label
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import DataError, did_you_mean
+from rnnlab.core.words import both, note
 from rnnlab.data import catalogue, reviews, store, vectors
 from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples, drawn
@@ -88,7 +89,14 @@ class Classify(Task):
     @classmethod
     def _sizes_of_ngrams(cls, sizes: tuple[int, ...]) -> tuple[int, ...]:
         if len(set(sizes)) < len(sizes) or not all(n in SIZES for n in sizes):
-            raise ValueError(f"sizes from {SIZES[0]} to {SIZES[-1]}, each once, for example [2, 3] (got {list(sizes)})")
+            raise ValueError(
+                both(
+                    "sizes from {sizes} to {SIZES_2}, each once, for example [2, 3] (got {lengths})",
+                    sizes=SIZES[0],
+                    SIZES_2=SIZES[-1],
+                    lengths=list(sizes),
+                )
+            )
         return tuple(sorted(sizes))
 
     @field_validator("extra_words", mode="before")
@@ -110,24 +118,43 @@ class Classify(Task):
         for name in unused:
             if getattr(self, name) is not None:
                 whose = "the embedded reviews" if name in _GENERATED else "a file"
-                raise ValueError(f"'{name}' is a setting of {whose}; with data = \"{self.data}\" it would be ignored")
+                raise ValueError(
+                    both(
+                        "'{name}' is a setting of {whose}; with data = \"{data}\" it would be ignored",
+                        name=name,
+                        whose=whose,
+                        data=self.data,
+                    )
+                )
         if self.phrases and self.data not in catalogue.with_phrases():
             whose = ", ".join(catalogue.with_phrases())
-            raise ValueError(f"'phrases' is a setting of {whose}; with data = \"{self.data}\" it would be ignored")
+            raise ValueError(
+                both(
+                    "'phrases' is a setting of {whose}; with data = \"{data}\" it would be ignored",
+                    whose=whose,
+                    data=self.data,
+                )
+            )
         if not self.ngrams and self.ngram_size != type(self).model_fields["ngram_size"].default:
-            raise ValueError(f"'ngram_size' = {self.ngram_size} would be ignored without 'ngrams'")
+            raise ValueError(
+                both("'ngram_size' = {ngram_size} would be ignored without 'ngrams'", ngram_size=self.ngram_size)
+            )
         return self
 
     def given_split(self) -> str | None:
         given = [part for part in ("valid", "test") if getattr(self, part) is not None]
         if given:
             names = " and ".join(given)
-            return f"a file gives the {names} rows, so no seed can draw them; leave out {names}, or vary_split"
+            return note(
+                "a file gives the {names} rows, so no seed can draw them; leave out {names}, or vary_split", names=names
+            )
         published = catalogue.held_out(self.data) if self.data in catalogue.names() else ()
         if published:
-            return (
-                f"'{self.data}' is published with {' and '.join(published)} rows, so no seed can draw them; leave out "
-                "vary_split, or give one file with all rows"
+            return note(
+                "'{data}' is published with {names} rows, so no seed can draw them; leave out vary_split, "
+                "or give one file with all rows",
+                data=self.data,
+                names=" and ".join(published),
             )
         return None
 
@@ -158,7 +185,9 @@ class Classify(Task):
             try:
                 yield resolved(seed)
             except Changed:
-                raise DataError(f"{self.data}: it changed while it was read; start the command again") from None
+                raise DataError(
+                    both("{data}: it changed while it was read; start the command again", data=self.data)
+                ) from None
 
     def _resolved(self, data: EncodedData) -> Self:
         tokenizer = data.tokenizer.name if data.tokenizer else self.tokenizer
@@ -261,7 +290,9 @@ class Classify(Task):
             texts = [every[row] for row in rows]
             if _encode_alike(texts, data, np.array(rows, np.int64)):
                 return texts
-        raise DataError(f"{self.data}: not the rows that were trained and tested on; the source changed since")
+        raise DataError(
+            both("{data}: not the rows that were trained and tested on; the source changed since", data=self.data)
+        )
 
     def read(self) -> dict[str, Examples]:
         """The labelled rows, by split where the splits are given; all under "train" where they aren't."""
@@ -304,5 +335,12 @@ def _existing(path: str) -> Path:
     if not Path(path).is_file():
         known = [*catalogue.names(), "reviews"]
         hint = did_you_mean(path, [*known, *(p.name for p in Path(path).parent.glob("*") if p.is_file())])
-        raise DataError(f"{path}: no such file, and not a data set of the catalogue ({', '.join(known)}){hint}")
+        raise DataError(
+            both(
+                "{path}: no such file, and not a data set of the catalogue ({names}){hint}",
+                path=path,
+                names=", ".join(known),
+                hint=hint,
+            )
+        )
     return Path(path)

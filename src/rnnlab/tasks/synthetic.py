@@ -12,6 +12,7 @@ from rnnlab.answers.number import Number
 from rnnlab.answers.tags import Tags
 from rnnlab.core.config import digest_of
 from rnnlab.core.seeding import generator
+from rnnlab.core.words import both, note
 from rnnlab.data import store, synthetic
 from rnnlab.data.encoded import EncodedData, Scaler, encode
 from rnnlab.data.examples import Examples
@@ -67,7 +68,9 @@ class OfLength(Generated):
     @model_validator(mode="after")
     def _lengths_agree(self) -> Self:
         if self.shortest is not None and self.shortest > self.length:
-            raise ValueError(f"shortest = {self.shortest} is more than length = {self.length}")
+            raise ValueError(
+                both("shortest = {shortest} is more than length = {length}", shortest=self.shortest, length=self.length)
+            )
         return self
 
     @property
@@ -82,7 +85,7 @@ class FirstLast(OfLength):
     answer: ClassVar[Answer] = Label()
     question: ClassVar[str | None] = "…"
 
-    channels: int = Field(default=3, ge=1, le=1000, description="Numbers a step; only the first one counts.")
+    channels: int = Field(default=3, ge=1, le=1000, description="Numbers per step; only the first one counts.")
 
     def generate(self) -> EncodedData:
         rng = generator(self.data_seed, "data", 0)
@@ -136,8 +139,11 @@ class Adding(OfLength):
         )
         error = float(np.var(parts["test"].targets))
         lines = [
-            f"adding: {_counts(parts)} sequences of {_lengths(parts)} steps",
-            f"always answering the mean has a squared error of {error:.4f} on the test sequences (1/6 is expected)",
+            note("adding: {counts} sequences of {lengths} steps", counts=_counts(parts), lengths=_lengths(parts)),
+            note(
+                "always answering the mean has a squared error of {error:.4f} on the test sequences (1/6 is expected)",
+                error=error,
+            ),
         ]
         return EncodedData(
             parts["train"],
@@ -169,9 +175,14 @@ class Copy(Generated):
             lambda rng, rows: synthetic.copying(rng, rows, self.gap, self.symbols, self.kinds, vocabulary.index),
         )
         lines = [
-            f"copy: {_counts(parts)} sequences of {_lengths(parts)} steps",
-            f"{self.symbols} symbols of {self.kinds} kinds, {self.gap:,} blanks, then the symbols again",
-            f"guessing recalls {100 / self.kinds:.1f} % of them; without memory nothing does better",
+            note("copy: {counts} sequences of {lengths} steps", counts=_counts(parts), lengths=_lengths(parts)),
+            note(
+                "{symbols} symbols of {kinds} kinds, {gap:,} blanks, then the symbols again",
+                symbols=self.symbols,
+                kinds=self.kinds,
+                gap=self.gap,
+            ),
+            note("guessing recalls {kinds:.1f} % of them; without memory nothing does better", kinds=100 / self.kinds),
         ]
         return EncodedData(
             parts["train"],

@@ -10,6 +10,7 @@ from rnnlab.core.cache import cache_dir
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
+from rnnlab.core.words import both
 from rnnlab.data import vectors
 from rnnlab.data.interface import Interface
 from rnnlab.models.base import Architecture
@@ -65,7 +66,9 @@ def look_up(embedding: Embedding, words: Sequence[str]) -> np.ndarray:
 
 def _check(embedding: Embedding, digest: str) -> None:
     if embedding.vectors_digest not in (None, digest):
-        raise ConfigError(f"{embedding.vectors}: the vectors changed since the run was planned; start again")
+        raise ConfigError(
+            both("{vectors}: the vectors changed since the run was planned; start again", vectors=embedding.vectors)
+        )
 
 
 def resolve_device(name: str) -> str:
@@ -75,7 +78,10 @@ def resolve_device(name: str) -> str:
             torch.empty(0, device=name)
         except (RuntimeError, AssertionError, NotImplementedError):
             raise ConfigError(
-                f"training.device: torch can't use '{name}' here; take auto or cpu (cuda, mps where they are)"
+                both(
+                    "training.device: torch can't use '{name}' here; take auto or cpu (cuda, mps where they are)",
+                    name=name,
+                )
             ) from None
         return name
     accelerator = torch.accelerator.current_accelerator()

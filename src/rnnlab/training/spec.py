@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from rnnlab.core.config import Config, digest_of, parse
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import both
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES, Baseline
 from rnnlab.tasks.base import TASKS, Task
@@ -64,7 +65,14 @@ class Schedule(Config):
         for name in ("every", "at", "gamma", "warmup", "rise", "decay"):
             if getattr(self, name) is not None and name not in _SHAPES[self.shape]:
                 uses = ", ".join(_SHAPES[self.shape]) or "nothing else"
-                raise ValueError(f"the '{self.shape}' schedule would ignore '{name}' (it uses {uses})")
+                raise ValueError(
+                    both(
+                        "the '{shape}' schedule would ignore '{name}' (it uses {uses})",
+                        shape=self.shape,
+                        name=name,
+                        uses=uses,
+                    )
+                )
         return self
 
 
@@ -89,11 +97,11 @@ class Training(Config):
     eval_every: int | None = Field(
         default=None, ge=1, description="Updates between two evaluations, where batches are drawn afresh (50)."
     )
-    batch_size: int = Field(default=64, ge=1, description="Rows an update.")
+    batch_size: int = Field(default=64, ge=1, description="Rows per update.")
     batch_tokens: int | None = Field(
         default=None,
         ge=1,
-        description="About so many tokens an update, instead of batch_size: many short rows or a few long ones.",
+        description="Tokens per update, about, instead of batch_size: many short rows or a few long ones.",
     )
     optimizer: Literal["lazy-adam", "adam", "adamw", "sgd", "lazy-sgd"] = Field(
         default="lazy-adam",
@@ -123,15 +131,24 @@ class Training(Config):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.weight_decay is not None and self.optimizer not in ("adamw", "sgd"):
-            raise ValueError(f"'{self.optimizer}' would ignore 'weight_decay': use adamw or sgd")
+            raise ValueError(
+                both("'{optimizer}' would ignore 'weight_decay': use adamw or sgd", optimizer=self.optimizer)
+            )
         if self.momentum is not None and self.optimizer != "sgd":
-            raise ValueError(f"'{self.optimizer}' would ignore 'momentum': use sgd")
+            raise ValueError(both("'{optimizer}' would ignore 'momentum': use sgd", optimizer=self.optimizer))
         if self.batch_tokens is not None and self.batch_size != type(self).model_fields["batch_size"].default:
-            raise ValueError(f"'batch_tokens' would ignore 'batch_size' = {self.batch_size}: leave one of them out")
+            raise ValueError(
+                both(
+                    "'batch_tokens' would ignore 'batch_size' = {batch_size}: leave one of them out",
+                    batch_size=self.batch_size,
+                )
+            )
         if self.epochs is None and self.steps is None and self.minutes is None:
-            raise ValueError("one of epochs, steps and minutes must end the training")
+            raise ValueError(both("one of epochs, steps and minutes must end the training"))
         if self.schedule.shape in ("cosine", "one-cycle") and self.epochs is None and self.steps is None:
-            raise ValueError(f"a '{self.schedule.shape}' schedule needs epochs or steps to know its length")
+            raise ValueError(
+                both("a '{shape}' schedule needs epochs or steps to know its length", shape=self.schedule.shape)
+            )
         return self
 
 
@@ -164,7 +181,13 @@ class RunSpec:
     def from_dict(cls, values: dict[str, Any]) -> Self:
         if values.get("format") != SPEC_FORMAT:
             found = values.get("format")
-            raise ConfigError(f"this spec has format {found!r}; this version of rnnlab reads format {SPEC_FORMAT}")
+            raise ConfigError(
+                both(
+                    "this spec has format {found!r}; this version of rnnlab reads format {spec_format}",
+                    found=found,
+                    spec_format=SPEC_FORMAT,
+                )
+            )
         training = values["training"]
         return cls(
             TASKS.parse(values["task"], "task"),

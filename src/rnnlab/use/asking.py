@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rnnlab.answers.prediction import Explanation, Prediction
-from rnnlab.core.errors import DataError, RunError
+from rnnlab.core.errors import DataError, RunError, english
 from rnnlab.core.files import write_parts
+from rnnlab.core.words import both, joined, note, plural, retold, say
 from rnnlab.data.formats.base import Answered, BadRow, Cell, Portion
 from rnnlab.data.reading import SHOWN
 from rnnlab.use.predictor import Predictor
@@ -24,13 +25,15 @@ Progress = Callable[[int, int], None]  # rows done, rows in all
 def check_options(texts: Sequence[str] | None, file: str | None, out: str | None, explain: bool, as_json: bool) -> None:
     """Refuse options that contradict each other, before a model is opened."""
     if file is not None and texts:
-        raise RunError("give texts or --file, not both")
+        raise RunError(both("give texts or --file, not both"))
     if out is not None and file is None:
-        raise RunError("-o writes the rows of --file, which isn't given; redirect the output instead: > answers.tsv")
+        raise RunError(
+            both("-o writes the rows of --file, which isn't given; redirect the output instead: > answers.tsv")
+        )
     if out is not None and as_json:
-        raise RunError("-o writes the format of --file, and --json would be ignored; leave one of them out")
+        raise RunError(both("-o writes the format of --file, and --json would be ignored; leave one of them out"))
     if out is not None and explain:
-        raise RunError("--explain is for reading, and has no columns in -o; leave one of them out")
+        raise RunError(both("--explain is for reading, and has no columns in -o; leave one of them out"))
 
 
 def ask(
@@ -46,13 +49,13 @@ def ask(
     input."""
     for option, given in (("--text names a column", column), ("--skip-bad is about rows", skip_bad)):
         if given and file is None:
-            raise RunError(f"{option} of --file, which isn't given")
+            raise RunError(both("{option} of --file, which isn't given", option=option))
     if file is not None:
         source = open_file(model, file, column, skip_bad)
         for portion, inputs, answers in _answered(model, source, skip_bad, explain):
             yield _names(model, portion, inputs), answers
     elif model.interface.vocabulary is None:
-        raise RunError("this model reads numeric sequences: give them with --file (.ts or .jsonl)")
+        raise RunError(both("this model reads numeric sequences: give them with --file (.ts or .jsonl)"))
     elif texts:
         yield texts, _tell(model, texts, explain)
     else:
@@ -85,9 +88,11 @@ class FileAnswered:
 
     @property
     def sentence(self) -> str:
-        bad = f", {self.skipped:,} of them bad and without a prediction" if self.skipped else ""
-        notes = "".join(f"note: {note}\n" for note in self.notes)
-        return f"{notes}{self.out}: {self.rows:,} rows{bad}"
+        """In the current language."""
+        told = both("{file}: {rows:,} rows", file=self.out, rows=self.rows)
+        if self.skipped:
+            told = both("{told}, {bad:,} of them bad and without a prediction", told=told, bad=self.skipped)
+        return str(joined([*(both("note: {text}", text=retold(text)) for text in self.notes), told], "\n"))
 
 
 def predict_file(
@@ -106,11 +111,22 @@ def predict_file(
     source = open_file(model, file, column, skip_bad)
     out, endings = Path(out), source.file.endings()
     if out.suffix.lower() not in endings:
-        raise DataError(f"{out}: {file} can be written as {' or '.join(endings)}; give -o such a name")
+        raise DataError(
+            both(
+                "{out}: {file} can be written as {names}; give -o such a name",
+                out=out,
+                file=file,
+                names=" or ".join(endings),
+            )
+        )
     if out.exists() and out.samefile(file):
-        raise DataError(f"{out}: would be written over the rows it is made from; give -o another name")
+        raise DataError(both("{out}: would be written over the rows it is made from; give -o another name", out=out))
     if model.task.answer.reads == "states" and (probabilities or top > 1):
-        raise RunError(f"--top and --probabilities need one label a row, and '{model.task.kind}' has one a step")
+        raise RunError(
+            both(
+                "--top and --probabilities need one label per row, and '{kind}' has one per step", kind=model.task.kind
+            )
+        )
     added, notes = _added_columns(model, source, top, probabilities)
     skipped = 0
 
@@ -135,16 +151,24 @@ def open_file(model: Predictor, file: str | Path, column: str | None, skip_bad: 
     if source.bad and not skip_bad:
         _refuse(file, source.bad, source.bad_rows)
     if source.bad_rows == source.rows:
-        raise DataError(f"{file}: no row can be read; {file}:{source.bad[0].line}: {source.bad[0].reason}")
+        raise DataError(
+            both(
+                "{file}: no row can be read; {file}:{line}: {reason}",
+                file=file,
+                line=source.bad[0].line,
+                reason=retold(source.bad[0].reason),
+            )
+        )
     return source
 
 
 def _refuse(file: str | Path, bad: Sequence[BadRow], number: int) -> None:
-    listed = [f"{file}:{row.line}: {row.reason}" for row in bad]
-    more = [f"... and {number - SHOWN:,} more"] if number > SHOWN else []
-    rows = "1 row" if number == 1 else f"{number:,} rows"
-    advice = "mend them, or pass --skip-bad to leave their predictions empty"
-    raise DataError("\n".join([f"{file}: {rows} can't be used", *listed, *more, advice]))
+    lines = [plural("{file}: {count:,} row can't be used", "{file}: {count:,} rows can't be used", number, file=file)]
+    lines += [both("{file}:{line}: {reason}", file=file, line=row.line, reason=retold(row.reason)) for row in bad]
+    if number > SHOWN:
+        lines.append(both("... and {more:,} more", more=number - SHOWN))
+    lines.append(both("mend them, or pass --skip-bad to leave their predictions empty"))
+    raise DataError(joined(lines, "\n"))
 
 
 def _answered(
@@ -176,12 +200,12 @@ def _tell_one(model: Predictor, given: Any, line: int, explain: bool) -> Answer:
     try:
         return _tell(model, [given], explain)[0]
     except DataError as error:
-        return BadRow(line, str(error))
+        return BadRow(line, english(error))
 
 
 def _names(model: Predictor, portion: Portion, inputs: Sequence[Any]) -> list[str]:
     if model.interface.vocabulary is None:
-        return [f"row {line}" for line in portion.lines]
+        return [say("row {line}", line=line) for line in portion.lines]
     return ["" if text is None else text for text in inputs]
 
 
@@ -202,7 +226,7 @@ def _added_columns(
         while free in taken:
             free += "_new"
         if free != name:
-            notes.append(f"there is a column {name!r} already; the new one is {free!r}")
+            notes.append(note("there is a column {name!r} already; the new one is {free!r}", name=name, free=free))
         taken.add(free)
         added[free] = kind
     return added, tuple(notes)
@@ -238,4 +262,6 @@ def _decoded(line: bytes, number: int) -> str:
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r")
     except UnicodeDecodeError:
-        raise DataError(f"standard input, line {number}: not UTF-8; convert it, or pass it as --file") from None
+        raise DataError(
+            both("standard input, line {number}: not UTF-8; convert it, or pass it as --file", number=number)
+        ) from None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rnnlab.answers.calibration import Calibration
-from rnnlab.data.cautions import counted, percent
+from rnnlab.core.numbers import counted, percent
 
 NO_LETTERS = "no letters"  # as `describe_scripts` says it
 NAMED = 8  # labels that a sentence names

@@ -11,6 +11,7 @@ import torch
 
 from rnnlab.answers.prediction import Explanation, Prediction
 from rnnlab.core.errors import DataError, RunError, did_you_mean
+from rnnlab.core.words import both
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 from rnnlab.models.baselines import Baseline, Learnt, TfIdf
 from rnnlab.models.nbsvm import NbSvm, levels_of
@@ -26,11 +27,15 @@ class Explainer:
         self.stored, self.interface = stored, stored.interface
         model = stored.spec.model
         if self.interface.vocabulary is None:
-            raise RunError("--explain weighs the tokens of a text, and this model reads numeric sequences")
+            raise RunError(both("--explain weighs the tokens of a text, and this model reads numeric sequences"))
         if self.interface.tokenizer is None:
-            raise RunError(f"--explain weighs the tokens of a text, and '{stored.spec.task.kind}' reads none")
+            raise RunError(
+                both("--explain weighs the tokens of a text, and '{kind}' reads none", kind=stored.spec.task.kind)
+            )
         if isinstance(model, Baseline) and not isinstance(model, TfIdf | NbSvm):
-            raise RunError(f"--explain: '{model.kind}' doesn't look at the text; there is nothing to explain")
+            raise RunError(
+                both("--explain: '{kind}' doesn't look at the text; there is nothing to explain", kind=model.kind)
+            )
 
     def explain(
         self, text: str, prediction: Prediction, label: str | None = None, most_points: int | None = None
@@ -39,7 +44,14 @@ class Explainer:
         assert tokenizer is not None
         label = prediction.label if label is None else label
         if label not in labels:
-            raise DataError(f"no label {label!r}{did_you_mean(label, labels)}\nlabels: {', '.join(labels)}")
+            raise DataError(
+                both(
+                    "no label {label!r}{hint}\nlabels: {names}",
+                    label=label,
+                    hint=did_you_mean(label, labels),
+                    names=", ".join(labels),
+                )
+            )
         data, _ = self.interface.encode([text])
         words = tokenizer.tokenize(text)[: self.interface.max_length] or [SPECIAL[UNKNOWN]]
         target = labels.index(label)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnlab.core.errors import DataError
+from rnnlab.core.words import both
 from rnnlab.data import formats, series
 from rnnlab.data.formats.base import BadRow, Portion, RowFile
 from rnnlab.data.formats.cells import texts_of
@@ -40,7 +41,13 @@ class InputFile:
             found = itertools.islice(sorted(portion.problems.items()), SHOWN - len(self.bad))
             self.bad += [BadRow(portion.lines[at], reason) for at, reason in found]
         if not self.rows:
-            raise DataError(f"{path}: there are no rows{', only the header' if self.file.takes_names else ''}")
+            raise DataError(
+                both(
+                    "{path}: there are no rows{value}",
+                    path=path,
+                    value=", only the header" if self.file.takes_names else "",
+                )
+            )
 
     def portions(self) -> Iterator[tuple[Portion, list[Any]]]:
         """With the input of every row, a text or a (T, D) array; None where the portion has a problem."""
@@ -56,14 +63,20 @@ class InputFile:
 def _require(file: RowFile, holding: str) -> None:
     if holding not in file.holds:
         other = "texts, and a {} file holds numbers" if holding == "texts" else "numbers, and a {} file holds texts"
-        raise DataError(f"{file.path}: this model reads {other.format(file.source.suffix)}")
+        raise DataError(
+            both("{path}: this model reads {format}", path=file.path, format=other.format(file.source.suffix))
+        )
 
 
 def _text_column(file: RowFile, column: str | None) -> str:
     if file.fixed is not None:
         if column is not None:
             raise DataError(
-                f"{file.path}: a {file.source.suffix} file has a text a line and no columns; leave --text out"
+                both(
+                    "{path}: a {suffix} file has one text per line and no columns; leave --text out",
+                    path=file.path,
+                    suffix=file.source.suffix,
+                )
             )
         return file.fixed[0]
     first: list[Portion] = []
@@ -77,5 +90,11 @@ def _text_column(file: RowFile, column: str | None) -> str:
     require_column(sample, "text", column)
     chosen = column if column is not None else guess_text(sample, set())
     if any(isinstance(value, list) for portion in first for value in portion.values(chosen)):
-        raise DataError(f"{file.path}: this model reads texts, and the column {chosen!r} holds arrays of numbers")
+        raise DataError(
+            both(
+                "{path}: this model reads texts, and the column {chosen!r} holds arrays of numbers",
+                path=file.path,
+                chosen=chosen,
+            )
+        )
     return chosen

@@ -11,6 +11,7 @@ import torch
 
 from rnnlab.answers.prediction import Explanation, Prediction
 from rnnlab.core.errors import DataError, RunError
+from rnnlab.core.words import both
 from rnnlab.data.batches import collate, evaluation_batches
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.baselines import Baseline
@@ -36,7 +37,13 @@ class Predictor:
         self.labels = stored.interface.labels
         self.task = stored.spec.task
         if self.task.question is None:
-            raise RunError(f"{stored.name}: predict answers with one label a sequence, and '{self.task.kind}' doesn't")
+            raise RunError(
+                both(
+                    "{name}: predict answers with one label per sequence, and '{kind}' doesn't",
+                    name=stored.name,
+                    kind=self.task.kind,
+                )
+            )
 
     def predict(self, inputs: Iterable[str] | Iterable[np.ndarray]) -> list[Prediction]:
         """One prediction an input: strings for a text model, (T, D) arrays for a numeric one."""
@@ -45,7 +52,7 @@ class Predictor:
     def stream(self, inputs: Iterable[str] | Iterable[np.ndarray]) -> Iterator[Prediction]:
         """As `predict`, for inputs of any number, in constant memory."""
         if isinstance(inputs, str | np.ndarray):  # whose letters or steps would be taken for the inputs
-            raise DataError("give a list of inputs, for example predict([text]), not a single one")
+            raise DataError(both("give a list of inputs, for example predict([text]), not a single one"))
         inputs = iter(inputs)
         while chunk := list(islice(inputs, CHUNK)):
             yield from self._answers(chunk)
@@ -54,7 +61,7 @@ class Predictor:
         """The answer to one text and how much each of its tokens speaks for it, or for another ``label``. With at most
         so many points of integration it is quicker and, for a network with sharp corners, less exact."""
         if not isinstance(text, str):
-            raise DataError("explain takes one text, for example explain('not good at all')")
+            raise DataError(both("explain takes one text, for example explain('not good at all')"))
         explainer = self._explainer  # first: it may refuse
         (prediction,) = self._answers([text])
         return explainer.explain(text, prediction, label, most_points)

@@ -5,11 +5,12 @@ import torch
 
 from rnnlab.answers.prediction import Prediction
 from rnnlab.core.errors import ConfigError, RunError
+from rnnlab.core.words import both
 from rnnlab.models.baselines import Baseline
 from rnnlab.tasks.base import Task
 from rnnlab.use.predictor import Predictor
 
-UNLESS = "without --stream every line is a text by itself"
+UNLESS = both("without --stream every line is a text by itself")
 
 
 class ReadingOn:
@@ -20,16 +21,36 @@ class ReadingOn:
         stored = model.stored
         kind = stored.spec.model.kind
         if isinstance(stored.spec.model, Baseline):
-            raise RunError(f"--stream: '{kind}' counts whole texts, and has no state to go on from; {UNLESS}")
+            raise RunError(
+                both(
+                    "--stream: '{kind}' counts whole texts, and has no state to go on from; {unless}",
+                    kind=kind,
+                    unless=UNLESS,
+                )
+            )
         if stored.interface.tokenizer is None or model.task.encode.__func__ is not Task.encode:  # type: ignore[attr-defined]
-            raise RunError(f"--stream is for models that read texts, and '{model.task.kind}' doesn't ask for one")
+            raise RunError(
+                both("--stream is for models that read texts, and '{kind}' doesn't ask for one", kind=model.task.kind)
+            )
         if stored.lookup is not None:
-            raise RunError(f"--stream: this model looks whole texts up in its training rows (model.lookup); {UNLESS}")
+            raise RunError(
+                both(
+                    "--stream: this model looks whole texts up in its training rows (model.lookup); {unless}",
+                    unless=UNLESS,
+                )
+            )
         self.model, self.interface, self.network = model, stored.interface, stored.network
         try:
             self.network.begin(1)
         except ConfigError as error:
-            raise RunError(f"--stream: '{kind}' can't answer while a text grows. {error}; {UNLESS}") from None
+            raise RunError(
+                both(
+                    "--stream: '{kind}' can't answer while a text grows. {error}; {unless}",
+                    kind=kind,
+                    error=error,
+                    unless=UNLESS,
+                )
+            ) from None
         self.begin()
 
     def begin(self) -> None:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from rnnlab.core.errors import BundleError, RnnlabError, RunError
 from rnnlab.core.seeding import stream_seed
+from rnnlab.core.words import both
 from rnnlab.data import catalogue, store
 from rnnlab.data.interface import Interface
 from rnnlab.data.lookup import Lookup
@@ -60,10 +61,12 @@ class StoredModel:
             arrays = safetensors.numpy.load(self.weights)
             found = Lookup(arrays["lookup.keys"], arrays["lookup.counts"])
         except (SafetensorError, KeyError) as error:
-            raise RunError(f"the weights hold no table of training rows to look up: {error}") from None
+            raise RunError(
+                both("the weights hold no table of training rows to look up: {error}", error=error)
+            ) from None
         shapes = (len(found.keys),), (len(found.keys), len(self.interface.labels))
         if (found.keys.shape, found.counts.shape) != shapes or not len(found.keys):
-            raise RunError("the weights hold a table of training rows to look up that isn't one")
+            raise RunError(both("the weights hold a table of training rows to look up that isn't one"))
         return found
 
     @cached_property
@@ -72,7 +75,7 @@ class StoredModel:
         try:
             return safetensors.numpy.load(self.weights)
         except SafetensorError as error:
-            raise RunError(f"the weights can't be read: {error}") from None
+            raise RunError(both("the weights can't be read: {error}", error=error)) from None
 
 
 def open_model(path: str | Path) -> StoredModel:
@@ -86,7 +89,9 @@ def pack(run: str | Path, output: str | Path | None = None) -> Path:
     Refused is a model whose architecture or task comes from a plugin: a bundle promises to work wherever rnnlab is
     installed, and a plugin is a program, which doesn't travel in a file of data."""
     if is_bundle(run):
-        raise BundleError(f"{run}: is a file; what is packed is a run directory ('rnnlab runs' lists them)")
+        raise BundleError(
+            both("{run}: is a file; what is packed is a run directory ('rnnlab runs' lists them)", run=run)
+        )
     found = find_run(run)
     _refuse_plugins(found)
     stored = _of_run(found)
@@ -103,7 +108,14 @@ def pack(run: str | Path, output: str | Path | None = None) -> Path:
     _ = packed.learnt if packed.is_baseline else packed.network, packed.lookup  # what can't be opened isn't written
     path = Path(output) if output is not None else Path(f"{spec.model.kind}-{spec.digest[:8]}{SUFFIX}")
     if path.is_dir():
-        raise BundleError(f"{path}: is a folder; say which file to write, for example {path / 'model'}{SUFFIX}")
+        raise BundleError(
+            both(
+                "{path}: is a folder; say which file to write, for example {other}{suffix}",
+                path=path,
+                other=path / "model",
+                suffix=SUFFIX,
+            )
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bundle(path, members)
     return path
@@ -113,7 +125,7 @@ def rebuild(spec: RunSpec, interface: Interface, weights: bytes) -> Network:
     try:
         tensors = {n: t for n, t in safetensors.torch.load(weights).items() if not n.startswith("lookup.")}
     except SafetensorError as error:
-        raise RunError(f"the weights can't be read: {error}") from None
+        raise RunError(both("the weights can't be read: {error}", error=error)) from None
     _check_size(spec, interface, tensors)
     embedding = getattr(spec.model, "embedding", None)
     placeholder = None
@@ -122,13 +134,13 @@ def rebuild(spec: RunSpec, interface: Interface, weights: bytes) -> Network:
         vectors = tensors.get(name)
         words = 0 if interface.vocabulary is None else len(interface.vocabulary.words)
         if vectors is None or vectors.ndim != 2 or vectors.dtype != torch.float32 or len(vectors) < words:
-            raise RunError(f"the weights are not of this network: they have no {name} with vectors")
+            raise RunError(both("the weights are not of this network: they have no {name} with vectors", name=name))
         placeholder = vectors.numpy()[:words]  # of the right shape, whatever rows they are: all are loaded below
     network = assemble(spec, interface, placeholder, for_training=False)
     try:
         network.load_state_dict(tensors)
     except RuntimeError as error:
-        raise RunError(f"the weights are not of this network: {error}") from None
+        raise RunError(both("the weights are not of this network: {error}", error=error)) from None
     return network.eval()
 
 
@@ -137,7 +149,7 @@ def _of_bundle(path: str | Path) -> StoredModel:
     try:
         return _of_members(members)
     except RnnlabError as error:
-        raise BundleError(f"{path}: {error}") from None
+        raise BundleError(both("{path}: {error}", path=path, error=error)) from None
 
 
 def _of_members(members: Mapping[str, bytes]) -> StoredModel:
@@ -150,7 +162,14 @@ def _of_members(members: Mapping[str, bytes]) -> StoredModel:
         part = "card.json"
         card = Card.from_json(members[part].decode())
     except _MALFORMED as error:
-        raise BundleError(f"its {part} is not as rnnlab writes it: {type(error).__name__}: {error}") from None
+        raise BundleError(
+            both(
+                "its {part} is not as rnnlab writes it: {kind}: {error}",
+                part=part,
+                kind=type(error).__name__,
+                error=error,
+            )
+        ) from None
     return StoredModel(spec.digest, spec, interface, members["weights.safetensors"], card)
 
 
@@ -174,7 +193,9 @@ def _of_run(run: RunDirectory) -> StoredModel:
     result = run.result()
     if result is not None and result["status"] == "diverged":
         where = result["divergence"]
-        raise RunError(f"{run.path}: this run diverged at step {where['step']}; it left no model")
+        raise RunError(
+            both("{path}: this run diverged at step {step}; it left no model", path=run.path, step=where["step"])
+        )
     interface = Interface.from_json(run.verified("model.json").read_text(encoding="utf-8"))
     spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
     weights = run.verified("weights.safetensors").read_bytes()
@@ -197,7 +218,11 @@ def _check_size(spec: RunSpec, interface: Interface, tensors: Mapping[str, Tenso
             asked += (len(interface.vocabulary) + getattr(model, "buckets", 0)) * embedding.width
     if asked > there:
         raise RunError(
-            f"the weights are not of this network: they have {there:,} numbers, and it has {asked:,} or more"
+            both(
+                "the weights are not of this network: they have {there:,} numbers, and it has {asked:,} or more",
+                there=there,
+                asked=asked,
+            )
         )
 
 
@@ -208,8 +233,13 @@ def _refuse_plugins(run: RunDirectory) -> None:
         ours = [name for registry in registries for name in registry.names() if _is_ours(registry[name])]
         if kind not in ours:
             raise BundleError(
-                f"{run.path}: the {what} '{kind}' comes from a plugin, which a bundle can't hold, so that nobody else "
-                "could open it; copy the run directory and the plugin instead"
+                both(
+                    "{path}: the {what} '{kind}' comes from a plugin, which a bundle can't hold, so that "
+                    "nobody else could open it; copy the run directory and the plugin instead",
+                    path=run.path,
+                    what=what,
+                    kind=kind,
+                )
             )
 
 
@@ -237,7 +267,9 @@ def open_run(run: RunDirectory) -> tuple[RunSpec, Interface, Network]:
     interface = Interface.from_json(run.verified("model.json").read_text(encoding="utf-8"))
     spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
     if isinstance(spec.model, Baseline):
-        raise RunError(f"{run.path}: '{spec.model.kind}' is a baseline: it has no network to look into")
+        raise RunError(
+            both("{path}: '{kind}' is a baseline: it has no network to look into", path=run.path, kind=spec.model.kind)
+        )
     network = rebuild(spec, interface, run.verified("weights.safetensors").read_bytes())
     assert isinstance(network, Network)
     return spec, interface, network

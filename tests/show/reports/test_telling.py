@@ -130,7 +130,7 @@ def test_a_comparison_whose_runs_all_diverged(compared: Result, tmp_path: Path):
     majority = verdict.estimates["majority"].mean
     assert [arm.accuracy and arm.accuracy.mean for arm in comparison.arms] == [majority, majority]
     assert [arm.macro_f1 for arm in comparison.arms] == [None, None]
-    assert unfinished(comparison).count("diverged: step 3: the loss is not a number") == 4
+    assert unfinished(comparison).en.count("diverged: step 3: the loss is not a number") == 4
     assert [ending.kind for ending in chapter.learning.endings] == ["diverged"] * 4
     assert {reason for term in chapter.terms for reason in term.stopping} >= {"diverged"}
     assert replace(chapter, remarks=()).differences.looked is None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import both
 from rnnlab.data.formats.source import Source
 
 PORTION = 4096  # rows that are held at a time
@@ -92,7 +93,14 @@ def file_format(*suffixes: str) -> Callable[[F], F]:
         for other in FORMATS:
             for suffix in set(suffixes) & set(other.suffixes):
                 if other.labelled == cls.labelled:
-                    raise ConfigError(f"{suffix} is registered twice: {other.__module__} and {cls.__module__}")
+                    raise ConfigError(
+                        both(
+                            "{suffix} is registered twice: {module} and {other}",
+                            suffix=suffix,
+                            module=other.__module__,
+                            other=cls.__module__,
+                        )
+                    )
         cls.suffixes = suffixes
         FORMATS.append(cls)
         return cls

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rnnlab.core.errors import DataError
+from rnnlab.core.words import both, note
 
 FIELD_CAP = 1_000_000  # characters; a longer field is a damaged file, or a whole book that no model here could read
 
@@ -14,7 +15,9 @@ def field_problem(fields: Iterable[str]) -> str:
     """What is wrong with the first bad field; empty if all are good."""
     for field in fields:
         if len(field) > FIELD_CAP:
-            return f"a field of {len(field):,} characters; the limit is {FIELD_CAP:,}"
+            return note(
+                "a field of {count:,} characters; the limit is {FIELD_CAP:,}", count=len(field), FIELD_CAP=FIELD_CAP
+            )
         if "\0" in field:
             return "a NUL character"
     return ""
@@ -35,11 +38,11 @@ def check_names(where: str, names: Sequence[str]) -> None:
     for number, name in enumerate(names, 1):
         if not name.strip():
             hint = " (pandas writes its index so; use to_csv(..., index=False))" if number == 1 else ""
-            raise DataError(f"{where}: column {number} has no name{hint}")
+            raise DataError(both("{where}: column {number} has no name{hint}", where=where, number=number, hint=hint))
         if problem := field_problem([name]) or unicode_problem(name):
-            raise DataError(f"{where}: column {number}: {problem}")
+            raise DataError(both("{where}: column {number}: {problem}", where=where, number=number, problem=problem))
         if name in seen:
-            raise DataError(f"{where}: two columns are named {name!r}")
+            raise DataError(both("{where}: two columns are named {name!r}", where=where, name=name))
         seen.add(name)
 
 
@@ -55,12 +58,12 @@ def texts_of(column: str, values: Iterable[Any]) -> tuple[list[str], dict[int, s
         try:
             texts.append(_text(value))
         except UnicodeError:
-            problems[at] = f"{column!r} isn't valid Unicode text"
+            problems[at] = note("{column!r} isn't valid Unicode text", column=column)
         except (ValueError, RecursionError):
-            problems[at] = f"{column!r}: a number too large, or nested too deeply"
+            problems[at] = note("{column!r}: a number too large, or nested too deeply", column=column)
         else:
             if problem := field_problem(texts[at : at + 1]):
-                problems[at] = f"{column!r}: {problem}"
+                problems[at] = note("{column!r}: {problem}", column=column, problem=problem)
             continue
         texts.append("")
     return texts, problems
@@ -77,7 +80,9 @@ def _text(value: Any) -> str:
 def refuse_unreadable(column: str, text: str) -> None:
     """Nothing is written that couldn't be read again."""
     if problem := field_problem([text]) or unicode_problem(text):
-        raise DataError(f"{column!r}: {problem}, which no file that rnnlab writes can hold")
+        raise DataError(
+            both("{column!r}: {problem}, which no file that rnnlab writes can hold", column=column, problem=problem)
+        )
 
 
 def as_text(cell: Any) -> str:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rnnlab.core.errors import DataError
+from rnnlab.core.words import both, note
 from rnnlab.data.formats.base import Answered, Cell, Portion, RowFile, file_format, in_portions
 from rnnlab.data.formats.cells import FIELD_CAP, as_text, check_names, field_problem, refuse_unreadable
 from rnnlab.data.formats.source import Source
 
-QUOTES_ARE_TEXT = "quotes are read as text"
-QUOTES_ENCLOSE = "quotes are read as marks around fields"
+QUOTES_ARE_TEXT = note("quotes are read as text")
+QUOTES_ENCLOSE = note("quotes are read as marks around fields")
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
 Record = tuple[int, list[str], str]  # the line where it begins, its fields, and what is wrong with it
@@ -31,7 +32,9 @@ class Delimited(RowFile):
         self.delimiter = DELIMITERS[source.suffix]
         if self.delimiter == ",":
             self.delimiter = delimiter_of(next((line for line in source.lines() if line.strip()), ""))
-            self.notes += {";": ("separated by semicolons",), "\t": ("separated by tabs",)}.get(self.delimiter, ())
+            self.notes += {";": (note("separated by semicolons"),), "\t": (note("separated by tabs"),)}.get(
+                self.delimiter, ()
+            )
         self._names = names
         self._choose_parser()
 
@@ -66,7 +69,11 @@ class Delimited(RowFile):
                 for column, text in zip(columns, row, strict=True):
                     refuse_unreadable(column, text)
                     if delimiter == "\t" in text and _NEWLINE.search(text):
-                        raise DataError(f"{column!r}: a tab and a line break in one field can't be told from rows")
+                        raise DataError(
+                            both(
+                                "{column!r}: a tab and a line break in one field can't be told from rows", column=column
+                            )
+                        )
             yield to_lines(texts, delimiter)
 
     # Records
@@ -109,9 +116,11 @@ class Delimited(RowFile):
             return
         line, fields, problem = next(parser(self, None), (0, [], ""))
         if problem:
-            raise DataError(f"{self.path}:{line}: the header can't be read: {problem}")
+            raise DataError(
+                both("{path}:{line}: the header can't be read: {problem}", path=self.path, line=line, problem=problem)
+            )
         if not fields:
-            raise DataError(f"{self.path}: the file is empty")
+            raise DataError(both("{path}: the file is empty", path=self.path))
         self.columns = tuple(name.strip() for name in fields)
         check_names(f"{self.path}:{line}: the header", self.columns)
 
@@ -236,12 +245,16 @@ def _parse_record(
         if text.startswith('"', at):
             quoted = _QUOTED.match(text, at)
             if quoted is None:
-                return give_up(at, line, "the quote that opens here is never closed")
+                return give_up(at, line, note("the quote that opens here is never closed"))
             breaks = len(_NEWLINE.findall(quoted[1]))
             if text[quoted.end() : quoted.end() + 1] not in ("", delimiter, "\r", "\n"):
-                reason = "text follows right after a closing quote"
+                reason = note("text follows right after a closing quote")
                 if breaks:
-                    reason = f"the quote that opens here isn't closed (in line {line + breaks}, {reason})"
+                    reason = note(
+                        "the quote that opens here isn't closed (in line {line}, {reason})",
+                        line=line + breaks,
+                        reason=reason,
+                    )
                 return give_up(at, line, reason)
             if breaks and spanning is None:
                 spanning = at, line
@@ -253,7 +266,10 @@ def _parse_record(
             fields.append(found[0])
             at = found.end()
         if spanning and width and len(fields) > width:
-            return give_up(*spanning, f"the quote that opens here isn't closed, or there are more than {width} fields")
+            return give_up(
+                *spanning,
+                note("the quote that opens here isn't closed, or there are more than {width} fields", width=width),
+            )
         if not text.startswith(delimiter, at):
             return fields, "", _next_line(text, at), line + 1
         at += 1
@@ -269,7 +285,9 @@ def _is_blank(fields: list[str]) -> bool:
 
 
 def _ragged(fields: list[str], width: int) -> str:
-    return f"{len(fields)} {'field' if len(fields) == 1 else 'fields'} instead of {width}"
+    if len(fields) == 1:
+        return note("1 field instead of {width}", width=width)
+    return note("{count} fields instead of {width}", count=len(fields), width=width)
 
 
 def quotes_are_text(unquoted: Iterable[Record], width: int, good: int, bad: int, *, often_quoted: bool) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rnnlab.core.errors import DataError
+from rnnlab.core.words import both, note
 from rnnlab.data.formats.base import Answered, Cell, Portion, RowFile, file_format, in_portions
 from rnnlab.data.formats.cells import check_names, refuse_unreadable, unicode_problem
 from rnnlab.data.formats.source import Source
@@ -44,7 +45,12 @@ class JsonLines(RowFile):
                     seen.update(dict.fromkeys(row))
                     if len(seen) > COLUMN_CAP:
                         raise DataError(
-                            f"{self.path}:{number}: more than {COLUMN_CAP:,} different keys; is this a table?"
+                            both(
+                                "{path}:{number}: more than {column_cap:,} different keys; is this a table?",
+                                path=self.path,
+                                number=number,
+                                column_cap=COLUMN_CAP,
+                            )
                         )
             if len(seen) > len(self.columns):
                 self.columns = tuple(seen)
@@ -82,7 +88,7 @@ def parse(line: str) -> dict[str, Any] | str:
         if isinstance(value, dict) and _SURROGATE.search(line):
             _refuse_half_pairs(value)
     except json.JSONDecodeError as error:
-        return f"not valid JSON: {error.msg} (column {error.colno})"
+        return note("not valid JSON: {msg} (column {colno})", msg=error.msg, colno=error.colno)
     except RecursionError:
         return "nested too deeply"
     except ValueError as error:
@@ -94,19 +100,19 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the key {twice!r} is given twice")
+        raise ValueError(note("the key {twice!r} is given twice", twice=twice))
     return found
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} isn't JSON")
+    raise ValueError(note("{name} isn't JSON", name=name))
 
 
 def _refuse_half_pairs(row: dict[str, Any]) -> None:
     """Wherever the half of a pair is: in a key, a value, or deep inside one."""
     for name, value in row.items():
         if problem := unicode_problem(json.dumps([name, value], ensure_ascii=False)):
-            raise ValueError(f"{name!r}: {problem}")
+            raise ValueError(note("{name!r}: {problem}", name=name, problem=problem))
 
 
 def _with_more(line: str, added: Iterable[str], cells: Sequence[Cell]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rnnlab.core.errors import DataError
+from rnnlab.core.words import both
 from rnnlab.data.formats import base
 from rnnlab.data.formats.base import Answered, Cell, Portion, RowFile, file_format, in_portions
 from rnnlab.data.formats.cells import check_names, refuse_unreadable
@@ -44,7 +45,7 @@ class Parquet(RowFile):
             with arrow.parquet.ParquetFile(where) as file:
                 yield file
         except (arrow.ArrowException, OSError, ValueError, NotImplementedError) as error:
-            raise DataError(f"{self.path}: not a readable Parquet file: {error}") from None
+            raise DataError(both("{path}: not a readable Parquet file: {error}", path=self.path, error=error)) from None
 
     def extended(self, suffix: str, added: Mapping[str, type], answered: Answered) -> Iterator[bytes]:
         arrow = _pyarrow(self.path)
@@ -83,7 +84,9 @@ def _pyarrow(path: str) -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise DataError(f"{path}: reading Parquet needs pyarrow: pip install 'rnnlab[parquet]'") from None
+        raise DataError(
+            both("{path}: reading Parquet needs pyarrow: pip install 'rnnlab[parquet]'", path=path)
+        ) from None
     return pyarrow
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rnnlab.core.errors import DataError
+from rnnlab.core.words import both, note
 from rnnlab.data.unchanged import read_whole
 
 WHOLE = 1 << 24  # bytes: the encoding of a larger file on the disk is told from a piece of this size
@@ -32,11 +33,13 @@ class Source:
     @classmethod
     def on_disk(cls, path: str | Path) -> "Source":
         if not Path(path).exists():
-            raise DataError(f"{path}: no such file")
+            raise DataError(both("{path}: no such file", path=path))
         if not Path(path).is_file():
-            raise DataError(f"{path}: not a file that can be read twice; send its lines to standard input instead")
+            raise DataError(
+                both("{path}: not a file that can be read twice; send its lines to standard input instead", path=path)
+            )
         if Path(path).stat().st_size == 0:
-            raise DataError(f"{path}: the file is empty")
+            raise DataError(both("{path}: the file is empty", path=path))
         return cls(path, None)
 
     @property
@@ -87,7 +90,14 @@ class Source:
                 for number, line in enumerate(file, 1):  # noqa: B007  # for the error below
                     yield line
         except UnicodeDecodeError:
-            raise DataError(f"{self.path}: not {self.encoding.upper()} after line {number}; save it as UTF-8") from None
+            raise DataError(
+                both(
+                    "{path}: not {upper} after line {number}; save it as UTF-8",
+                    path=self.path,
+                    upper=self.encoding.upper(),
+                    number=number,
+                )
+            ) from None
 
     def text(self) -> str:
         return "".join(self.lines()) if self.data is None else self.data.decode(self.encoding)
@@ -107,11 +117,13 @@ def _load(path: str | Path) -> bytes:
     try:
         data = read_whole(path)
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
+        raise DataError(both("{path}: no such file", path=path)) from None
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: can't be read: {getattr(error, 'strerror', None) or error}") from None
+        raise DataError(
+            both("{path}: can't be read: {value}", path=path, value=getattr(error, "strerror", None) or error)
+        ) from None
     if not data or data.isspace():
-        raise DataError(f"{path}: the file is empty")
+        raise DataError(both("{path}: the file is empty", path=path))
     return data
 
 
@@ -119,17 +131,25 @@ def _encoding_of(path: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     """The encoding in which all of ``data`` can be decoded, and a note if it isn't UTF-8."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         if (at := _undecodable(data, "utf-16")) is not None:
-            raise DataError(f"{path}: byte {at} isn't UTF-16, as the file's first two bytes promise; save it as UTF-8")
-        return "utf-16", ("read as UTF-16",)
+            raise DataError(
+                both(
+                    "{path}: byte {at} isn't UTF-16, as the file's first two bytes promise; save it as UTF-8",
+                    path=path,
+                    at=at,
+                )
+            )
+        return "utf-16", (note("read as UTF-16"),)
     if (at := _undecodable(data, "utf-8")) is None:
         return "utf-8-sig", ()
     line = data.count(b"\n", 0, at) + 1
     where = f"{path}: byte {at} (line {line}) isn't UTF-8"
     if _undecodable(data, "gb18030") is not None:
-        raise DataError(f"{where}, and the file isn't GB18030 either; save it as UTF-8")
+        raise DataError(both("{where}, and the file isn't GB18030 either; save it as UTF-8", where=where))
     if not _looks_chinese(data):
-        raise DataError(f"{where}; it can be decoded as GB18030, but not to everyday Chinese; save it as UTF-8")
-    return "gb18030", ("read as GB18030",)
+        raise DataError(
+            both("{where}; it can be decoded as GB18030, but not to everyday Chinese; save it as UTF-8", where=where)
+        )
+    return "gb18030", (note("read as GB18030"),)
 
 
 def _encoding_of_large(path: str) -> tuple[str, tuple[str, ...]]:
@@ -137,7 +157,7 @@ def _encoding_of_large(path: str) -> tuple[str, tuple[str, ...]]:
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open(path, "rb") as file:
         if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            return "utf-16", ("read as UTF-16",)
+            return "utf-16", (note("read as UTF-16"),)
         file.seek(0)
         at = 0
         while piece := file.read(PIECE):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnnlab.core.errors import DataError
+from rnnlab.core.words import both, note
 from rnnlab.data.formats.base import SERIES, Answered, Cell, Portion, RowFile, file_format, in_portions
 from rnnlab.data.formats.cells import as_text
 from rnnlab.data.formats.delimited import DELIMITERS, to_lines
@@ -60,7 +61,7 @@ class Ts(RowFile):
         *channels, label = content.split(":") if self.header.labels is not None else [*content.split(":"), ""]
         array, label = _from_channels(channels, self.header.channels), label.strip()
         if self.header.labels is not None and label not in self.header.labels:
-            raise ValueError(f"the label {label[:40]!r} isn't one of those that @classLabel declares")
+            raise ValueError(note("the label {label!r} isn't one of those that @classLabel declares", label=label[:40]))
         return array, label
 
     def endings(self) -> tuple[str, ...]:
@@ -79,7 +80,7 @@ class Ts(RowFile):
         classes = sorted({label for _, label in rows})
         for label in classes:
             if not re.fullmatch(r"[^\s:\0]+", label):
-                raise DataError(f"{label!r}: the label of a .ts file is one word without colons")
+                raise DataError(both("{label!r}: the label of a .ts file is one word without colons", label=label))
         yield f"@timeStamps false\n@classLabel true {' '.join(classes)}\n@data\n".encode()
         for array, label in rows:
             channels = [",".join(map(repr, channel)) for channel in array.T.astype(np.float64).tolist()]
@@ -97,24 +98,40 @@ def _read_header(path: str, lines: Iterable[str]) -> _Header:
         where, key, values = f"{path}:{number}", words[0].lower(), words[1:]
         yes = values[:1] != [] and values[0].lower() == "true"
         if not key.startswith("@"):
-            raise DataError(f"{where}: a .ts file begins with lines like '@timeStamps false' and then '@data'")
+            raise DataError(
+                both("{where}: a .ts file begins with lines like '@timeStamps false' and then '@data'", where=where)
+            )
         if key == "@data":
             if labels == frozenset():
-                raise DataError(f"{where}: the header lacks '@classLabel true' and the classes, or '@classLabel false'")
+                raise DataError(
+                    both(
+                        "{where}: the header lacks '@classLabel true' and the classes, or '@classLabel false'",
+                        where=where,
+                    )
+                )
             return _Header(number, channels, labels)
         if key == "@timestamps" and yes:
-            raise DataError(f"{where}: time stamps aren't supported; resample to equal steps and set @timeStamps false")
+            raise DataError(
+                both(
+                    "{where}: time stamps aren't supported; resample to equal steps and set @timeStamps false",
+                    where=where,
+                )
+            )
         if key == "@targetlabel" and yes:
-            raise DataError(f"{where}: a numeric target means regression, which rnnlab doesn't do; it needs classes")
+            raise DataError(
+                both(
+                    "{where}: a numeric target means regression, which rnnlab doesn't do; it needs classes", where=where
+                )
+            )
         if key == "@univariate" and yes:
             channels = 1
         if key in ("@dimensions", "@dimension"):
             if len(values) != 1 or not re.fullmatch(r"[1-9][0-9]{0,5}", values[0]):
-                raise DataError(f"{where}: {words[0]} needs one number from 1")
+                raise DataError(both("{where}: {words} needs one number from 1", where=where, words=words[0]))
             channels = int(values[0])
         if key == "@classlabel":
             labels = frozenset(values[1:]) if yes else None
-    raise DataError(f"{path}: no '@data' line; a .ts file has its rows after it")
+    raise DataError(both("{path}: no '@data' line; a .ts file has its rows after it", path=path))
 
 
 def _from_channels(channels: list[str], declared: int | None) -> np.ndarray:
@@ -122,16 +139,29 @@ def _from_channels(channels: list[str], declared: int | None) -> np.ndarray:
     if not channels:
         raise ValueError("no ':' between the values and the label")
     if declared is not None and len(channels) != declared:
-        raise ValueError(f"the number of channels is {len(channels)}, the header declares {declared}")
+        raise ValueError(
+            note(
+                "the number of channels is {count}, the header declares {declared}",
+                count=len(channels),
+                declared=declared,
+            )
+        )
     rows = [_channel(text, place) for place, text in enumerate(channels, 1)]
     for place, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
-            raise ValueError(f"channel {place} has length {len(row)}, channel 1 has length {len(rows[0])}")
+            raise ValueError(
+                note(
+                    "channel {place} has length {count}, channel 1 has length {count_2}",
+                    place=place,
+                    count=len(row),
+                    count_2=len(rows[0]),
+                )
+            )
     with np.errstate(over="ignore"):
         array = np.array(rows, np.float64).astype(np.float32)
     beyond = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(beyond):
-        raise ValueError(f"channel {beyond[0] + 1} has a number beyond 32 bits")
+        raise ValueError(note("channel {beyond} has a number beyond 32 bits", beyond=beyond[0] + 1))
     return np.ascontiguousarray(array.T)
 
 
@@ -140,10 +170,18 @@ _NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\
 
 def _channel(text: str, place: int) -> list[float]:
     if not text.strip():
-        raise ValueError(f"channel {place} is empty")
+        raise ValueError(note("channel {place} is empty", place=place))
     values = text.split(",")
     for step, value in enumerate(values, 1):
         if not _NUMBER.fullmatch(value):  # float() would also take 1_000, nan and Chinese digits
             missing = " (a missing value)" if value.strip().lower() in ("?", "nan", "") else ""
-            raise ValueError(f"channel {place}, step {step}: {value.strip()[:40]!r} isn't a number{missing}")
+            raise ValueError(
+                note(
+                    "channel {place}, step {step}: {value!r} isn't a number{missing}",
+                    place=place,
+                    step=step,
+                    value=value.strip()[:40],
+                    missing=missing,
+                )
+            )
     return list(map(float, values))

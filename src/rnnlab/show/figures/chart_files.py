@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from rnnlab.core.words import Language
 from rnnlab.show.figures import drawing as figures
-from rnnlab.show.pages.parts import Figure, Language
+from rnnlab.show.pages.parts import Figure
 
 LONGEST_NAME = 96  # bytes of a study's or a chart's name in a file name, which has 255 at most
 

@@ -7,11 +7,12 @@ from typing import Any
 import altair as alt
 
 from rnnlab.comparing.chapters import Chapter, Confusion
+from rnnlab.core.words import Both, Language, both, same
 from rnnlab.show.figures.chart_text import title
 from rnnlab.show.figures.heatmap import NARROWEST, slanted
 from rnnlab.show.figures.palette import BASELINE
 from rnnlab.show.figures.pieces import ARM, DESCRIBED, LABEL_LIMIT, WIDTH, Row, data, finished, short, switches
-from rnnlab.show.pages.parts import Both, Control, Figure, Language, same
+from rnnlab.show.pages.parts import Control, Figure
 
 MOST_LABELS = 40  # more can't be read: those with the most confusion are shown
 NUMBERED = 12  # classes: with more, cells are too small for numbers
@@ -19,15 +20,14 @@ MOST_CELLS = 20_000  # of all arms together
 PANELS = 4
 FILL = "#005f99"  # as much of it as there are answers: 0 looks like the page, light or dark
 WHITE_FROM = 0.77  # share from which on white is read better than the page's own colour of texts
-TITLE = Both("What is taken for what", "混淆矩阵")
-CAPTION = Both(
-    "Of the test rows of each class (a line), the share that got each answer (a column), mean of the runs. On the "
-    "diagonal are the right ones.{cut}",
-    "每行为一个真实类别的测试样本，每列为模型的回答，格中为所占比例（各次运行的平均）；对角线上为答对的。{cut}",
+TITLE = both("What is taken for what")
+CAPTION = both(
+    "Of the test rows of each class (a line), the share that got each answer (a column), mean "
+    "of the runs. On the diagonal are the right ones.{cut}"
 )
-CUT = Both(" The {shown} most confused of {total} classes are shown.", "仅显示 {total} 个类别中最易混淆的 {shown} 个。")
-TRUE, SAID = Both("true class", "真实类别"), Both("answer", "回答")
-SHARE, COUNT = Both("share of the class", "占该类别的比例"), Both("rows", "样本数")
+CUT = both(" The {shown} most confused of {total} classes are shown.")
+TRUE, SAID = both("true class"), both("answer")
+SHARE, COUNT = both("share of the class"), both("rows")
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def confusion_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
     if found is None:
         return None
     total = len(chapter.differences.labels)
-    cut = CUT.format(shown=len(found.labels), total=total) if len(found.labels) < total else Both("", "")
+    cut = CUT.format(shown=len(found.labels), total=total) if len(found.labels) < total else same("")
     caption = CAPTION.format(cut=cut)
     control = Control("arm", ARM, tuple((one.arm, same(one.arm)) for one in found.confusions))
 

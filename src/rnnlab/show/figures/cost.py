@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 
 from rnnlab.comparing.chapters import Chapter
+from rnnlab.core.words import Both, Language, both, capitalised, joined
 from rnnlab.show.figures.chart_text import AnyChart
 from rnnlab.show.figures.labels import LINE, Box, Labelled, Place, box_of, places, text_width
 from rnnlab.show.figures.measures import MEASURES, Measure, measures, pareto_front
@@ -30,21 +31,19 @@ from rnnlab.show.figures.pieces import (
     short,
     switches,
 )
-from rnnlab.show.pages.parts import Both, Control, Figure, Language
+from rnnlab.show.pages.parts import Control, Figure
 
 MOST_LABELS = 12  # arms; with more, only those on the front and the recommended one are labelled
 FAR = 1.6  # times the height that arms need: a baseline that would take more is written at the lower edge
 ROOMS = (300, 420, 560, WIDTH, 900, 1200)  # widths of the plot for which labels are placed
 BASELINE_PLACES = (Place(-4, -8, "right"), Place(-4, 9, "right"), Place(4, -8, "left"), Place(4, 9, "left"))
-TITLE = Both("{metric} against cost", "{metric}与开销")
-CAPTION = Both(
-    "Up is better, left is cheaper; bars are {level} % intervals. The line joins what nothing else beats in both."
-    "{more}",
-    "越靠上越好，越靠左越省；竖线为 {level}% 区间。折线连接没有被其他模型在两方面同时胜过的模型。{more}",
+TITLE = both("{metric} against cost")
+CAPTION = both(
+    "Up is better, left is cheaper; bars are {level} % intervals. The line joins what nothing else beats in both.{more}"
 )
-LINES = Both(" Dashed: baselines.", "虚线为基线。")
-RING = Both(" The ring marks the recommended model.", "圆圈为推荐的模型。")
-THICK = Both(" The thick dashed line is the recommended baseline.", "粗虚线为推荐的基线。")
+LINES = both(" Dashed: baselines.")
+RING = both(" The ring marks the recommended model.")
+THICK = both(" The thick dashed line is the recommended baseline.")
 
 
 def cost_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
@@ -52,10 +51,10 @@ def cost_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
     found = measures(chapter.comparison.arms)
     if not found:
         return None
-    control = Control("cost", Both("cost", "开销"), tuple((one.key, MEASURES[one.key][1]) for one in found))
+    control = Control("cost", both("cost"), tuple((one.key, MEASURES[one.key][1]) for one in found))
     controls = (control,) if len(found) > 1 else ()
     metric = metric_of(chapter)
-    name = TITLE.format(metric=Both(metric.en[:1].upper() + metric.en[1:], metric.zh))
+    name = TITLE.format(metric=capitalised(metric))
     caption = _caption(chapter)
 
     @cache
@@ -76,7 +75,7 @@ def _caption(chapter: Chapter) -> Both:
     said = [LINES] if comparison.baselines else []
     if comparison.verdict.recommended is not None:
         said.append(THICK if comparison.verdict.recommended in {arm.label for arm in comparison.baselines} else RING)
-    more = Both("".join(one.en for one in said), "".join(one.zh for one in said))
+    more = joined(said, "")
     return CAPTION.format(level=round(100 * (1 - comparison.verdict.alpha)), more=more)
 
 
@@ -304,7 +303,7 @@ def _baseline_layers(base: alt.Chart, y: alt.Y, metric: str, language: Language)
 
 def _tooltip(chapter: Chapter, rows: Sequence[Row], metric: str, language: Language) -> list[alt.Tooltip]:
     level = round(100 * (1 - chapter.comparison.verdict.alpha))
-    ends = {"lo": Both(f"{level} % interval from", f"{level}% 区间下限"), "hi": Both("to", "上限")}
+    ends = {"lo": both("{level} % interval from", level=level), "hi": both("to")}
     costs = {"e": "epoch", "t": "update", "p": "parameters", "w": "row"}
     has = {key for row in rows for key in costs if row.get(key)}
     if "e" in has:

@@ -7,6 +7,7 @@ import altair as alt
 
 from rnnlab.comparing.chapters import Chapter
 from rnnlab.comparing.comparison import ArmSummary
+from rnnlab.core.words import Both, Language, both, capitalised, same
 from rnnlab.show.figures.chart_text import AnyChart
 from rnnlab.show.figures.heatmap import Column, grid
 from rnnlab.show.figures.palette import BASELINE
@@ -23,38 +24,33 @@ from rnnlab.show.figures.pieces import (
     short,
     switches,
 )
-from rnnlab.show.pages.parts import Both, Figure, Language
+from rnnlab.show.pages.parts import Figure
 
 MOST_PARTS = 30  # tags or classes
 MOST_ARMS = 40  # rows of a table
 UNITS = {
-    "tokens": Both("tokens", "词元"),
-    "characters": Both("characters", "字符"),
-    "steps": Both("steps", "步"),
+    "tokens": both("tokens"),
+    "characters": both("characters"),
+    "steps": both("steps"),
 }
-LENGTH = Both("length in {unit} (test rows)", "长度，单位：{unit}（测试样本数）")
-BY_LENGTH = Both("{metric} by length", "不同长度上的{metric}")
-BY_LENGTH_CAPTION = Both(
-    "Mean of the runs of each model on the test rows of each length{baselines}. A line that falls to the right does "
-    "worse on longer rows.",
-    "各模型在各长度测试样本上的平均{baselines}。越往右越低，说明样本越长表现越差。",
+LENGTH = both("length in {unit} (test rows)")
+BY_LENGTH = both("{metric} by length")
+BY_LENGTH_CAPTION = both(
+    "Mean of the runs of each model on the test rows of each length{baselines}. A line that "
+    "falls to the right does worse on longer rows."
 )
-GREY = Both("; dashed: the best baseline", "；虚线为最好的基线")
-BY_TAG = Both("{metric} by tag", "各标记上的{metric}")
-BY_CLASS = Both("Recall by class", "各类别的召回率")
-BY_TAG_CAPTION = Both(
-    "Mean of the runs on the test rows of each tag (how many: in brackets); darker is better.{cut}",
-    "各模型在带有各标记的测试样本上的平均（括号内为样本数）；颜色越深越好。{cut}",
+GREY = both("; dashed: the best baseline")
+BY_TAG = both("{metric} by tag")
+BY_CLASS = both("Recall by class")
+BY_TAG_CAPTION = both("Mean of the runs on the test rows of each tag (how many: in brackets); darker is better.{cut}")
+BY_CLASS_CAPTION = both(
+    "Of the test rows of each class (how many: in brackets), the share that was found, mean "
+    "of the runs; darker is better.{cut}"
 )
-BY_CLASS_CAPTION = Both(
-    "Of the test rows of each class (how many: in brackets), the share that was found, mean of the runs; darker is "
-    "better.{cut}",
-    "各类别的测试样本（括号内为样本数）中被正确找出的比例，取各次运行的平均；颜色越深越好。{cut}",
-)
-CUT = Both(" The {shown} largest of {total} are shown.", "仅显示 {total} 个中最大的 {shown} 个。")
-TAG, CLASS = Both("tag", "标记"), Both("class", "类别")
-RECALL = Both("recall", "召回率")
-ROWS = Both("test rows", "测试样本数")
+CUT = both(" The {shown} largest of {total} are shown.")
+TAG, CLASS = both("tag"), both("class")
+RECALL = both("recall")
+ROWS = both("test rows")
 
 
 def length_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
@@ -65,8 +61,8 @@ def length_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
     if not shown or all(len(arm.by_length) < 2 for arm in shown):
         return None
     metric = metric_of(chapter)
-    name = BY_LENGTH.format(metric=Both(metric.en[:1].upper() + metric.en[1:], metric.zh))
-    caption = BY_LENGTH_CAPTION.format(baselines=GREY if baselines else Both("", ""))
+    name = BY_LENGTH.format(metric=capitalised(metric))
+    caption = BY_LENGTH_CAPTION.format(baselines=GREY if baselines else same(""))
 
     def draw(language: Language, for_page: bool) -> AnyChart:
         chart = _length_chart(chapter, shown, metric[language], language, for_page)
@@ -130,7 +126,7 @@ def tag_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
         return None
     scores = {(arm.label, part): cell.accuracy for arm in shown for part, cell in arm.by_tag.items()}
     metric = metric_of(chapter)
-    name = BY_TAG.format(metric=Both(metric.en[:1].upper() + metric.en[1:], metric.zh))
+    name = BY_TAG.format(metric=capitalised(metric))
     table = Table([arm.label for arm in shown], counts, scores, TAG, metric, _baselines(chapter))
     return table.figure(f"{prefix}by-tag", name, BY_TAG_CAPTION)
 
@@ -175,7 +171,7 @@ class Table:
 
     def figure(self, name: str, heading: Both, caption: Both) -> Figure:
         shown, total = len(self.columns()), len(self.counts)
-        cut = CUT.format(shown=shown, total=total) if shown < total else Both("", "")
+        cut = CUT.format(shown=shown, total=total) if shown < total else same("")
         caption = caption.format(cut=cut)
 
         def draw(language: Language, for_page: bool) -> AnyChart:

@@ -14,6 +14,7 @@ import vl_convert
 
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
+from rnnlab.core.words import both
 from rnnlab.show.figures.themes import LIGHT_CONFIG, themed
 
 SCALE = 2  # pixels of a PNG for one of the chart
@@ -30,7 +31,13 @@ def save(chart: Any, *paths: str | Path, warn: Warn = to_stderr) -> None:
     """Write a chart as .png and .svg files. If no installed font has its characters, a PNG shows boxes: ``warn``."""
     unknown = [path for path in paths if Path(path).suffix not in (".png", ".svg")]
     if unknown:
-        raise ConfigError(f"{unknown[0]}: charts are written as .png or .svg (got '{Path(unknown[0]).suffix}')")
+        raise ConfigError(
+            both(
+                "{unknown}: charts are written as .png or .svg (got '{suffix}')",
+                unknown=unknown[0],
+                suffix=Path(unknown[0]).suffix,
+            )
+        )
     drawn, texts = _svg(chart)
     for path in map(Path, paths):
         if path.suffix == ".svg":  # drawn with the fonts of whoever looks at it

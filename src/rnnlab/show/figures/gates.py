@@ -1,35 +1,29 @@
 """What gates do: how much of the time they are closed, open, or in between."""
 
-import re
 from collections.abc import Sequence
 
 import altair as alt
 
 from rnnlab.comparing.chapters import Chapter, GateShare
+from rnnlab.core.words import Both, Language, both, same
 from rnnlab.show.figures.chart_text import AnyChart
 from rnnlab.show.figures.pieces import ARM, LABEL_LIMIT, SHOWN, Row, data, finished, quoted, short, switches
-from rnnlab.show.pages.parts import Both, Figure, Language, same
-from rnnlab.show.words.inspection_wording import CHINESE
+from rnnlab.show.inspection_texts import gate_name, layer_name
+from rnnlab.show.pages.parts import Figure
 
 MOST_BARS = 60
 STEP, BAR = 24, 16
 ROOM_FOR_LEGEND = 260  # pixels
-TITLE = Both("Gates", "门的状态")
-CAPTION = Both(
-    "Share of its values at which a gate is closed (below 0.1), open (above 0.9), or in between{state}.{cut}",
-    "门的取值中关闭（低于 0.1）、打开（高于 0.9）和介于其间的比例{state}。{cut}",
+TITLE = both("Gates")
+CAPTION = both(
+    "Share of its values at which a gate is closed (below 0.1), open (above 0.9), or in between{state}.{cut}"
 )
-STATE = Both(
-    "; of a plain rnn, which has none, at which its state is near a limit",
-    "；普通 RNN 没有门，这里是状态接近上下限的比例",
-)
-CUT = Both(" The first {shown} of {total} gates are shown.", "仅显示 {total} 个门中的前 {shown} 个。")
-STATES = {"closed": Both("closed", "关闭"), "between": Both("in between", "介于其间"), "open": Both("open", "打开")}
+STATE = both("; of a plain rnn, which has none, at which its state is near a limit")
+CUT = both(" The first {shown} of {total} gates are shown.")
+STATES = {"closed": both("closed"), "between": both("in between"), "open": both("open")}
 SHADES = {"closed": "#b5483a", "between": "#9aa0a6", "open": "#2a7f8e"}
-SHARE, MEAN = Both("share of its values", "取值的比例"), Both("mean", "平均")
-GATE = Both("gate", "门")
-LAYER = Both("layer {number}{way}", "第 {number} 层{way}")
-BACKWARD = Both(" backward", "（反向）")
+SHARE, MEAN = both("share of its values"), both("mean")
+GATE = both("gate")
 
 
 def gates_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
@@ -38,8 +32,8 @@ def gates_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
     if not found:
         return None
     shown = found[:MOST_BARS]
-    cut = CUT.format(shown=len(shown), total=len(found)) if len(shown) < len(found) else Both("", "")
-    state = STATE if any(gate.gate == "state" for _, gate in shown) else Both("", "")
+    cut = CUT.format(shown=len(shown), total=len(found)) if len(shown) < len(found) else same("")
+    state = STATE if any(gate.gate == "state" for _, gate in shown) else same("")
     caption = CAPTION.format(state=state, cut=cut)
 
     def draw(language: Language, for_page: bool) -> AnyChart:
@@ -60,30 +54,14 @@ def gate_rows(shown: Sequence[tuple[str, GateShare]]) -> list[Row]:
     return rows
 
 
-def gate_name(gate: GateShare) -> Both:
+def gate_text(gate: GateShare) -> Both:
     """``layer 1 · forget``"""
-    return Both("{layer} · {gate}", "{layer} · {gate}").format(
-        layer=layer_name(gate.layer), gate=Both(gate.gate, _chinese_gate(gate.gate))
-    )
-
-
-def layer_name(name: str) -> Both:
-    """``gru layer 2 backward`` → ``gru 第 2 层（反向）``; what else a plug-in calls its layers stays."""
-    match = re.fullmatch(r"(?:(.+) )?layer (\d+)( backward)?", name)
-    if match is None:
-        return same(name)
-    own = LAYER.format(number=match[2], way=BACKWARD if match[3] else same(""))
-    return Both(f"{match[1]} {own.en}", f"{match[1]} {own.zh}") if match[1] else own
-
-
-def _chinese_gate(name: str) -> str:
-    names = CHINESE["gates"]
-    return f"{names[name]}{'' if name == 'state' else '门'}" if isinstance(names, dict) and name in names else name
+    return both("{layer} · {gate}", layer=layer_name(gate.layer), gate=gate_name(gate.gate))
 
 
 def _chart(shown: Sequence[tuple[str, GateShare]], language: Language) -> AnyChart:
     rows = gate_rows(shown)
-    names = iter(gate_name(gate)[language] for _, gate in shown)
+    names = iter(gate_text(gate)[language] for _, gate in shown)
     written = ["" if "head" in row else next(names) for row in rows]
     labels = f"[{', '.join(map(quoted, written))}][datum.value]"
     y = alt.Y(

@@ -8,6 +8,7 @@ import altair as alt
 import numpy as np
 
 from rnnlab.comparing.chapters import Chapter, Curve, CurvePoint, Ending, Learning, Split
+from rnnlab.core.words import Both, Language, both, joined
 from rnnlab.show.figures.chart_text import AnyChart
 from rnnlab.show.figures.pieces import (
     ARM,
@@ -24,27 +25,23 @@ from rnnlab.show.figures.pieces import (
     switches,
 )
 from rnnlab.show.figures.sweep_curves import CROSS
-from rnnlab.show.pages.parts import Both, Control, Figure, Language
-from rnnlab.show.words.sweep_wording import is_share
+from rnnlab.show.pages.parts import Control, Figure
+from rnnlab.show.sweep_texts import is_share
 
 MOST_POINTS = 6_000  # of all curves together: a page stays small, and lines are no finer than pixels
-TITLE = Both("Learning curves", "学习曲线")
-CAPTION = Both(
-    "Mean of the runs, with a band from the least to the most. The dot marks the best {round} by validation{more}",
-    "各次运行的平均，色带从最小到最大。圆点为验证集上最好的{round}{more}",
+TITLE = both("Learning curves")
+CAPTION = both(
+    "Mean of the runs, with a band from the least to the most. The dot marks the best {round} by validation{more}"
 )
-ONE = Both(
-    "Mean of the runs, with a line from the least to the most: there was one evaluation only{more}",
-    "各次运行的平均，竖线从最小到最大：只评估过一次{more}",
-)
-CROSSES = Both("; a cross, a run that diverged", "；叉号表示有一次运行在此发散")
-DASHED = Both("; dashed: training", "；虚线为训练集")
-ROUNDS = {"epoch": Both("epoch", "轮次"), "evaluation": Both("evaluation", "评估")}
-SECONDS = Both("seconds of training", "训练秒数")
+ONE = both("Mean of the runs, with a line from the least to the most: there was one evaluation only{more}")
+CROSSES = both("; a cross, a run that diverged")
+DASHED = both("; dashed: training")
+ROUNDS = {"epoch": both("epoch"), "evaluation": both("evaluation")}
+SECONDS = both("seconds of training")
 SPLITS: dict[tuple[Split, ...], Both] = {
-    ("valid",): Both("validation {quantity}", "验证集{quantity}"),
-    ("train",): Both("training {quantity}", "训练集{quantity}"),
-    ("valid", "train"): Both("{quantity}, training and validation", "训练集与验证集{quantity}"),
+    ("valid",): both("validation {quantity}"),
+    ("train",): both("training {quantity}"),
+    ("valid", "train"): both("{quantity}, training and validation"),
 }
 
 
@@ -106,8 +103,8 @@ def learning_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
     if not found:
         return None
     round_name = ROUNDS.get(learning.rounds, ROUNDS["epoch"])
-    curve = Control("curve", Both("curve", "曲线"), tuple((view.value, view.name) for view in found))
-    by = Control("by", Both("by", "横轴"), (("e", round_name), ("t", Both("second", "秒"))))
+    curve = Control("curve", both("curve"), tuple((view.value, view.name) for view in found))
+    by = Control("by", both("by"), (("e", round_name), ("t", both("second"))))
     single = _single(learning)
     controls = tuple(one for one in (curve, by) if len(one.choices) > 1 and not (single and one is by))
     diverged = any(ending.kind == "diverged" for ending in learning.endings)
@@ -115,13 +112,13 @@ def learning_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
     def caption(for_page: bool) -> Both:
         dashed = for_page and any(len(view.splits) > 1 for view in found)
         said = [*([CROSSES] if diverged else []), *([DASHED] if dashed else [])]
-        more = Both("".join(one.en for one in said), "".join(one.zh for one in said))
+        more = joined(said, "")
         return (ONE if single else CAPTION).format(round=round_name, more=more)
 
     def draw(language: Language, for_page: bool) -> AnyChart:
         shown = found if for_page else found[:1]
         chart = _chart(chapter, shown, round_name, language, for_page)
-        name = TITLE if for_page else Both(f"{TITLE.en}: {found[0].name.en}", f"{TITLE.zh}：{found[0].name.zh}")
+        name = TITLE if for_page else both("{title}: {name}", title=TITLE, name=found[0].name)
         return finished(chart, language, for_page, name, caption(for_page), switches([curve, by]))
 
     return Figure(f"{prefix}learning", TITLE, caption(True), draw, controls, arms=True)
@@ -292,20 +289,20 @@ def _axis_titles(shown: Sequence[View], round_name: Both, language: Language) ->
 
 
 def _tooltip(round_name: Both, language: Language) -> list[alt.Tooltip]:
-    names = {"m": Both("mean", "平均"), "lo": Both("least", "最小"), "hi": Both("most", "最大")}
+    names = {"m": both("mean"), "lo": both("least"), "hi": both("most")}
     return [
         alt.Tooltip("arm:N", title=ARM[language]),
         alt.Tooltip("e:Q", title=round_name[language]),
         alt.Tooltip("t:Q", title=SECONDS[language], format=".4~g"),
         *(alt.Tooltip(f"{key}:Q", title=name[language], format=".4~g") for key, name in names.items()),
-        alt.Tooltip("n:Q", title=Both("runs", "运行次数")[language]),
+        alt.Tooltip("n:Q", title=both("runs")[language]),
     ]
 
 
 def _diverged_tooltip(round_name: Both, language: Language) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("arm:N", title=ARM[language]),
-        alt.Tooltip("seed:Q", title=Both("diverged: seed", "发散：种子")[language]),
-        alt.Tooltip("e:Q", title=Both("after {round}", "在此{round}之后").format(round=round_name)[language]),
-        alt.Tooltip("why:N", title=Both("reason", "原因")[language]),
+        alt.Tooltip("seed:Q", title=both("diverged: seed")[language]),
+        alt.Tooltip("e:Q", title=both("after {round}").format(round=round_name)[language]),
+        alt.Tooltip("why:N", title=both("reason")[language]),
     ]

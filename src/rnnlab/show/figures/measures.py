@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rnnlab.comparing.comparison import ArmSummary
+from rnnlab.core.words import Both, both
 from rnnlab.show.figures.chart_text import log_ticks
 from rnnlab.show.figures.pieces import short
-from rnnlab.show.pages.parts import Both
 
 LOG_FROM = 8.0  # times the least: from there on the axis is logarithmic
 MEASURES: dict[str, tuple[Both, Both, str]] = {  # axis, choice, format
-    "epoch": (Both("seconds per epoch", "每轮秒数"), Both("training time", "训练时间"), ".3~g"),
-    "update": (Both("milliseconds per update", "每次更新的毫秒数"), Both("training time", "训练时间"), ".3~g"),
-    "parameters": (Both("parameters", "参数个数"), Both("parameters", "参数个数"), ".3~s"),
-    "row": (Both("milliseconds per row, predicting", "预测每条的毫秒数"), Both("predicting", "预测时间"), ".3~g"),
+    "epoch": (both("seconds per epoch"), both("training time"), ".3~g"),
+    "update": (both("milliseconds per update"), both("training time"), ".3~g"),
+    "parameters": (both("parameters"), both("parameters"), ".3~s"),
+    "row": (both("milliseconds per row, predicting"), both("predicting"), ".3~g"),
 }
 
 

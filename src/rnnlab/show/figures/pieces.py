@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
+from rnnlab.core.terms import metric_text
+from rnnlab.core.words import Both, Language, both
 from rnnlab.show.figures.chart_text import title
 from rnnlab.show.figures.palette import BASELINE, arm_colours
-from rnnlab.show.pages.parts import Both, Control, Language, same
-from rnnlab.show.words.sweep_wording import metric_name
+from rnnlab.show.pages.parts import Control
 
 if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
     from rnnlab.comparing.chapters import Chapter
@@ -24,25 +25,19 @@ WIDTH, HEIGHT = 640, 340
 LABEL_LIMIT = 190  # pixels of a label
 SHOWN = "indexof(hidden, datum.arm) < 0"
 HIDDEN = "hidden"
-ARM = Both("model", "模型")
-DESCRIBED = Both("{name}. {caption}", "{name}。{caption}")
-METRICS = {
-    "accuracy": Both("accuracy", "准确率"),
-    "exact match": Both("exact match", "全对率"),
-    "share within 0.04": Both("share within 0.04", "误差小于 0.04 的比例"),
-    "share recalled": Both("share recalled", "答对的比例"),
-}
+ARM = both("model")
+DESCRIBED = both("{name}. {caption}")
 
 
 def metric_of(chapter: "Chapter") -> Both:
     """What the test accuracy is called."""
     metric = chapter.comparison.verdict.metric
-    return METRICS.get(metric, same(metric))
+    return metric_text(metric)
 
 
 def quantity_of(name: str) -> Both:
     """What a curve is called: ``macro_f1`` → ``macro-F1``; a plug-in's keeps its own name."""
-    return Both(metric_name(name, "en"), metric_name(name, "zh"))
+    return metric_text(name)
 
 
 def colours(chapter: "Chapter") -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
+from rnnlab.core.words import Both, Language, both, capitalised, same
 from rnnlab.judging.findings import Verdict
 from rnnlab.judging.wording import WORTH_SAYING
 from rnnlab.show.figures.chart_text import AnyChart
@@ -27,7 +28,7 @@ from rnnlab.show.figures.pieces import (
     short,
     switches,
 )
-from rnnlab.show.pages.parts import Both, Figure, Language
+from rnnlab.show.pages.parts import Figure
 
 if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
     from rnnlab.comparing.chapters import Chapter
@@ -48,36 +49,25 @@ SHAPES = {
     "above": "triangle-right",
 }
 SIZES = {"mean": 90, "learnt": DOT, "failed": 1.7 * DOT, "below": 2 * DOT, "above": 2 * DOT}
-TITLE = Both("{metric} of every run", "每次运行的{metric}")
-CAPTION = Both(
-    "A dot is one seed{failed}. The diamond below is the mean of the model, and the bar is its {level} % interval, "
-    "which counts the luck of {luck}.{picked}{outside}{cut}",
-    "每个点是一个随机种子{failed}。下方的菱形是该模型的平均值，横线是其 {level}% 区间，区间计入了{luck}的偶然性。"
-    "{picked}{outside}{cut}",
+TITLE = both("{metric} of every run")
+CAPTION = both(
+    "A dot is one seed{failed}. The diamond below is the mean of the model, and the bar is "
+    "its {level} % interval, which counts the luck of {luck}.{picked}{outside}{cut}"
 )
-CROSSES = Both("; a red cross or arrow is a seed that failed to learn", "，红色的叉号或箭头是没有学会的种子")
+CROSSES = both("; a red cross or arrow is a seed that failed to learn")
 LUCK = {
-    "rows": Both("the test rows alone", "测试样本"),
-    "seeds": Both("seeds and of test rows", "随机种子和测试样本"),
-    "split": Both("seeds, of test rows and of the split", "随机种子、测试样本和数据划分"),
+    "rows": both("the test rows alone"),
+    "seeds": both("seeds and of test rows"),
+    "split": both("seeds, of test rows and of the split"),
 }
 PICKED = {
-    "lower": Both(
-        " The interval of the recommended one lies lower, because it was picked for being ahead.",
-        "推荐者因领先而被挑中，其区间为此调低。",
-    ),
-    "higher": Both(
-        " The interval of the recommended one lies higher, because it was picked for being ahead.",
-        "推荐者因领先而被挑中，其区间为此调高。",
-    ),
+    "lower": both(" The interval of the recommended one lies lower, because it was picked for being ahead."),
+    "higher": both(" The interval of the recommended one lies higher, because it was picked for being ahead."),
 }
-OUTSIDE = Both(
-    " Arrows at the edge stand for runs far outside, whose scores are written beside them.",
-    "边缘的箭头表示远在图外的运行，旁边写有其得分。",
-)
-CUT = Both(" The best {shown} of {total} are shown.", "仅显示 {total} 个中最好的 {shown} 个。")
-SEED = Both("seed", "随机种子")
-ENDS = (Both("{level} % interval from", "{level}% 区间下限"), Both("to", "上限"))
+OUTSIDE = both(" Arrows at the edge stand for runs far outside, whose scores are written beside them.")
+CUT = both(" The best {shown} of {total} are shown.")
+SEED = both("seed")
+ENDS = (both("{level} % interval from"), both("to"))
 
 
 def seeds_figure(chapter: "Chapter", prefix: str = "") -> Figure | None:
@@ -95,7 +85,7 @@ def runs_figure(
     """Of any verdict: ``labels`` in the order of the rows, ``shades`` their colours, ``metric`` what the score is."""
     shown = labels[:MOST_ROWS]
     rows = run_rows(verdict, shown)
-    heading = TITLE.format(metric=Both(metric.en[:1].upper() + metric.en[1:], metric.zh))
+    heading = TITLE.format(metric=capitalised(metric))
     caption = _caption(verdict, len(shown), len(labels), any(row["k"] == "edge" for row in rows))
 
     def draw(language: Language, for_page: bool) -> AnyChart:
@@ -174,7 +164,7 @@ def _height(rows: int) -> int:
 
 
 def _caption(verdict: Verdict, shown: int, total: int, outside: bool) -> Both:
-    nothing = Both("", "")
+    nothing = same("")
     luck = "split" if "split" in verdict.luck else "seeds" if max(verdict.runs.values(), default=1) > 1 else "rows"
     moved = (verdict.optimism or 0.0) > WORTH_SAYING * verdict.margin
     return CAPTION.format(

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from rnnlab.comparing.studies import Study
+from rnnlab.core.words import Language
 from rnnlab.show.figures.chart_text import AnyChart
 from rnnlab.show.figures.sweep_bars import bars
 from rnnlab.show.figures.sweep_curves import curves, values
 from rnnlab.show.figures.sweep_heatmap import heatmap
 from rnnlab.show.sweep_summary import heatmap_pairs, ranked
-from rnnlab.show.words.sweep_wording import Language
 
 __all__ = ["bars", "charts", "curves", "heatmap"]
 

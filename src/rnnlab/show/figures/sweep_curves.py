@@ -8,10 +8,12 @@ from typing import Any
 import altair as alt
 
 from rnnlab.comparing.studies import Repeat, Study
+from rnnlab.core.terms import status_text
+from rnnlab.core.words import COMMAS, STOPS, Language, both
 from rnnlab.show.figures.chart_text import AnyChart, description, log_ticks, title
 from rnnlab.show.figures.palette import BASELINE, PALETTE
 from rnnlab.show.sweep_summary import ranked, repeats_at, value_labels
-from rnnlab.show.words.sweep_wording import WORDS, Language, is_share, quantity_name
+from rnnlab.show.sweep_texts import is_share, quantity_name
 
 MOST_COLOURS = 10  # that can be told apart
 MOST_STEPS = 120  # of a curve: more can't be seen
@@ -36,20 +38,19 @@ class Series:
 def curves(study: Study, quantity: str, language: Language = "en") -> AnyChart:
     """The mean over the runs at each evaluated step, with a band from the least to the most. ``quantity`` is a key of
     the evaluations: ``valid_exact``, ``train_loss``. With many settings there is a panel a value of the first axis."""
-    words = WORDS[language]
-    series, said = _series(study, words)
+    series, said = _series(study, language)
     logarithmic = quantity.endswith("loss")
     rows, ends = _curve_rows(series, quantity, logarithmic)
     panels = list(dict.fromkeys(one.panel for one in series))
     width, height = (PANEL_WIDTH, PANEL_HEIGHT) if len(panels) > 1 else (WIDTH, HEIGHT)
     vertical = _vertical(rows, quantity, logarithmic, language)
-    layers = _line_layers(series, vertical, words)
+    layers = _line_layers(series, vertical, language)
     if ends:
-        layers += _end_marks(series, ends, vertical, words, edge=0 if logarithmic else height)
+        layers += _end_marks(series, ends, vertical, language, edge=0 if logarithmic else height)
     data = alt.Data(values=[*rows, *ends])
     head = title(
-        f"{study.name} · {quantity_name(quantity, language)}",
-        words["stop"].join(_about(series, said, bool(ends), words)),
+        f"{study.name} · {quantity_name(quantity)[language]}",
+        STOPS[language].join(_about(series, said, bool(ends), language)),
         WIDTH + 200 if len(panels) == 1 else PANELS_ABREAST * (PANEL_WIDTH + 50) + 80,
     )
     if len(panels) == 1:
@@ -63,13 +64,22 @@ def curves(study: Study, quantity: str, language: Language = "en") -> AnyChart:
     )
 
 
-def _about(series: Sequence[Series], said: list[str], ends: bool, words: dict[str, str]) -> list[str]:
+def _about(series: Sequence[Series], said: list[str], ends: bool, language: Language) -> list[str]:
     """What one must know to read the picture."""
     runs = max((len(one.repeats) for one in series), default=1)
-    about = [words["mean of runs"].format(runs=runs) if runs > 1 else words["mean of one"], *said]
+    about = [
+        both("Mean of {runs} runs per setting; the band goes from the least to the most", runs=runs)[language]
+        if runs > 1
+        else both("One run per setting")[language],
+        *said,
+    ]
     if any(_held(one.repeats) for one in series):
-        about.append(words["held"])
-    return [*about, words["marks"]] if ends else about
+        about.append(both("A run that ended early keeps its last value")[language])
+    return (
+        [*about, both("Marks show where a run diverged or was given up: the mean goes on without it")[language]]
+        if ends
+        else about
+    )
 
 
 def _held(repeats: Sequence[Repeat]) -> bool:
@@ -80,7 +90,7 @@ def _held(repeats: Sequence[Repeat]) -> bool:
     )
 
 
-def _series(study: Study, words: dict[str, str]) -> tuple[list[Series], list[str]]:
+def _series(study: Study, language: Language) -> tuple[list[Series], list[str]]:
     """The lines of a chart that can be read, and what has to be said about them."""
     if len(study.points) <= MOST_COLOURS:
         return [Series(point.label, point.repeats) for point in study.points], []
@@ -93,13 +103,15 @@ def _series(study: Study, words: dict[str, str]) -> tuple[list[Series], list[str
             for other, b in zip(second.values, value_labels(second), strict=True)
             if (repeats := repeats_at(study, {first.name: value, second.name: other}))
         ]
-        pooled = words["comma"].join(axis.name for axis in varied[2:])
-        return found, [words["pooled"].format(axes=pooled)] if pooled else []
+        pooled = COMMAS[language].join(axis.name for axis in varied[2:])
+        return found, [both("Pooled over {axes}", axes=pooled)[language]] if pooled else []
     best = ranked(study)[:MOST_COLOURS]
     chosen = set(map(id, best))
     found = [Series(point.label, point.repeats, grey=True) for point in study.points if id(point) not in chosen]
     found += [Series(point.label, point.repeats) for point in best]
-    return found, [words["shown best"].format(shown=len(best), total=len(study.points))]
+    return found, [
+        both("The best {shown} of {total} settings in colour", shown=len(best), total=len(study.points))[language]
+    ]
 
 
 def values(repeat: Repeat, quantity: str) -> list[tuple[int, float]]:
@@ -156,7 +168,7 @@ def _short(row: Row) -> Row:
 
 def _vertical(rows: Sequence[Row], quantity: str, logarithmic: bool, language: Language) -> dict[str, Any]:
     """Title, scale and axis."""
-    name = quantity_name(quantity, language)
+    name = quantity_name(quantity)[language]
     if is_share(quantity):
         return {"title": name, "scale": alt.Scale(domain=[0, 1]), "axis": alt.Axis(format="%", tickCount=5)}
     if not logarithmic:
@@ -166,14 +178,17 @@ def _vertical(rows: Sequence[Row], quantity: str, logarithmic: bool, language: L
     return {"title": name, "scale": alt.Scale(type="log", domain=[0.93 * low, 1.07 * high], nice=False), "axis": axis}
 
 
-def _line_layers(series: Sequence[Series], vertical: dict[str, Any], words: dict[str, str]) -> list[Any]:
+def _line_layers(series: Sequence[Series], vertical: dict[str, Any], language: Language) -> list[Any]:
     """Bands and lines, above those that stay grey."""
     colour = _colour(series)
-    lines = _base(words).transform_filter("datum.kind == 'mean'")
+    lines = _base(language).transform_filter("datum.kind == 'mean'")
     tooltip = [
-        alt.Tooltip("name:N", title=words["setting"]),
-        alt.Tooltip("step:Q", title=words["step"]),
-        *(alt.Tooltip(f"{key}:Q", title=words[key], format=".4g") for key in ("mean", "least", "most")),
+        alt.Tooltip("name:N", title=both("setting")[language]),
+        alt.Tooltip("step:Q", title=both("update")[language]),
+        *(
+            alt.Tooltip(f"{key}:Q", title=title[language], format=".4g")
+            for key, title in (("mean", both("mean")), ("least", both("least")), ("most", both("most")))
+        ),
     ]
     mean = lines.encode(y=alt.Y("mean:Q", **vertical), detail="line:N", tooltip=tooltip)
     band = lines.encode(y=alt.Y("least:Q", **vertical), y2="most:Q", detail="line:N", color=colour)
@@ -187,17 +202,19 @@ def _line_layers(series: Sequence[Series], vertical: dict[str, Any], words: dict
 
 
 def _end_marks(
-    series: Sequence[Series], ends: Sequence[Row], vertical: dict[str, Any], words: dict[str, str], edge: int
+    series: Sequence[Series], ends: Sequence[Row], vertical: dict[str, Any], language: Language, edge: int
 ) -> list[Any]:
     """A mark where a run ended; at the bad edge when it did before its first evaluation."""
     present = [status for status in ENDS if any(row["end"] == status for row in ends)]
-    names = " : ".join([*(f"datum.label == '{status}' ? '{words[status]}'" for status in present), "''"])
+    names = " : ".join(
+        [*(f"datum.label == '{status}' ? '{status_text(status)[language]}'" for status in present), "''"]
+    )
     shape = alt.Shape(
         "end:N",
         scale=alt.Scale(domain=present, range=[ENDS[status] for status in present]),
         legend=alt.Legend(title=None, labelExpr=names),
     )
-    mark = _base(words).mark_point(size=60, filled=False, strokeWidth=2.5, opacity=1)
+    mark = _base(language).mark_point(size=60, filled=False, strokeWidth=2.5, opacity=1)
     mark = mark.encode(color=_colour(series), shape=shape)
     return [
         mark.transform_filter("datum.kind == 'end'").encode(y=alt.Y("mean:Q", **vertical)),
@@ -205,9 +222,11 @@ def _end_marks(
     ]
 
 
-def _base(words: dict[str, str]) -> alt.Chart:
+def _base(language: Language) -> alt.Chart:
     scale = alt.Scale(domainMin=0, nice=False)
-    return alt.Chart().encode(x=alt.X("step:Q", title=words["step"], scale=scale, axis=alt.Axis(tickCount=6)))
+    return alt.Chart().encode(
+        x=alt.X("step:Q", title=both("update")[language], scale=scale, axis=alt.Axis(tickCount=6))
+    )
 
 
 def _colour(series: Sequence[Series]) -> alt.Color:

@@ -9,10 +9,12 @@ import altair as alt
 from rich.cells import cell_len
 
 from rnnlab.comparing.studies import Repeat, Study
+from rnnlab.core.terms import status_text
+from rnnlab.core.words import COMMAS, STOPS, Language, both
 from rnnlab.show.figures.chart_text import AnyChart, description, log_ticks, title
 from rnnlab.show.figures.palette import luminance, rgb
 from rnnlab.show.sweep_summary import find_axis, median_text, repeats_at, summarise, value_labels
-from rnnlab.show.words.sweep_wording import WORDS, Language, quantity_name, score_text, target_text
+from rnnlab.show.sweep_texts import aim_text, quantity_name, score_text
 
 VIRIDIS = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")
 DIVERGED, UNSCORED, CROSSED_OUT = "#c8332b", "#d0d0d0", "#9aa0a6"
@@ -34,16 +36,18 @@ class Cell:
 
 def cell(study: Study, repeats: Sequence[Repeat], language: Language = "en") -> Cell:
     """The median first step at the target, or without one the mean score, of these runs."""
-    words, found = WORDS[language], summarise(study, repeats)
+    found = summarise(study, repeats)
     if not repeats:
         return Cell("empty")
     if not found.counted:
         status = "failed" if found.failed else "pruned"
-        return Cell("unscored", found.runs, None, words[status], f"{found.failed or found.pruned}/{found.runs}")
+        return Cell(
+            "unscored", found.runs, None, status_text(status)[language], f"{found.failed or found.pruned}/{found.runs}"
+        )
     diverged = f"{found.diverged}/{found.counted}" if found.diverged else ""
     if found.diverged == found.counted:
-        return Cell("diverged", found.runs, None, words["diverged"], diverged, diverged=diverged)
-    small = f"{words['diverged']} {diverged}" if diverged else ""
+        return Cell("diverged", found.runs, None, both("diverged")[language], diverged, diverged=diverged)
+    small = f"{both('diverged')[language]} {diverged}" if diverged else ""
     if study.target is None:
         if found.valid is None:
             return Cell("unscored", found.runs, None, "?", small, diverged=diverged)
@@ -52,13 +56,12 @@ def cell(study: Study, repeats: Sequence[Repeat], language: Language = "en") -> 
     assert found.arrival is not None
     arrived = f"{found.arrival.arrived}/{found.counted}" if found.arrival.arrived < found.counted else ""
     if arrived and not small:
-        small = f"{arrived} {words['arrived']}"
+        small = f"{arrived} {both('arrived')[language]}"
     return Cell("value", found.runs, found.arrival.median, median_text(found), small, arrived, diverged)
 
 
 def heatmap(study: Study, across: str, down: str, language: Language = "en") -> AnyChart:
     """Darker is faster, or better. Cells pool the runs of the other axes."""
-    words = WORDS[language]
     columns, lines = find_axis(study, across), find_axis(study, down)
     x_labels, y_labels = value_labels(columns), value_labels(lines)
     cells = {
@@ -69,16 +72,20 @@ def heatmap(study: Study, across: str, down: str, language: Language = "en") -> 
     scale = Scale.of([one.value for one in cells.values()], study)
     cell_width = _cell_width(cells.values())
     width, height = cell_width * len(x_labels), CELL_HEIGHT * len(y_labels)
-    what = words["first step"] if study.target else quantity_name(f"valid_{study.metric}", language)
+    what = (
+        both("first update at the target")[language]
+        if study.target
+        else quantity_name(f"valid_{study.metric}")[language]
+    )
     legend = alt.Legend(
-        title=[what, words["faster" if study.target else "better"]],
+        title=[what, (both("darker = faster") if study.target else both("darker = better"))[language]],
         gradientLength=max(80, min(height, 240)),
         format="%" if scale.percent else (",.0f" if study.target else ".3g"),
         values=scale.ticks(),
         titleLimit=200,
         titlePadding=8,
     )
-    named = {"x": across, "y": down, "shown": what, "runs": words["runs"]}
+    named = {"x": across, "y": down, "shown": what, "runs": both("runs")[language]}
     layers = _layers(
         place={
             "x": _axis("x:N", across, x_labels, slanted=7 * max(map(cell_len, x_labels)) > cell_width),
@@ -89,11 +96,11 @@ def heatmap(study: Study, across: str, down: str, language: Language = "en") -> 
         corner=(cell_width / 2 - 7, 7 - CELL_HEIGHT / 2),
     )
     runs = max(one.runs for one in cells.values())
-    said = _said(study, (across, down), list(cells.values()), runs, words)
+    said = _said(study, (across, down), list(cells.values()), runs, language)
     if study.target:
-        said.insert(0, target_text(study.target, language))
-    named_chart = words["heatmap"].format(what=what, across=across, down=down)
-    head = title(f"{study.name} · {named_chart}", words["stop"].join(said), max(width, 300) + 260)
+        said.insert(0, aim_text(study)[language])
+    named_chart = both("{what}: {across} × {down}", what=what, across=across, down=down)[language]
+    head = title(f"{study.name} · {named_chart}", STOPS[language].join(said), max(width, 300) + 260)
     return alt.layer(
         *layers,
         data=alt.Data(values=[_row(x, y, one, scale) for (x, y), one in cells.items()]),
@@ -137,23 +144,35 @@ def _layers(place: dict[str, Any], colour: alt.Color, tooltip: list[alt.Tooltip]
     ]
 
 
-def _said(study: Study, pair: tuple[str, str], cells: Sequence[Cell], runs: int, words: dict[str, str]) -> list[str]:
+def _said(study: Study, pair: tuple[str, str], cells: Sequence[Cell], runs: int, language: Language) -> list[str]:
     """What one must know to read the picture, and no more."""
     if runs > 1:
-        said = [words["median of runs" if study.target else "mean score"].format(runs=runs)]
+        said = [
+            (
+                both("Median of {runs} runs; darker is faster", runs=runs)
+                if study.target
+                else both("Mean of {runs} runs; darker is better", runs=runs)
+            )[language]
+        ]
     else:
-        said = [words["one run" if study.target else "one score"]]
+        said = [
+            (
+                both("One run per cell; darker is faster")
+                if study.target
+                else both("One run per cell; darker is better")
+            )[language]
+        ]
     pooled = [axis.name for axis in study.axes if axis.name not in pair and len(axis.values) > 1]
     if pooled:
-        said.append(words["pooled"].format(axes=words["comma"].join(pooled)))
+        said.append(both("Pooled over {axes}", axes=COMMAS[language].join(pooled))[language])
     marks = []
     if study.target and any(one.main.endswith("+") for one in cells):
-        marks.append(words["plus"])
+        marks.append(both("+ is at least: half of the runs or more never arrived")[language])
     if any(one.diverged for one in cells):
-        marks.append(words["outlined"])
+        marks.append(both("red: runs diverged")[language])
     if any(one.state == "empty" for one in cells):
-        marks.append(words["crossed"])
-    return said + ([words["comma"].join(marks)] if marks else [])
+        marks.append(both("struck through: no run")[language])
+    return said + ([COMMAS[language].join(marks)] if marks else [])
 
 
 @dataclass(frozen=True)

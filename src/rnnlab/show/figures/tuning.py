@@ -8,62 +8,53 @@ import altair as alt
 
 from rnnlab.comparing.chapters import Chapter
 from rnnlab.comparing.tuning import TunedArm, Tuning
+from rnnlab.core.words import Language, both
 from rnnlab.show.figures.pieces import ARM, SHOWN, Row, colour, colours, data, finished, quantity_of, short, switches
-from rnnlab.show.pages.parts import Both, Figure, Language
+from rnnlab.show.pages.parts import Figure
 from rnnlab.show.pages.report_tables import PageTable
 from rnnlab.show.pages.table import Cell, Column
 from rnnlab.show.pages.table import Row as TableRow
-from rnnlab.show.words.sweep_wording import is_share
-from rnnlab.show.words.tuning_wording import axis_text, lead_lines, score_text, value_text
+from rnnlab.show.sweep_texts import is_share
+from rnnlab.show.tuning_texts import axis_text, score_text, value_text
 
-TITLE = Both("Expected best validation score by number of trials", "不同试验次数下验证集最好成绩的期望")
-CAPTION = Both(
-    "What the best of so many settings scores on the validation rows, on average (Dodge et al. 2019). The first trial "
-    "is the default setting. The bands are 95 % intervals: they count the luck of the settings that were drawn and of "
-    "the validation rows. Grey: baselines",
-    "若只试这么多组设置，其中最好的一组在验证集上的平均成绩（Dodge 等，2019）。第一次试验为默认设置。"
-    "色带为 95% 区间，计入了所抽设置与验证样本的偶然性。灰色：基线",
+TITLE = both("Expected best validation score by number of trials")
+CAPTION = both(
+    "What the best of so many settings scores on the validation rows, on average (Dodge et "
+    "al. 2019). The first trial is the default setting. The bands are 95 % intervals: they "
+    "count the luck of the settings that were drawn and of the validation rows. Grey: "
+    "baselines"
 )
-NAME = Both("Settings that were chosen", "选出的设置")
-NOTE = Both(
-    "Every model was to get {trials} trials; the setting that did best on {rows} validation rows was then trained anew "
-    "over the seeds. All trials have seed {seed}, which no run of the comparison has, so that the luck of the chosen "
-    "trial isn't in the test scores.",
-    "每个模型试验 {trials} 次；在 {rows} 条验证样本上成绩最好的设置再用各个随机种子重新训练。"
-    "所有试验都使用种子 {seed}，比较中的运行均不使用它，因此入选试验的运气不会计入测试成绩。",
+NAME = both("Settings that were chosen")
+NOTE = both(
+    "Every model was to get {trials} trials; the setting that did best on {rows} validation "
+    "rows was then trained anew over the seeds. All trials have seed {seed}, which no run of "
+    "the comparison has, so that the luck of the chosen trial isn't in the test scores."
 )
 COLUMNS = {
-    "model": (Both("model", "模型"), Both("Grey: a baseline.", "灰色：基线。")),
+    "model": (both("model"), both("Grey: a baseline.")),
     "setting": (
-        Both("setting", "设置"),
-        Both("The values of all axes that were searched.", "所有搜索项的取值。"),
+        both("setting"),
+        both("The values of all axes that were searched."),
     ),
     "trials": (
-        Both("trials", "试验次数"),
-        Both("Different settings that were tried, the default included.", "试过的不同设置数，含默认设置。"),
+        both("trials"),
+        both("Different settings that were tried, the default included."),
     ),
     "stopped": (
-        Both("stopped early", "提前停止"),
-        Both("Trials that were given up because they were behind.", "因落后而放弃的试验数。"),
+        both("stopped early"),
+        both("Trials that were given up because they were behind."),
     ),
     "default": (
-        Both("default, validation", "默认设置（验证集）"),
-        Both("The best validation score of the default setting.", "默认设置在验证集上的最好成绩。"),
+        both("default, validation"),
+        both("The best validation score of the default setting."),
     ),
     "best": (
-        Both("chosen, validation", "入选设置（验证集）"),
-        Both(
-            "Of the chosen setting. It was picked because it is high: its test score is the fair one.",
-            "入选设置的成绩。因高而入选，故偏高；测试成绩才是公平的。",
-        ),
+        both("chosen, validation"),
+        both("Of the chosen setting. It was picked because it is high: its test score is the fair one."),
     ),
 }
-DEFAULT = Both("default", "默认")
-NOTHING = Both("nothing to tune", "无可调项")
-
-
-def lead_texts(tuning: Tuning) -> list[Both]:
-    return [Both(*lines) for lines in zip(lead_lines(tuning, "en"), lead_lines(tuning, "zh"), strict=True)]
+DEFAULT = both("default")
+NOTHING = both("nothing to tune")
 
 
 def tuning_table(tuning: Tuning, shades: Mapping[str, str]) -> PageTable:
@@ -117,7 +108,7 @@ def _chart(chapter: Chapter, tuning: Tuning, language: Language, for_page: bool)
     rows = curve_rows(tuning)
     arms = list(dict.fromkeys(row["arm"] for row in rows))
     shares = is_share(tuning.metric)
-    up = Both("validation {quantity}, expected best", "验证集{quantity}（最好成绩的期望）")
+    up = both("validation {quantity}, expected best")
     name = up.format(quantity=quantity_of(tuning.metric))[language]
     scale = alt.Scale(zero=False, domain=_range(rows, shares), nice=False, clamp=True)
     number = "%" if shares else ".3~g"
@@ -127,7 +118,7 @@ def _chart(chapter: Chapter, tuning: Tuning, language: Language, for_page: bool)
         .encode(
             x=alt.X(
                 "n:Q",
-                title=Both("trials", "试验次数")[language],
+                title=both("trials")[language],
                 scale=alt.Scale(domain=[1, tuning.trials], nice=False),
                 axis=alt.Axis(tickMinStep=1, format="d", grid=False),
             ),
@@ -139,10 +130,10 @@ def _chart(chapter: Chapter, tuning: Tuning, language: Language, for_page: bool)
     exact = ".1%" if shares else ".4~g"
     tooltip = [
         alt.Tooltip("arm:N", title=ARM[language]),
-        alt.Tooltip("n:Q", title=Both("trials", "试验次数")[language]),
-        alt.Tooltip("m:Q", title=Both("expected best", "最好成绩的期望")[language], format=exact),
-        alt.Tooltip("lo:Q", title=Both("from", "下限")[language], format=exact),
-        alt.Tooltip("hi:Q", title=Both("to", "上限")[language], format=exact),
+        alt.Tooltip("n:Q", title=both("trials")[language]),
+        alt.Tooltip("m:Q", title=both("expected best")[language], format=exact),
+        alt.Tooltip("lo:Q", title=both("from")[language], format=exact),
+        alt.Tooltip("hi:Q", title=both("to")[language], format=exact),
     ]
     layers = [
         base.mark_area(opacity=0.14 if len(arms) <= 6 else 0.07).encode(**band),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from rnnlab.comparing.chapters import Chapter
+from rnnlab.core.words import Language, both, same
 from rnnlab.show.figures.chart_text import AnyChart
 from rnnlab.show.figures.palette import BASELINE
 from rnnlab.show.figures.pieces import (
@@ -19,37 +20,32 @@ from rnnlab.show.figures.pieces import (
     short,
     switches,
 )
-from rnnlab.show.pages.parts import Both, Figure, Language
+from rnnlab.show.pages.parts import Figure
 
 FLOOR = 1e-5  # of the largest: what is less isn't shown
 LITTLE = 0.01  # from there on nothing is remembered
 BAR, GAP_BETWEEN = 20, 30
 MOST_BARS = 60
-DISTANCE = Both("steps before the end", "与末尾的距离（步）")
-GRADIENT = Both("Gradient by distance", "梯度随距离的变化")
-GRADIENT_CAPTION = Both(
-    "How much the answer still depends on inputs so many steps before the end, as a share of the strongest: the best "
-    "run of each model, on {rows} validation rows. Below the dashed line (1 %) inputs hardly count.",
-    "回答对末尾之前若干步的输入还有多敏感，以最强者为 100%：各模型最好的一次运行，{rows} 条验证样本。"
-    "虚线（1%）以下的输入几乎不起作用。",
+DISTANCE = both("steps before the end")
+GRADIENT = both("Gradient by distance")
+GRADIENT_CAPTION = both(
+    "How much the answer still depends on inputs so many steps before the end, as a share of "
+    "the strongest: the best run of each model, on {rows} validation rows. Below the dashed "
+    "line (1 %) inputs hardly count."
 )
-GRADIENT_AXIS = Both("share of the strongest", "占最强者的比例")
-MEMORY = Both("Memory length", "记忆长度")
-MEMORY_CAPTION = Both(
-    "Distance from which on less than 1 % of the strongest gradient arrives; the tick marks the same before "
-    "training.{open}",
-    "超过这一距离，到达的梯度不足最强者的 1%；短线为训练之前。{open}",
+GRADIENT_AXIS = both("share of the strongest")
+MEMORY = both("Memory length")
+MEMORY_CAPTION = both(
+    "Distance from which on less than 1 % of the strongest gradient arrives; the tick marks "
+    "the same before training.{open}"
 )
-OPEN = Both(" An arrow: further than was looked.", "箭头表示比所看的范围更远。")
-MEMORY_AXIS = Both("steps", "步")
-TRAINED, BEFORE = Both("trained", "训练后"), Both("before training", "训练前")
-BY_EPOCH = Both("Memory length by epoch", "记忆长度逐轮的变化")
-BY_EPOCH_CAPTION = Both(
-    "The same distance, measured while training.{open}",
-    "训练过程中测得的同一距离。{open}",
-)
-TRIANGLES = Both(" A triangle: further than was looked.", "三角形表示比所看的范围更远。")
-EPOCH = Both("epoch", "轮次")
+OPEN = both(" An arrow: further than was looked.")
+MEMORY_AXIS = both("steps")
+TRAINED, BEFORE = both("trained"), both("before training")
+BY_EPOCH = both("Memory length by epoch")
+BY_EPOCH_CAPTION = both("The same distance, measured while training.{open}")
+TRIANGLES = both(" A triangle: further than was looked.")
+EPOCH = both("epoch")
 
 
 def gradient_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
@@ -119,7 +115,7 @@ def memory_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
     if not rows:
         return None
     endless = any(row["open"] or row["first_open"] for row in rows)
-    caption = MEMORY_CAPTION.format(open=OPEN if endless else Both("", ""))
+    caption = MEMORY_CAPTION.format(open=OPEN if endless else same(""))
 
     def draw(language: Language, for_page: bool) -> AnyChart:
         chart = _memory_chart(chapter, rows, language)
@@ -188,7 +184,7 @@ def epochs_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
     rows = epoch_rows(chapter)
     if not rows:
         return None
-    caption = BY_EPOCH_CAPTION.format(open=TRIANGLES if any(row["open"] for row in rows) else Both("", ""))
+    caption = BY_EPOCH_CAPTION.format(open=TRIANGLES if any(row["open"] for row in rows) else same(""))
 
     def draw(language: Language, for_page: bool) -> AnyChart:
         chart = _epochs_chart(chapter, rows, language, for_page)

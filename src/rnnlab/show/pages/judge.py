@@ -6,8 +6,10 @@ from datetime import datetime
 from pathlib import Path
 
 from rnnlab.core.files import write_atomically
+from rnnlab.core.words import Both, Language, both, same
 from rnnlab.judging.findings import Difference, Verdict
-from rnnlab.judging.wording import CHINESE, ENGLISH, facts_of, say
+from rnnlab.judging.wording import facts_of
+from rnnlab.show import judge_texts as words
 from rnnlab.show.comparison_files import page_path
 from rnnlab.show.figures.palette import BASELINE, arm_colours
 from rnnlab.show.figures.seeds import runs_figure
@@ -19,10 +21,9 @@ from rnnlab.show.judge_tables import (
     metric_text,
     score_rows,
 )
-from rnnlab.show.pages.parts import Both, Figure, Language, same
+from rnnlab.show.pages.parts import Figure
 from rnnlab.show.pages.shell import page
 from rnnlab.show.pages.table import Cell, Column, Row
-from rnnlab.show.words import judge_wording as words
 
 
 def write_judge_page(
@@ -43,7 +44,7 @@ def judge_page(
 ) -> str:
     """One file that needs no network, in both languages."""
     figure = seeds_figure(verdict)
-    said = [Both(say([fact], ENGLISH), say([fact], CHINESE)) for fact in facts_of(verdict)]
+    said = facts_of(verdict)
     sections = {name: said for name, said in words.SECTIONS.items() if name != "pairs" or verdict.differences}
     return page(
         "judge.html",
@@ -108,7 +109,7 @@ def _score_row(verdict: Verdict, row: ScoreRow, colour: str, costs: bool) -> Row
     return Row(
         cells,
         mark="recommended" if chosen else "baseline" if row.baseline else "best" if row.best else None,
-        badge=Both("recommended", "推荐") if chosen else Both("baseline", "基线") if row.baseline else None,
+        badge=both("recommended") if chosen else both("baseline") if row.baseline else None,
         colour=colour,
     )
 

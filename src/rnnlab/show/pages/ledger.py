@@ -20,12 +20,40 @@ from rnnlab.claims.intervals import LEVEL
 from rnnlab.comparing.studies import Study
 from rnnlab.core.errors import DataError, RnnlabError
 from rnnlab.core.numbers import duration
+from rnnlab.core.terms import status_text
+from rnnlab.core.words import CLAUSES, Language, both, listed
 from rnnlab.runs.directory import pretty_json
-from rnnlab.show.words.claim_wording import Language, measured, note_text, sentence, verdict_word
-from rnnlab.show.words.ledger_wording import WORDS
+from rnnlab.show.claim_texts import measured, note_text, sentence, verdict_word
 
 FORMAT = 1
 COLOURS = {"supported": "green", "contradicted": "red", "cannot tell": "yellow"}
+COLUMNS = (
+    both("claim"),
+    both("the document's figure"),
+    both("measured (95 % interval)"),
+    both("verdict", _context="claim"),
+    both("decided by"),
+    both("seeds"),
+    both("runs"),
+)
+TERMINAL_COLUMNS = (both("document"), *COLUMNS[:4], COLUMNS[5])
+MEASURES = {
+    "value": both("mean"),
+    "difference": both("difference"),
+    "ratio": both("ratio"),
+    "trend": both("trend along {along}"),
+    "lowest": both("lowest along {along}"),
+    "highest": both("highest along {along}"),
+    "share": both("share of runs"),
+}
+JUDGED_AGAIN = both(
+    "The rules have changed since the runs. By the new ones these claims were judged again, from the values that the "
+    "ledger had recorded: {claims}."
+)
+JUDGED_BEFORE = both(
+    "These claims stand as the earlier rules judged them, because the new ones would need values that weren't "
+    "recorded: {claims}."
+)
 ENVIRONMENT = ("machine", "system", "cpu_capability", "threads", "torch", "python", "rnnlab")
 
 
@@ -55,7 +83,7 @@ class Ledger:
         return {verdict: verdicts.count(verdict) for verdict in COLOURS}
 
     def to_dict(self) -> dict[str, Any]:
-        said = [{"sentence": sentence(f), "sentence_zh": sentence(f, "zh")} for f in self.findings]
+        said = [{"sentence": sentence(f).en, "sentence_zh": sentence(f).zh} for f in self.findings]
         return {
             "format": FORMAT,
             "counts": self.counts(),
@@ -72,7 +100,13 @@ def load_ledger(text: str) -> Ledger:
     try:
         values = json.loads(text)
         if values["format"] != FORMAT:
-            raise DataError(f"this ledger has format {values['format']!r}; this version of rnnlab reads {FORMAT}")
+            raise DataError(
+                both(
+                    "this ledger has format {format!r}; this version of rnnlab reads {ours}",
+                    format=values["format"],
+                    ours=FORMAT,
+                )
+            )
         about = values["provenance"]
         provenance = Provenance(
             date=about["date"],
@@ -90,7 +124,9 @@ def load_ledger(text: str) -> Ledger:
     except RnnlabError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"not a ledger as rnnlab writes it ({type(error).__name__}: {error})") from None
+        raise DataError(
+            both("not a ledger as rnnlab writes it ({kind}: {error})", kind=type(error).__name__, error=error)
+        ) from None
 
 
 def provenance_of(
@@ -124,28 +160,46 @@ def provenance_of(
 
 def markdown(ledger: Ledger, links_from: str | Path | None = None, language: Language = "en") -> str:
     """The ledger as a page. ``links_from`` is the folder that it will stand in: runs are then linked from there."""
-    words = WORDS[language]
-    lines = [f"# {words['title']}", "", f"**{_summary(ledger, language)}**", ""]
+    lines = [f"# {both('Ledger of claims')[language]}", "", f"**{_summary(ledger, language)}**", ""]
     if ledger.provenance.code:
-        lines += [words["code"].format(code=ledger.provenance.code), ""]
+        lines += [
+            both(
+                "The runs were computed by {code}. This code is newer: the figures may differ from what "
+                "it would measure.",
+                code=ledger.provenance.code,
+            )[language],
+            "",
+        ]
     for document in dict.fromkeys(finding.claim.document for finding in ledger.findings):
         chosen = [finding for finding in ledger.findings if finding.claim.document == document]
-        lines += [f"## {words['document'].format(document=escape(document))}", "", *_table(chosen, language), ""]
+        lines += [
+            f"## {both('Document {document}', document=escape(document))[language]}",
+            "",
+            *_table(chosen, language),
+            "",
+        ]
         items = [_item(finding, language) for finding in chosen if finding.reason or finding.notes]
-        lines += [words["to notes"], "", *items, ""] if items else []
-    lines += [f"## {words['notes']}", "", *(f"- {note}" for note in _general_notes(ledger, language)), ""]
+        lines += [both("What the figures rest on, claim by claim:")[language], "", *items, ""] if items else []
+    lines += [f"## {both('Notes')[language]}", "", *(f"- {note}" for note in _general_notes(ledger, language)), ""]
     about = ledger.provenance
     if about.reduced:
         lines += [
-            f"## {words['reduced']}",
+            f"## {both('What is smaller than in the document')[language]}",
             "",
             *(f"- **{escape(k)}**: {escape(v)}" for k, v in about.reduced.items()),
             "",
         ]
     if about.commands:
         fence = "```" + "`" * max((len(run) for c in about.commands for run in re.findall("`+", c)), default=0)
-        lines += [f"## {words['commands']}", "", f"{fence}console", *(_one_line(c) for c in about.commands), fence, ""]
-    lines += [f"## {words['runs']}", "", *_run_lists(ledger, links_from, language)]
+        lines += [
+            f"## {both('Commands')[language]}",
+            "",
+            f"{fence}console",
+            *(_one_line(c) for c in about.commands),
+            fence,
+            "",
+        ]
+    lines += [f"## {both('Runs')[language]}", "", *_run_lists(ledger, links_from, language)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -160,22 +214,23 @@ def _one_line(text: str) -> str:
 
 def _summary(ledger: Ledger, language: Language) -> str:
     counts = ledger.counts()
-    return WORDS[language]["summary"].format(
+    return both(
+        "{claims} claims: {supported} supported, {contradicted} contradicted, {undecided} cannot tell.",
         claims=len(ledger.findings),
         supported=counts["supported"],
         contradicted=counts["contradicted"],
         undecided=counts["cannot tell"],
-    )
+    )[language]
 
 
 def _table(findings: Sequence[Finding], language: Language) -> list[str]:
-    columns = WORDS[language]["columns"].split("|")
+    columns = [column[language] for column in COLUMNS]
     rows = [
         [
             f"{escape(_says(finding.claim, language))} `{finding.claim.id}`",
             escape(finding.claim.figure or ""),
-            escape(measured(finding, language)),
-            f"**{verdict_word(finding, language)}**",
+            escape(measured(finding)[language]),
+            f"**{verdict_word(finding)[language]}**",
             escape(_decided_by(finding.claim, language)),
             str(len(finding.seeds)),
             f"[{len(finding.runs)}](#{_anchor(finding.claim.study)})" if finding.runs else "0",
@@ -194,33 +249,60 @@ def _says(claim: Claim, language: Language) -> str:
 
 
 def _decided_by(claim: Claim, language: Language) -> str:
-    words = WORDS[language]
-    best = words[claim.best] if claim.best else ""
-    measure = words[claim.measure].format(along=claim.along, best=best)
-    return words["decided"].format(measure=measure, quantity=claim.quantity, rule=claim.rule)
+    measure = MEASURES[claim.best if claim.measure == "best" and claim.best else claim.measure]
+    measure = measure.format(along=claim.along)
+    return both("{measure} of {quantity} {rule}", measure=measure, quantity=claim.quantity, rule=claim.rule)[language]
 
 
 def _item(finding: Finding, language: Language) -> str:
     notes = ([finding.reason] if finding.reason else []) + list(finding.notes)
-    texts = WORDS[language]["semicolon"].join(escape(note_text(note, language)) for note in notes)
-    return "- " + WORDS[language]["item"].format(id=finding.claim.id, texts=texts)
+    texts = CLAUSES[language].join(escape(note_text(note)[language]) for note in notes)
+    return "- " + both("{id}: {texts}", id=finding.claim.id, texts=texts)[language]
 
 
 def _general_notes(ledger: Ledger, language: Language) -> list[str]:
-    words, about = WORDS[language], ledger.provenance
+    about = ledger.provenance
     intervals = sum(f.low is not None or f.high is not None or bool(f.winners) for f in ledger.findings)
-    notes = [words["verdicts"]]
+    notes = [
+        both(
+            "A claim is supported when its whole 95 % interval satisfies the rule, contradicted when "
+            "the whole interval violates it; otherwise there is no telling. For the best value of an "
+            "axis, 95 % of the draws decide."
+        )[language]
+    ]
     if intervals:
-        notes.append(words["many"].format(intervals=intervals, expected=f"{(1 - LEVEL) * intervals:.1f}"))
+        notes.append(
+            both(
+                "{intervals} claims have an interval, each of 95 % by itself and uncorrected for their "
+                "number: about {expected} of these intervals are expected to miss the truth, and as many "
+                "verdicts may be wrong.",
+                intervals=intervals,
+                expected=f"{(1 - LEVEL) * intervals:.1f}",
+            )[language]
+        )
     seeds = _ranges(about.seeds)
     time = duration(about.seconds)
-    notes.append(words["computed"].format(runs=about.runs, seeds=seeds, time=time, date=about.date))
-    for kind, ids in (("judged again", about.judged_again), ("judged before", about.judged_before)):
+    notes.append(
+        both(
+            "Every figure is computed from the runs: {runs} of them, seeds {seeds}, {time} of training in all; {date}.",
+            runs=about.runs,
+            seeds=seeds,
+            time=time,
+            date=about.date,
+        )[language]
+    )
+    for said, ids in ((JUDGED_AGAIN, about.judged_again), (JUDGED_BEFORE, about.judged_before)):
         if ids:
-            notes.append(words[kind].format(claims=words["comma"].join(f"`{id}`" for id in ids)))
+            notes.append(said.format(claims=listed([f"`{id}`" for id in ids], "comma"))[language])
     for environment in about.environments:
         texts = {name: escape(str(value)) for name, value in environment.items()}
-        notes.append(words["environment"].format(**texts))
+        notes.append(
+            both(
+                "{runs} runs on {machine} ({system}), CPU capability {cpu_capability}, threads per run: "
+                "{threads}; torch {torch}, Python {python}, rnnlab {rnnlab}.",
+                **texts,
+            )[language]
+        )
     return notes
 
 
@@ -243,20 +325,19 @@ def _run_lists(ledger: Ledger, links_from: str | Path | None, language: Language
         lines += [f'<a id="{_anchor(study)}"></a>', "", f"### {escape(study)}", ""]
         for point in dict.fromkeys(run.point for run in runs):
             shown = [_run(run, links_from, language) for run in runs if run.point == point]
-            lines.append(f"- {escape(point)}: {WORDS[language]['semicolon'].join(shown)}")
+            lines.append(f"- {escape(point)}: {CLAUSES[language].join(shown)}")
         lines.append("")
     return lines
 
 
 def _run(run: Run, links_from: str | Path | None, language: Language) -> str:
-    words = WORDS[language]
     name = f"`{run.digest[:8]}`"
     if links_from is not None:
         target = os.path.relpath(run.path, links_from).replace(os.sep, "/")
         name = f"[{name}]({quote(target)})"
     if run.status != "finished":
-        name = words["status"].format(run=name, status=words.get(run.status, escape(run.status)))
-    return words["seed"].format(seed=run.seed, run=name)
+        name = both("{run} ({status})", run=name, status=status_text(run.status))[language]
+    return both("seed {seed}: {run}", seed=run.seed, run=name)[language]
 
 
 def _anchor(study: str) -> str:
@@ -269,19 +350,19 @@ def _anchor(study: str) -> str:
 def show(console: Console, ledger: Ledger, language: Language = "en") -> None:
     """A table with the verdicts in words and in colour, and the count of each."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
-    for column in WORDS[language]["terminal columns"].split("|"):
-        table.add_column(Text(column), overflow="fold")
+    for column in TERMINAL_COLUMNS:
+        table.add_column(Text(column[language]), overflow="fold")
     for finding in ledger.findings:
         claim = finding.claim
-        found = Text(measured(finding, language))
+        found = Text(measured(finding)[language])
         if finding.reason:
-            found.append(("\n" if found else "") + note_text(finding.reason, language), "dim")
+            found.append(("\n" if found else "") + note_text(finding.reason)[language], "dim")
         table.add_row(
             Text(claim.document),
             Text(_says(claim, language)),
             Text(claim.figure or ""),
             found,
-            Text(verdict_word(finding, language), COLOURS[finding.verdict]),
+            Text(verdict_word(finding)[language], COLOURS[finding.verdict]),
             Text(str(len(finding.seeds))),
         )
     console.print(table)

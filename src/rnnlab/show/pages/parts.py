@@ -2,31 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-Language = Literal["en", "zh"]
-LANGUAGES: tuple[Language, ...] = ("en", "zh")
-
-
-@dataclass(frozen=True)
-class Both:
-    """A text in both languages: a page holds the two and shows one."""
-
-    en: str
-    zh: str
-
-    def __getitem__(self, language: Language) -> str:
-        return self.en if language == "en" else self.zh
-
-    def format(self, **gaps: Any) -> "Both":
-        """Gaps are filled with the same for both, or with a `Both`."""
-        filled = ({k: v[to] if isinstance(v, Both) else v for k, v in gaps.items()} for to in LANGUAGES)
-        return Both(*(self[to].format(**own) for to, own in zip(LANGUAGES, filled, strict=True)))
-
-
-def same(text: str) -> Both:
-    """A text that isn't translated: a label, a number, a name."""
-    return Both(text, text)
+from rnnlab.core.words import Both, Language
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,20 @@ from rnnlab.comparing.chapters import Answered, Chapter, DisputedRow, Report, Se
 from rnnlab.comparing.comparison import ArmSummary, Comparison
 from rnnlab.comparing.studies import Study
 from rnnlab.core.numbers import count, duration
-from rnnlab.judging.wording import CHINESE, ENGLISH, facts_of, say
+from rnnlab.core.words import Both, Language, same
+from rnnlab.judging.wording import facts_of
+from rnnlab.show.data_texts import facts, findings
 from rnnlab.show.figures.chapter import chapter_figures
 from rnnlab.show.figures.chart_files import safe_name
 from rnnlab.show.figures.palette import arm_colours
 from rnnlab.show.figures.sweep_charts import charts
-from rnnlab.show.figures.tuning import lead_texts, tuning_table
-from rnnlab.show.pages.parts import Both, Figure, Language, same
+from rnnlab.show.figures.tuning import tuning_table
+from rnnlab.show.pages import report_texts as words
+from rnnlab.show.pages.parts import Figure
 from rnnlab.show.pages.report_tables import PageTable, evidence_table, score_table, terms_table
 from rnnlab.show.pages.shell import page as shell_page
 from rnnlab.show.pages.sweep import study_parts
-from rnnlab.show.words import page_wording as words
-from rnnlab.show.words.data_wording import facts, findings
+from rnnlab.show.tuning_texts import lead_lines
 
 MOST_CHIPS = 40  # arms that get a switch in the legend
 DRAWN = ("cost", "table", "tuning", "learning", "differences", "why")  # sections with charts
@@ -176,7 +178,7 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
         scores=score_table(comparison, colours),
         evidence=evidence_table(comparison),
         tuning=tuning_table(comparison.tuning, colours) if comparison.tuning else None,
-        leads=lead_texts(comparison.tuning) if comparison.tuning else [],
+        leads=lead_lines(comparison.tuning) if comparison.tuning else [],
         troubles=_troubles(comparison),
         data_facts=facts(comparison.profile),
         data_findings=findings(comparison.profile),
@@ -204,7 +206,7 @@ def _answer(chapter: Chapter) -> Answer:
     label = verdict.recommended or verdict.best
     chosen = words.RECOMMENDED if verdict.recommended else words.BEST
     by_label = {arm.label: arm for arm in (*comparison.arms, *comparison.baselines)}
-    said = [Both(say([fact], ENGLISH), say([fact], CHINESE)) for fact in facts_of(verdict)]
+    said = facts_of(verdict)
     command = None
     if comparison.recommended_run and comparison.question:
         command = f'rnnlab predict {comparison.recommended_run} "{comparison.question}"'
@@ -237,7 +239,7 @@ def _costs(chapter: Chapter, arm: ArmSummary) -> list[Both]:
     """What the chosen model costs, as far as that is known."""
     term = next((one for one in chapter.terms if one.arm == arm.label), None)
     runs = sum(run.status == "finished" for run in arm.runs)
-    known: dict[str, str | None] = {
+    known: dict[str, str | Both | None] = {
         "epoch": None if arm.epoch_seconds is None else f"{arm.epoch_seconds:.2f}",
         "update": f"{1000 * arm.step_seconds:.1f}" if arm.step_seconds is not None and not arm.epoch_seconds else None,
         "training": duration(term.seconds / runs) if term and term.seconds and runs else None,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from rnnlab.comparing.chapters import Chapter, Terms
 from rnnlab.comparing.comparison import ArmSummary, Comparison
 from rnnlab.core.numbers import count, duration
+from rnnlab.core.words import Both, both, listed, same
 from rnnlab.judging.findings import Difference
-from rnnlab.show.pages.parts import Both
+from rnnlab.show.pages import report_texts as words
 from rnnlab.show.pages.table import Cell, Column, Row
-from rnnlab.show.words import page_wording as words
 
 EMPTY = Cell("")
 
@@ -34,7 +34,7 @@ def score_table(comparison: Comparison, colours: Mapping[str, str]) -> PageTable
     names += ["macro_f1" if f1 else "loss"]
     names += ["epoch_seconds" if epochs else "step_seconds", *(["row_seconds"] if latency else [])]
     names += ["tokens_per_second", "best_epoch" if epochs else "best_evaluation", "parameters", "memory", "runs"]
-    metric = Both("accuracy", "准确率") if verdict.metric == "accuracy" else Both(verdict.metric, verdict.metric)
+    metric = both("accuracy") if verdict.metric == "accuracy" else same(verdict.metric)
     gaps = {"metric": metric, "level": f"{100 * (1 - verdict.alpha):g}"}
     columns = [_column(words.COLUMNS[name], number=name != "model", **gaps) for name in names]
     rows = [_score_row(comparison, arm, names, colours) for arm in every]
@@ -73,7 +73,7 @@ def _score_row(comparison: Comparison, arm: ArmSummary, names: Sequence[str], co
     return Row(
         cells=[cells[name] for name in names],
         mark="recommended" if chosen else "baseline" if baseline else "best" if arm.in_best_group else None,
-        badge=Both("recommended", "推荐") if chosen else Both("baseline", "基线") if baseline else None,
+        badge=both("recommended") if chosen else both("baseline") if baseline else None,
         colour=colours.get(arm.label),
     )
 
@@ -154,7 +154,7 @@ def _terms_row(term: Terms, colours: Mapping[str, str]) -> Row:
     least, most = term.epochs or (0, 0)
     reasons = [words.STOPPING[name] for name in term.stopping]
     counts = list(term.stopping.values())
-    stopping = Both(*(_joined(reasons, counts, to) for to in ("en", "zh")))
+    stopping = _joined(reasons, counts)
     return Row(
         [
             Cell(term.arm),
@@ -175,14 +175,13 @@ def _milliseconds(seconds: float | None) -> Cell:
     return EMPTY if seconds is None else Cell(f"{1000 * seconds:.2g}", value=1000 * seconds)
 
 
-def _joined(reasons: Sequence[Both], counts: Sequence[int], language: str) -> str:
+def _joined(reasons: Sequence[Both], counts: Sequence[int]) -> Both:
     """``all epochs done (2), diverged (1)``; a single reason without its number."""
-    said = [reason.en if language == "en" else reason.zh for reason in reasons]
-    if len(said) == 1:
-        return said[0]
-    brackets = " ({})" if language == "en" else "（{}）"
-    return (", " if language == "en" else "、").join(
-        text + brackets.format(number) for text, number in zip(said, counts, strict=True)
+    if len(reasons) == 1:
+        return reasons[0]
+    return listed(
+        [both("{reason} ({count})", reason=one, count=number) for one, number in zip(reasons, counts, strict=True)],
+        "comma",
     )
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from rnnlab.core.words import Both, Language, both, retold
 from rnnlab.show.figures.drawing import vega_script
 from rnnlab.show.figures.themes import DARK_CONFIG, LIGHT_CONFIG, themed
 from rnnlab.show.pages.embedded_charts import embedded, script_json
-from rnnlab.show.pages.parts import Both, Figure, Language
+from rnnlab.show.pages.parts import Figure
 
 GUIDES = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
 SIZES = {"axis": GUIDES, "legend": GUIDES, "header": GUIDES}  # of letters: a page is read from further away than a file
@@ -32,7 +33,8 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters["script_json"] = lambda value: Markup(script_json(value))
-    made.globals["both"] = Both
+    made.globals["both"] = both
+    made.globals["retold"] = retold
     made.tests["both"] = lambda value: isinstance(value, Both)
     return made
 

@@ -3,61 +3,50 @@
 from dataclasses import dataclass
 
 from rnnlab.comparing.studies import Point, Study
+from rnnlab.core.terms import STATUS, status_text
+from rnnlab.core.words import LANGUAGES, Both, Language, both, retold, same
 from rnnlab.show.figures.chart_text import AnyChart
 from rnnlab.show.figures.sweep_charts import charts
-from rnnlab.show.pages.parts import LANGUAGES, Both, Figure, Language, same
+from rnnlab.show.pages.parts import Figure
 from rnnlab.show.pages.table import Cell, Column, Row
 from rnnlab.show.sweep_summary import Spread, Summary, best_point, median_text, seen_statuses, summarise
-from rnnlab.show.words.sweep_wording import (
-    WORDS,
+from rnnlab.show.sweep_texts import (
     aim_text,
     quantity_name,
     score_text,
-    status_text,
     step_text,
     value_text,
 )
 
 EXPLAINED = {
-    "arrived": Both("How many of its runs reached the target.", "达标的运行次数。"),
-    "median": Both(
-        "The update at which a run was at the target for the first time, the median of the runs; + is at least.",
-        "首次达标时的更新次数，取各次运行的中位数；+ 表示至少。",
+    "arrived": both("How many of its runs reached the target."),
+    "median": both(
+        "The update at which a run was at the target for the first time, the median of the runs; + is at least."
     ),
-    "least–most": Both(
-        "The first update at the target, from the soonest run to the latest.",
-        "首次达标的更新次数，从最早到最晚的运行。",
-    ),
-    "diverged": Both("Runs that ended in NaN or an explosion.", "以 NaN 或爆炸告终的运行。"),
-    "failed": Both("Runs that ended in an error.", "因错误而终止的运行。"),
-    "pruned": Both("Runs that were given up as hopeless.", "因没有希望而放弃的运行。"),
-    "valid": Both(
-        "The mean of the finished runs ± standard deviation, on the rows that choose.",
-        "已完成运行的平均值 ± 标准差，用于选择的验证集。",
-    ),
-    "test": Both(
-        "The mean of the finished runs ± standard deviation, on rows that no choice has seen.",
-        "已完成运行的平均值 ± 标准差，任何选择都没见过的测试集。",
-    ),
-    "seconds": Both("Time of one update, the median of the runs.", "一次更新的用时，取各次运行的中位数。"),
+    "least–most": both("The first update at the target, from the soonest run to the latest."),
+    "diverged": both("Runs that ended in NaN or an explosion."),
+    "failed": both("Runs that ended in an error."),
+    "pruned": both("Runs that were given up as hopeless."),
+    "valid": both("The mean of the finished runs ± standard deviation, on the rows that choose."),
+    "test": both("The mean of the finished runs ± standard deviation, on rows that no choice has seen."),
+    "seconds": both("Time of one update, the median of the runs."),
 }
 
-BEST = Both(
-    "± is the standard deviation over the runs; the row marked “best” is the best setting by validation.",
-    "± 是各次运行的标准差；标着“最好”的一行是按验证集最好的设置。",
-)
+NAMES = {
+    "arrived": both("arrived"),
+    "median": both("median first update"),
+    "least–most": both("least–most"),
+    **STATUS,
+}
+BEST = both("± is the standard deviation over the runs; the row marked “best” is the best setting by validation.")
 
 ANSWERS = {
-    "target": Both(
-        "{label} is at the target soonest: after {median} updates, the median of {runs} runs, of which {arrived} got "
-        "there.",
-        "{label} 最早达标：{runs} 次运行的中位数为 {median} 次更新，其中 {arrived} 次达标。",
+    "target": both(
+        "{label} is at the target soonest: after {median} updates, the median of {runs} runs, of "
+        "which {arrived} got there."
     ),
-    "score": Both(
-        "Best by validation: {label}, {score} (mean of {runs} runs).",
-        "按验证集最好的是 {label}：{score}（{runs} 次运行的平均）。",
-    ),
-    "none": Both("No setting reached the target.", "没有任何设置达标。"),
+    "score": both("Best by validation: {label}, {score} (mean of {runs} runs)."),
+    "none": both("No setting reached the target."),
 }
 
 Drawn = dict[Language, list[AnyChart]]
@@ -75,7 +64,7 @@ class StudyParts:
     settings: tuple[list[Column], list[Row]]  # a row a setting
     runs: tuple[list[Column], list[Row]]  # a row a run
     spread: Both  # how to read the settings
-    notes: tuple[str, ...]
+    notes: tuple[Both, ...]
     words: dict[str, Both]
 
 
@@ -86,13 +75,13 @@ def study_parts(study: Study, prefix: str) -> StudyParts:
         name=study.name,
         about=study.about,
         answer=answer(study),
-        aim=Both(*(aim_text(study, language) for language in LANGUAGES)),
+        aim=aim_text(study),
         figures=[_figure(f"{prefix}-{at + 1}", drawn, at) for at in range(len(drawn["en"]))],
         settings=settings(study),
         runs=runs(study),
-        spread=BEST if best_point(study) else word("no best"),
-        notes=tuple(study.notes),
-        words={key: word(key) for key in ("points", "notes", "digests")},
+        spread=BEST if best_point(study) else both("± is the standard deviation over the runs."),
+        notes=tuple(map(retold, study.notes)),
+        words={"points": both("Settings"), "notes": both("Notes"), "digests": both("Runs and their digests")},
     )
 
 
@@ -109,10 +98,6 @@ def answer(study: Study) -> Both:
     return ANSWERS["score"].format(label=best.label, score=score, runs=found.valid.count if found.valid else 0)
 
 
-def word(key: str) -> Both:
-    return Both(*(WORDS[language][key] for language in LANGUAGES))
-
-
 def _figure(name: str, drawn: Drawn, at: int) -> Figure:
     """Its words are in the chart."""
     return Figure(name, same(""), same(""), lambda language, for_page: drawn[language][at])
@@ -122,13 +107,12 @@ def settings(study: Study) -> tuple[list[Column], list[Row]]:
     """Arrivals, divergence, scores and speed of every setting."""
     columns = [Column(same(axis.name), number=False) for axis in study.axes]
     keys = [*(("arrived", "median", "least–most") if study.target else ()), *seen_statuses(study)]
-    columns += [Column(word(key), EXPLAINED[key]) for key in keys]
+    columns += [Column(NAMES[key], EXPLAINED[key]) for key in keys]
     for split in ("valid", "test"):
-        names = (quantity_name(f"{split}_{study.metric}", language) for language in LANGUAGES)
-        columns.append(Column(Both(*names), EXPLAINED[split]))
-    columns.append(Column(word("seconds"), EXPLAINED["seconds"]))
+        columns.append(Column(quantity_name(f"{split}_{study.metric}"), EXPLAINED[split]))
+    columns.append(Column(both("ms per update"), EXPLAINED["seconds"]))
     best = best_point(study)
-    star = Both("best", "最好")
+    star = both("best")
     rows = [
         Row(_cells(study, point), "best", star) if point is best else Row(_cells(study, point))
         for point in study.points
@@ -179,18 +163,18 @@ def _spread(metric: str, scores: Spread | None) -> Cell:
 
 def runs(study: Study) -> tuple[list[Column], list[Row]]:
     """Every run with its digest, and why it ended where it didn't finish."""
-    digest, reason = Both("digest", "摘要"), Both("reason", "原因")
+    digest, reason = both("digest"), both("reason")
     columns = [
-        Column(word("setting"), number=False),
-        Column(word("seed")),
-        *(Column(name, number=False) for name in (word("status"), digest, reason)),
+        Column(both("setting"), number=False),
+        Column(both("seed")),
+        *(Column(name, number=False) for name in (both("status"), digest, reason)),
     ]
     rows = [
         Row(
             [
                 Cell(point.label),
                 Cell(str(repeat.seed), repeat.seed),
-                Cell(Both(*(status_text(repeat.status, language) for language in LANGUAGES))),
+                Cell(status_text(repeat.status)),
                 Cell(repeat.digest, repeat.digest, code=True),
                 Cell(repeat.reason or ""),
             ]

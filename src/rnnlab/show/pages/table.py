@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rnnlab.show.pages.parts import Both
+from rnnlab.core.words import Both
 
 Mark = Literal["best", "recommended", "baseline"]
 

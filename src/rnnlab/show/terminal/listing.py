@@ -2,15 +2,16 @@
 read from the schema."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rich.table import Table
 
 from rnnlab.core.config import Config
-from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.errors import ConfigError, did_you_mean, known_are
 from rnnlab.core.toml import toml_value
+from rnnlab.core.words import COMMAS, SENTENCES, Both, both, joined, language, say, translated
 from rnnlab.show.terminal.output import Screen
 
 Schema = dict[str, Any]
@@ -23,14 +24,18 @@ class Kind:
     cls: type[Config]
     name: str
     preset: Mapping[str, Any] = field(default_factory=dict)
-    remark: str = ""
+    remark: Both | None = None
 
     def purpose(self) -> str:
         if self.preset:
             settings = ", ".join(f"{name} = {toml_value(value)}" for name, value in self.preset.items())
-            return f"Short for {self.cls.kind} with {settings}."
-        about = (self.cls.__doc__ or "").split("\n\n")[0].replace("``", "'")
-        return " ".join([*about.split(), self.remark]).rstrip()
+            return say("Short for {kind} with {settings}.", kind=self.cls.kind, settings=settings)
+        said = translated(self.about())
+        return str(joined([said, self.remark], SENTENCES)) if self.remark else said
+
+    def about(self) -> str:
+        """The first paragraph of its docstring."""
+        return " ".join((self.cls.__doc__ or "").split("\n\n")[0].replace("``", "'").split())
 
     def schema(self) -> Schema:
         """The JSON schema; the default of an option that is set is what it is set to."""
@@ -50,14 +55,21 @@ def show(what: str, kinds: Sequence[Kind], name: str | None, as_json: bool, exam
         _print_options(kinds[0])
     else:
         _print_purposes(kinds)
-        print(f"\nrnnlab list {what} {example}  shows its options")
+        print("\n" + say("rnnlab list {what} {example}  shows its options", what=what, example=example))
+
+
+def setting_texts(classes: Iterable[type[Config]]) -> Iterator[tuple[str, str]]:
+    """(text, where) of what is shown of classes of settings: their purposes, and the meanings of their options."""
+    for cls in classes:
+        yield Kind(cls, cls.kind).about(), cls.__module__
+        yield from ((meaning, cls.__module__) for *_, meaning in options(cls.model_json_schema()) if meaning)
 
 
 def _find(what: str, kinds: Sequence[Kind], name: str) -> Kind:
     known = {kind.name: kind for kind in kinds}
     if name not in known:
-        hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
-        raise ConfigError(f"unknown {what.removesuffix('s')} '{name}'{hint}")
+        hint = did_you_mean(name, known) or known_are(known)
+        raise ConfigError(both("unknown {what} '{name}'{hint}", what=what.removesuffix("s"), name=name, hint=hint))
     return known[name]
 
 
@@ -74,12 +86,12 @@ def _print_options(kind: Kind) -> None:
     out = Screen().out
     out.print(f"{kind.name}: {kind.purpose()}\n", soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("option", no_wrap=True)
-    table.add_column("type", max_width=32)
-    table.add_column("default")
-    table.add_column("meaning")
-    for row in options(kind.schema()):
-        table.add_row(*row)
+    table.add_column(say("option"), no_wrap=True)
+    table.add_column(say("type"), max_width=32)
+    table.add_column(say("default"))
+    table.add_column(say("meaning"))
+    for name, type_, default, meaning in options(kind.schema()):
+        table.add_row(name, type_, default, translated(meaning))
     out.print(table)
 
 
@@ -102,7 +114,9 @@ def options(schema: Schema) -> Iterator[tuple[str, str, str, str]]:
 
 def _row(name: str, option: Schema) -> tuple[str, str, str, str]:
     default = option.get("default")
-    shown = "not set" if default is None else "as below" if isinstance(default, dict) else toml_value(default)
+    shown = say("as below") if isinstance(default, dict) else toml_value(default)
+    if default is None:
+        shown = say("not set")
     return name, readable_type(option), shown, option.get("description", "")
 
 
@@ -113,12 +127,12 @@ def _reference(option: Schema) -> str | None:
 
 
 _TYPES = {
-    "integer": "whole number",
-    "number": "number",
-    "boolean": "true or false",
-    "string": "text",
-    "object": "table",
-    "array": "list",
+    "integer": both("whole number"),
+    "number": both("number"),
+    "boolean": both("true or false"),
+    "string": both("text"),
+    "object": both("table"),
+    "array": both("list"),
 }
 
 
@@ -127,16 +141,18 @@ def readable_type(option: Schema) -> str:
     if "anyOf" in option:
         choices = [choice for choice in option["anyOf"] if choice.get("type") != "null"]
         optional = len(choices) < len(option["anyOf"]) and option.get("default") is not None
-        return " or ".join([*map(readable_type, choices), *(["none"] if optional else [])])
+        names = [*map(readable_type, choices), *([both("none")] if optional else [])]
+        return str(joined(names, both(" or ", _context="list")))
     if _reference(option):
-        return "table"
+        return say("table")
     if "enum" in option:
-        return f"one of {', '.join(map(str, option['enum']))}"
+        return say("one of {names}", names=", ".join(map(str, option["enum"])))
     if "const" in option:
         return str(option["const"])
     if option.get("type") == "array" and "items" in option:
-        return f"list of {readable_type(option['items']).replace('number', 'numbers')}"
-    return f"{_TYPES.get(option.get('type', ''), 'anything')}{_range(option)}"
+        kind = readable_type(option["items"])
+        return say("list of {kind}", kind=kind.replace("number", "numbers") if language() == "en" else kind)
+    return f"{_TYPES.get(option.get('type', ''), both('anything'))}{_range(option)}"
 
 
 def _range(option: Schema) -> str:
@@ -145,13 +161,13 @@ def _range(option: Schema) -> str:
     if lowest is not None and highest is not None:
         return f" {lowest:g}–{_number(highest)}"
     bounds = {
-        "from": lowest,
-        "above": option.get("exclusiveMinimum"),
-        "up to": highest,
-        "below": option.get("exclusiveMaximum"),
+        both("from {bound}"): lowest,
+        both("above {bound}"): option.get("exclusiveMinimum"),
+        both("up to {bound}"): highest,
+        both("below {bound}"): option.get("exclusiveMaximum"),
     }
-    shown = ", ".join(f"{word} {_number(bound)}" for word, bound in bounds.items() if bound is not None)
-    return f" {shown}" if shown else ""
+    shown = [word.format(bound=_number(bound)) for word, bound in bounds.items() if bound is not None]
+    return f" {joined(shown, COMMAS)}" if shown else ""
 
 
 def _number(bound: float) -> str:

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from rnnlab.core.numbers import count, duration, percent, size
+from rnnlab.core.numbers import count, duration, percent, percent_text, size
+from rnnlab.core.terms import metric_text, status_text
+from rnnlab.core.words import both, capitalised, plural, retold, say
 from rnnlab.data.profile import Profile
+from rnnlab.judging.wording import sentence_of
 from rnnlab.runs.directory import RunDirectory, Stopped
 from rnnlab.show.terminal.columns import Row, print_table
 from rnnlab.show.terminal.progress import LiveTable, PlainLines, describe
@@ -40,7 +43,7 @@ class Screen:
     def profile(self, profile: dict[str, Any], notes: Sequence[str]) -> None:
         """The data first: people read it."""
         if not self.quiet:
-            for line in [*profile_lines(profile), *(f"note: {note}" for note in notes), ""]:
+            for line in [*profile_lines(profile), *(say("note: {text}", text=retold(note)) for note in notes), ""]:
                 self.out.print(line, soft_wrap=True)
 
     def live(self, jobs: int) -> LiveTable | PlainLines:
@@ -51,12 +54,20 @@ class Screen:
 
     def estimate(self, found: "Estimate", jobs: int) -> None:
         """The answer to --dry-run."""
-        more = f", and {found.searched} settings that a strategy draws" if found.searched else ""
-        self.out.print(f"{found.runs:,} runs, {found.found:,} of them finished{more}")
+        told = both("{runs:,} runs, {found:,} of them finished", runs=found.runs, found=found.found)
+        if found.searched:
+            told = both("{told}, and {count} settings that a strategy draws", told=told, count=found.searched)
+        self.out.print(str(told))
         if found.runs > found.found:
             self.out.print(
-                f"at most {duration(found.wall_seconds(jobs))} for the others, {jobs} at a time, from "
-                f"{found.probes} timed settings; about {size(found.disk)} of disk",
+                say(
+                    "at most {time} for the others, {jobs} at a time, from {probes} timed settings; about {disk} of "
+                    "disk",
+                    time=duration(found.wall_seconds(jobs)),
+                    jobs=jobs,
+                    probes=found.probes,
+                    disk=size(found.disk),
+                ),
                 soft_wrap=True,
             )
 
@@ -80,11 +91,11 @@ class Screen:
 
     def report(self, path: str) -> None:
         if not self.quiet:
-            self.out.print(f"\nReport: {path}", soft_wrap=True)
+            self.out.print("\n" + say("Report: {path}", path=path), soft_wrap=True)
 
     def written(self, files: Sequence[Path], first: Path) -> None:
-        what = "1 file" if len(files) == 1 else f"{len(files)} files"
-        self.out.print(f"\n{what} written; open {first}", soft_wrap=True)
+        what = plural("{count} file written; open {file}", "{count} files written; open {file}", len(files), file=first)
+        self.out.print(f"\n{what}", soft_wrap=True)
 
     def verdict(self, result: "Comparison", folder: str) -> None:
         _print_scores(self.out, result)
@@ -92,66 +103,84 @@ class Screen:
             _print_by_tag(self.out, result)
         if result.tuning is not None:
             self.tuning(result.tuning)
-        self.out.print(result.verdict.sentence, soft_wrap=True)
+        self.out.print(str(sentence_of(result.verdict)), soft_wrap=True)
         for note in result.notes:
             if note.startswith(("chosen on validation:", "until sure:", "budget:")):
-                self.out.print(f"\n{note[0].upper()}{note[1:]}.", soft_wrap=True)
+                self.out.print("\n" + say("{note}.", note=capitalised(retold(note))), soft_wrap=True)
         if result.recommended_run and result.question:
-            self.out.print(f'\nUse it:  rnnlab predict {result.recommended_run} "{result.question}"', soft_wrap=True)
+            self._use(f'rnnlab predict {result.recommended_run} "{result.question}"', before="\n")
 
     def tuning(self, tuning: "Tuning") -> None:
         """Which setting each model got, and from how many trials on one is ahead."""
-        from rnnlab.show.words.tuning_wording import equal_text, lead_lines, tuning_lines
+        from rnnlab.show.tuning_texts import equal_text, lead_lines, tuning_lines
 
-        self.out.print(f"\nSettings, chosen on validation ({equal_text(tuning)}):", soft_wrap=True)
+        told = say("Settings, chosen on validation ({who}):", who=equal_text(tuning))
+        self.out.print(f"\n{told}", soft_wrap=True)
         for line in [*tuning_lines(tuning), *lead_lines(tuning), ""]:
-            self.out.print(line, soft_wrap=True)
+            self.out.print(str(line), soft_wrap=True)
+
+    def _use(self, command: str, before: str = "") -> None:
+        self.out.print(before + say("Use it:  {command}", command=command), soft_wrap=True)
 
     def run(self, run: RunDirectory) -> None:
         """One trained model."""
         from rnnlab.tasks.base import TASKS
 
         outcome = run.outcome() or Stopped()
-        self.out.print(describe(outcome), soft_wrap=True)
+        self.out.print(str(describe(outcome)), soft_wrap=True)
         result = run.result() or {}
         if "test" in result:
             test, parameters = result["test"], result["parameters"]["total"]
-            second = f"macro-F1 {percent(test['macro_f1'])}" if "macro_f1" in test else f"loss {test['loss']:.4f}"
+            if "macro_f1" in test:
+                second = both("macro-F1 {score}", score=percent_text(test["macro_f1"]))
+            else:
+                second = both("loss {loss:.4f}", loss=test["loss"])
             self.out.print(
-                f"test accuracy {percent(test['accuracy'])}, {second}; "
-                f"{count(parameters)} parameters. One seed: 'rnnlab compare' says how much that is worth."
+                say(
+                    "test accuracy {score}, {second}; {parameters} parameters. One seed: 'rnnlab compare' says how "
+                    "much that is worth.",
+                    score=percent_text(test["accuracy"]),
+                    second=second,
+                    parameters=count(parameters),
+                )
             )
             question = TASKS[run.spec()["task"]["kind"]].question
             if question:
-                self.out.print(f'Use it:  rnnlab predict {run.path} "{question}"', soft_wrap=True)
+                self._use(f'rnnlab predict {run.path} "{question}"')
 
 
 def _print_scores(out: Console, result: "Comparison") -> None:
     seeds = max((len(arm.runs) for arm in result.arms), default=0)
-    metric = result.verdict.metric
+    metric = metric_text(result.verdict.metric)
     margin = f"{100 * result.verdict.margin:.1f}"
-    stars = f" (* within {margin} points of the best, and not measurably worse)" if result.verdict.best_group else ""
-    plus = " (+ still improving at its limit)" if result.verdict.cut_short else ""
-    title = f"Test {metric}, {seeds} seed{'s' if seeds != 1 else ''} per model{stars}{plus}"
+    title = plural(
+        "Test {metric}, {count} seed per model", "Test {metric}, {count} seeds per model", seeds, metric=metric
+    )
+    if result.verdict.best_group:
+        title = both(
+            "{title} (* within {margin} points of the best, and not measurably worse)", title=title, margin=margin
+        )
+    if result.verdict.cut_short:
+        title = both("{title} (+ still improving at its limit)", title=title)
     failed = bool(result.verdict.failures)
     columns = (
-        "model",
+        both("model"),
         metric,
-        "95 % interval",
-        *(("failed seeds",) if failed else ()),
-        *(("seen rows", "unseen rows") if result.seen_matters else ()),
-        "macro-F1" if _has_f1(result) else "loss",
-        "s/epoch" if _has_epochs(result) else "ms/update",
-        "tokens/s",
-        "best epoch" if _has_epochs(result) else "best evaluation",
-        "parameters",
-        "MB",
+        both("{level} % interval", level=95),
+        *((both("failed seeds"),) if failed else ()),
+        *((both("seen rows"), both("unseen rows")) if result.seen_matters else ()),
+        both("macro-F1") if _has_f1(result) else both("loss"),
+        both("s/epoch") if _has_epochs(result) else both("ms/update"),
+        both("tokens/s"),
+        both("best epoch") if _has_epochs(result) else both("best evaluation"),
+        both("parameters"),
+        both("MB"),
     )
     rows: list[Row] = [
         (_row(arm, _has_f1(result), failed, result.seen_matters), "dim" if arm in result.baselines else None)
         for arm in result.ranking
     ]
-    print_table(out, title, columns, rows)
+    print_table(out, str(title), [str(column) for column in columns], rows)
 
 
 def _has_epochs(result: "Comparison") -> bool:
@@ -169,12 +198,16 @@ def _row(arm: "ArmSummary", f1: bool, failed: bool, seen: bool) -> list[str]:
     name = f"{arm.label} *" if arm.in_best_group else arm.label
     if arm.accuracy is None:
         states = sorted({run.status for run in arm.runs})
-        return [name, "/".join(states), *[""] * (7 + failed + 2 * seen)]
+        return [name, "/".join(str(status_text(state)) for state in states), *[""] * (7 + failed + 2 * seen)]
     return [
         name,
         percent(arm.accuracy.mean),
         f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}",
-        *([f"{len(arm.failed_seeds)} of {len(arm.runs)}" if arm.failed_seeds else ""] if failed else []),
+        *(
+            [say("{part} of {whole}", part=len(arm.failed_seeds), whole=len(arm.runs)) if arm.failed_seeds else ""]
+            if failed
+            else []
+        ),
         *([percent(arm.by_seen[p].accuracy) if p in arm.by_seen else "" for p in ("seen", "unseen")] if seen else []),
         "" if second is None else percent(second) if f1 else f"{second:.4f}",
         _speed(arm),
@@ -199,8 +232,8 @@ def _print_by_tag(out: Console, result: "Comparison") -> None:
         cells = [f"{100 * arm.by_tag[tag].accuracy:.1f}" if tag in arm.by_tag else "" for tag in tags]
         rows.append(([arm.label, *cells], None if arm in result.arms else "dim"))
     counts = arms[0].by_tag
-    rows.append((["(test rows)", *(count(counts[tag].count) if tag in counts else "" for tag in tags)], "dim"))
-    print_table(out, "\nAccuracy by tag, %", ["model", *tags], rows)
+    rows.append(([say("(test rows)"), *(count(counts[tag].count) if tag in counts else "" for tag in tags)], "dim"))
+    print_table(out, "\n" + say("Accuracy by tag, %"), [say("model"), *tags], rows)
 
 
 @contextmanager
@@ -215,7 +248,7 @@ def prediction_progress() -> Iterator[Callable[[int, int], None]]:
         nonlocal last
         if time.monotonic() - last > 30:
             last = time.monotonic()
-            console.print(f"… {done:,} of {total:,} rows", soft_wrap=True)
+            console.print(say("… {done:,} of {total:,} rows", done=done, total=total), soft_wrap=True)
 
     if not console.is_terminal:
         yield note
@@ -248,8 +281,11 @@ def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
         for row in rows:
             print(json.dumps(row, ensure_ascii=False))
         return
-    columns = ["run", "model", "data", "seed", "status", "accuracy", "macro-F1", "best epoch"]
-    print_table(_console(), "", columns, [(_run_cells(row), None) for row in rows])
+    columns = (
+        *(both("run"), both("model"), both("data"), both("seed"), both("status")),
+        *(both("accuracy"), both("macro-F1"), both("best epoch")),
+    )
+    print_table(_console(), "", [str(column) for column in columns], [(_run_cells(row), None) for row in rows])
 
 
 def _run_cells(row: dict[str, Any]) -> list[str]:
@@ -258,7 +294,7 @@ def _run_cells(row: dict[str, Any]) -> list[str]:
         row["model"],
         Path(row["data"]).name,
         str(row["seed"]),
-        row["status"],
+        str(status_text(row["status"])),
         percent(row["accuracy"]) if row["accuracy"] is not None else "",
         percent(row["macro_f1"]) if row["macro_f1"] is not None else "",
         str(row["best_epoch"] or ""),
@@ -267,8 +303,8 @@ def _run_cells(row: dict[str, Any]) -> list[str]:
 
 def catalogue(entries: Sequence[tuple[Any, Path | None]]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("name", "what", "rows", "languages", "licence", "here"):
-        table.add_column(name, overflow="fold")
+    for name in (both("name"), both("what"), both("rows"), both("languages"), both("licence"), both("here")):
+        table.add_column(str(name), overflow="fold")
     for entry, where in entries:
         table.add_row(
             entry.name,
@@ -276,7 +312,7 @@ def catalogue(entries: Sequence[tuple[Any, Path | None]]) -> None:
             count(sum(entry.rows.values())),
             ", ".join(entry.languages),
             entry.licence,
-            str(where) if where else "no; rnnlab data get " + entry.name,
+            str(where) if where else say("no; rnnlab data get {name}", name=entry.name),
         )
     _console().print(table)
 
@@ -299,4 +335,6 @@ def data_profile(profile: dict[str, Any], as_json: bool) -> None:
 
 def profile_lines(profile: dict[str, Any]) -> list[str]:
     """Generated data brings its own lines; of a file, those of its profile."""
-    return profile["lines"] if "lines" in profile else Profile.from_dict(profile).lines()
+    if "lines" in profile:
+        return [str(retold(line)) for line in profile["lines"]]
+    return Profile.from_dict(profile).lines()

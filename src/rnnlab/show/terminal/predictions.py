@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rnnlab.answers.prediction import Explanation, Prediction
+from rnnlab.core.words import CLAUSES, both, joined, retold, say
 from rnnlab.data.formats.base import BadRow
 
 
@@ -31,13 +32,18 @@ def _values(answer: Prediction | Explanation | BadRow, top: int | None) -> dict[
 
 def _lines(name: str, answer: Prediction | Explanation | BadRow, top: int | None) -> Iterator[str]:
     if isinstance(answer, BadRow):
-        yield f"\t\t{name}  (line {answer.line}: {answer.reason})"
+        problem = say("line {line}: {reason}", line=answer.line, reason=retold(answer.reason))
+        yield f"\t\t{name}  ({problem})"
         return
     told = answer.prediction if isinstance(answer, Explanation) else answer
-    remark = f"  ({told.remark})" if told.remark else ""
+    remark = f"  ({retold(told.remark)})" if told.remark else ""
     best = told.top(top) if top is not None else [(told.label, told.probability)]
     yield "\t".join([*(f"{label}\t{probability:.3f}" for label, probability in best), f"{name}{remark}"])
     if isinstance(answer, Explanation):
-        sides = zip(("for", "against"), answer.strongest(), strict=True)
-        told_sides = [f"{side}: " + ", ".join(f"{t} {w:+.2f}" for t, w in tokens) for side, tokens in sides if tokens]
-        yield f"    {'; '.join(told_sides) or 'no token counts'}"
+        sides = zip((both("for: {tokens}"), both("against: {tokens}")), answer.strongest(), strict=True)
+        told_sides = [
+            side.format(tokens=", ".join(f"{token} {weight:+.2f}" for token, weight in tokens))
+            for side, tokens in sides
+            if tokens
+        ]
+        yield f"    {joined(told_sides, CLAUSES) if told_sides else both('no token counts')}"

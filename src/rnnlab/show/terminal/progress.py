@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from rnnlab.core.numbers import duration, percent
+from rnnlab.core.numbers import duration, percent, percent_text
+from rnnlab.core.words import COMMAS, Both, both, joined, listed, retold, same, say
 from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome
 
 if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
@@ -80,17 +81,33 @@ class PlainLines:
         self.runs[number].take(event)
         if time.monotonic() - self.last_note > 30:
             self.last_note = time.monotonic()
-            under_way = [f"{r.label} {r.spec.task.rounds} {r.epoch}" for r in self.runs if r.status == "running"]
-            self._say(f"… {self.done} of {len(self.runs)} runs done; under way: {', '.join(under_way)}")
+            under_way = [
+                both(
+                    "{label} {round} {number}",
+                    label=run.label,
+                    round=round_name(run.spec.task.rounds),
+                    number=run.epoch,
+                )
+                for run in self.runs
+                if run.status == "running"
+            ]
+            self._say(
+                say(
+                    "… {done} of {runs} runs done; under way: {names}",
+                    done=self.done,
+                    runs=len(self.runs),
+                    names=listed(under_way, "comma"),
+                )
+            )
 
     def outcome(self, number: int, outcome: Outcome, again: bool) -> None:
         run = self.runs[number]
         run.status = status_of(outcome)
         self.done += run.status != "stopped"
-        self._say(
-            f"[{self.done}/{len(self.runs)}] {run.label} seed {run.spec.seed}: {describe(outcome)}"
-            + (" (found, not computed again)" if again else "")
-        )
+        told = trouble(run, outcome)
+        if again:
+            told = both("{told} (found, not computed again)", told=told)
+        self._say(f"[{self.done}/{len(self.runs)}] {told}")
 
     def end(self) -> None: ...
 
@@ -98,26 +115,53 @@ class PlainLines:
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def describe(outcome: Outcome) -> str:
+ROUNDS = {"epoch": both("epoch"), "evaluation": both("evaluation")}
+
+
+def round_name(name: str) -> Both:
+    """What comes between two looks at the validation rows."""
+    return ROUNDS.get(name, same(name))
+
+
+def trouble(run: RunState, outcome: Outcome) -> Both:
+    """``lstm seed 0: diverged at step 3 …``"""
+    return both("{label} seed {seed}: {told}", label=run.label, seed=run.spec.seed, told=describe(outcome))
+
+
+def describe(outcome: Outcome) -> Both:
     """One run's outcome in a few words."""
     if isinstance(outcome, Finished):
-        result = outcome.result
-        words = f"validation {percent(result['valid']['accuracy'])}"
-        if result.get("best_epoch"):
-            fresh = result.get("epoch_seconds") is None  # batches drawn afresh: no epochs
-            words += f" at {'evaluation' if fresh else 'epoch'} {result['best_epoch']} of {result['epochs']}"
-        if result.get("epoch_seconds"):
-            words += f", {duration(result['epoch_seconds'])} per epoch"
-        return words
+        return _finished(outcome.result)
     if isinstance(outcome, Diverged):
         where = outcome.result["divergence"]
-        place = f" in {where['layer']}" if where["layer"] else ""
-        at = f", time step {where['time_step']}" if where["time_step"] is not None else ""
-        gate = f", {where['gate']} gate" if where.get("gate") else ""
-        return f"diverged at step {where['step']}{place}{at}{gate}: {where['reason']}"
+        parts = [both("diverged at step {step}", step=where["step"])]
+        if where["layer"]:
+            parts = [both("diverged at step {step} in {layer}", step=where["step"], layer=where["layer"])]
+        if where["time_step"] is not None:
+            parts.append(both("time step {step}", step=where["time_step"]))
+        if where.get("gate"):
+            parts.append(both("{gate} gate", gate=where["gate"]))
+        return both("{where}: {reason}", where=joined(parts, COMMAS), reason=retold(where["reason"]))
     if isinstance(outcome, Failed):
-        return f"failed: {outcome.reason}"
-    return "stopped; its checkpoint is kept"
+        return both("failed: {reason}", reason=retold(outcome.reason))
+    return both("stopped; its checkpoint is kept")
+
+
+def _finished(result: dict[str, Any]) -> Both:
+    gaps = {
+        "score": percent_text(result["valid"]["accuracy"]),
+        "number": result.get("best_epoch"),
+        "of": result.get("epochs"),
+    }
+    if not result.get("best_epoch"):
+        told = both("validation {score}", score=gaps["score"])
+    elif result.get("epoch_seconds") is None:  # batches drawn afresh: no epochs
+        told = both("validation {score} at evaluation {number} of {of}", **gaps)
+    else:
+        told = both("validation {score} at epoch {number} of {of}", **gaps)
+    if not result.get("epoch_seconds"):
+        return told
+    return both("{told}, {time} per epoch", told=told, time=duration(result["epoch_seconds"]))
 
 
 class LiveTable:
@@ -142,8 +186,7 @@ class LiveTable:
         if isinstance(outcome, Finished):
             run.valid_accuracy = outcome.result["valid"]["accuracy"]
         if isinstance(outcome, Diverged | Failed):
-            words = f"{run.label} seed {run.spec.seed}: {describe(outcome)}"
-            self.live.console.print(words, markup=False, highlight=False)
+            self.live.console.print(str(trouble(run, outcome)), markup=False, highlight=False)
 
     def end(self) -> None:
         self.live.stop()
@@ -151,14 +194,14 @@ class LiveTable:
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
         for name, justify in (
-            ("model", "left"),
-            ("runs", "right"),
-            (self.runs[-1].spec.task.rounds if self.runs else "epoch", "right"),
-            ("train loss", "right"),
-            ("valid accuracy", "right"),
-            ("time left", "right"),
+            (both("model"), "left"),
+            (both("runs"), "right"),
+            (round_name(self.runs[-1].spec.task.rounds if self.runs else "epoch"), "right"),
+            (both("training loss"), "right"),
+            (both("validation accuracy"), "right"),
+            (both("time left"), "right"),
         ):
-            table.add_column(name, justify=justify)  # type: ignore[arg-type]  # rich wants the literal type
+            table.add_column(str(name), justify=justify)  # type: ignore[arg-type]  # rich wants the literal type
         left_in_all: float | None = 0.0  # None while some arm has not shown its speed yet
         for label in dict.fromkeys(run.label for run in self.runs):
             arm = [run for run in self.runs if run.label == label]
@@ -177,11 +220,19 @@ class LiveTable:
                 f"{shown.epoch}/{shown.rounds or '?'}" if shown and shown.spec.training else "",
                 f"{shown.train_loss:.3f}" if shown and shown.train_loss is not None else "",
                 percent(sum(best) / len(best)) if best else "",
-                "" if None in left else ("done" if done == len(arm) else duration(sum(s or 0.0 for s in left))),
+                ""
+                if None in left
+                else str(both("done") if done == len(arm) else duration(sum(s or 0.0 for s in left))),
                 style=None if shown or done == len(arm) else "dim",
             )
         spent = duration(time.monotonic() - self.started)
-        to_go = "" if left_in_all is None else f", at most {duration(left_in_all / self.jobs)} to go"
-        table.caption = f"{spent} so far{to_go}. Ctrl-C keeps what is done."
+        if left_in_all is None:
+            table.caption = say("{spent} so far. Ctrl-C keeps what is done.", spent=spent)
+        else:
+            table.caption = say(
+                "{spent} so far, at most {left} to go. Ctrl-C keeps what is done.",
+                spent=spent,
+                left=duration(left_in_all / self.jobs),
+            )
         table.caption_justify = "left"
         return table

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean
 
+from rnnlab.core.words import both, say
 from rnnlab.training.range_test import RangeTest
 
 WIDTH, HEIGHT = 64, 8  # of the curve, in characters
@@ -26,20 +27,32 @@ def print_range_test(test: RangeTest, arguments: Sequence[str], as_json: bool = 
 def lines(test: RangeTest, command: str | None) -> list[str]:
     """What is printed: curve, explanation, command."""
     if not test.rates:
-        return ["The first batch broke the network before any update; no learning rate helps against that."]
-    shown = ["Loss (smoothed) while the learning rate rises, a step at each rate", *curve(test)]
-    end = f"the loss exploded at {_rate(test.rates[-1])}" if test.exploded else "it never exploded"
+        return [say("The first batch broke the network before any update; no learning rate helps against that.")]
+    shown = [say("Loss (smoothed) while the learning rate rises, one update per rate"), *curve(test)]
+    if test.exploded:
+        end = both("the loss exploded at {rate}", rate=_rate(test.rates[-1]))
+    else:
+        end = both("it never exploded")
     if command is None:
-        return [
-            *shown,
-            f"The loss never fell, whatever the rate; {end}. Look at the data and the labels, or try another seed.",
-        ]
+        told = say(
+            "The loss never fell, whatever the rate; {end}. Look at the data and the labels, or try another seed.",
+            end=end,
+        )
+        return [*shown, told]
     return [
         *shown,
-        f"It fell fastest at {_rate(test.suggestion)}, was lowest at {_rate(test.trough)}, and {end}.",
-        f"Suggested learning rate: {_rate(test.suggestion)}. A third of it may do better in a long training.",
+        say(
+            "It fell fastest at {fastest}, was lowest at {lowest}, and {end}.",
+            fastest=_rate(test.suggestion),
+            lowest=_rate(test.trough),
+            end=end,
+        ),
+        say(
+            "Suggested learning rate: {rate}. A third of it may do better in a long training.",
+            rate=_rate(test.suggestion),
+        ),
         "",
-        f"Train with it:  {command}",
+        say("Train with it:  {command}", command=command),
     ]
 
 

@@ -1,4 +1,4 @@
-"""A sweep on the terminal: a row a setting, and over two axes the grid itself."""
+"""A sweep on the terminal: one row per setting, and over two axes the grid itself."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,8 @@ from rich.console import Console
 from rich.text import Text
 
 from rnnlab.comparing.studies import Point, Study
+from rnnlab.core.terms import status_text
+from rnnlab.core.words import COMMAS, STOPS, Language, both, retold
 from rnnlab.show.figures.sweep_heatmap import Cell, cell
 from rnnlab.show.sweep_summary import (
     best_point,
@@ -18,17 +20,19 @@ from rnnlab.show.sweep_summary import (
     summarise,
     value_labels,
 )
+from rnnlab.show.sweep_texts import aim_text, score_text, step_text
 from rnnlab.show.terminal.columns import Row, print_table
-from rnnlab.show.words.sweep_wording import WORDS, Language, aim_text, score_text, step_text
 
 MOST_ROWS = 60
-KEYS = (("key arrived", "arrived"), ("key diverged", "diverged"))
+KEYS = {
+    "arrived": both("(2/5): two of five runs arrived"),
+    "diverged": both("× 2/5: two of five diverged"),
+}
 
 
 def show(console: Console, study: Study, language: Language = "en") -> None:
     """What a person wants to see at the end: the settings, the best one marked, and the grids."""
-    words = WORDS[language]
-    for text, style in ((study.name, "bold"), (study.about, None), (aim_text(study, language), None)):
+    for text, style in ((study.name, "bold"), (study.about, None), (aim_text(study)[language], None)):
         _say(console, text, style)
     console.print()
     _show_points(console, study, language)
@@ -36,7 +40,7 @@ def show(console: Console, study: Study, language: Language = "en") -> None:
         console.print()
         _show_grid(console, study, across, down, language)
     for note in study.notes:
-        _say(console, f"{words['notes']}: {note}")
+        _say(console, both("Note: {note}", note=retold(note))[language])
 
 
 def _say(console: Console, text: str, style: str | None = None) -> None:
@@ -46,20 +50,26 @@ def _say(console: Console, text: str, style: str | None = None) -> None:
 
 def _show_points(console: Console, study: Study, language: Language) -> None:
     """All settings, or of very many the best."""
-    words = WORDS[language]
     chosen = set(map(id, ranked(study)[:MOST_ROWS] if len(study.points) > MOST_ROWS else study.points))
     shown = [point for point in study.points if id(point) in chosen]
     best = best_point(study)
     statuses = seen_statuses(study)
-    columns = [words["setting"], *([words["arrived"], words["first"]] if study.target else [words["runs"]])]
-    columns += [words[status] for status in statuses]
-    columns += [words["validation"], words["tested"]]  # of the metric that was just named
+    columns = [
+        both("setting")[language],
+        *([both("arrived")[language], both("first update")[language]] if study.target else [both("runs")[language]]),
+    ]
+    columns += [status_text(status)[language] for status in statuses]
+    columns += [both("validation")[language], both("test")[language]]  # of the metric that was just named
     rows: list[Row] = [
         (_cells(study, point, statuses, point is best), "bold green" if point is best else None) for point in shown
     ]
     print_table(console, "", columns, rows)
     if len(shown) < len(study.points):
-        _say(console, words["only best"].format(shown=len(shown), total=len(study.points)), "dim")
+        _say(
+            console,
+            both("The best {shown} of {total} settings", shown=len(shown), total=len(study.points))[language],
+            "dim",
+        )
 
 
 def _cells(study: Study, point: Point, statuses: Sequence[str], best: bool) -> list[str]:
@@ -79,7 +89,6 @@ def _cells(study: Study, point: Point, statuses: Sequence[str], best: bool) -> l
 
 def _show_grid(console: Console, study: Study, across: str, down: str, language: Language) -> None:
     """The heatmap in figures."""
-    words = WORDS[language]
     columns, lines = find_axis(study, across), find_axis(study, down)
     grid = [
         [cell(study, repeats_at(study, {across: column, down: line}), language) for column in columns.values]
@@ -93,11 +102,11 @@ def _show_grid(console: Console, study: Study, across: str, down: str, language:
         for label, row in zip(value_labels(lines), grid, strict=True)
     ]
     print_table(console, "", heads, rows)
-    key = [words[name] for name, state in KEYS if any(getattr(one, state) for row in grid for one in row)]
+    key = [said[language] for state, said in KEYS.items() if any(getattr(one, state) for row in grid for one in row)]
     pooled = [axis.name for axis in study.axes if axis.name not in (across, down) and len(axis.values) > 1]
     if pooled:
-        key.append(words["pooled"].format(axes=words["comma"].join(pooled)))
-    _say(console, words["stop"].join(key), "dim")
+        key.append(both("Pooled over {axes}", axes=COMMAS[language].join(pooled))[language])
+    _say(console, STOPS[language].join(key), "dim")
 
 
 def _text(one: Cell, best: float | None) -> str:

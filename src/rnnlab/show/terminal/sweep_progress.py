@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from rnnlab.core.numbers import duration, percent
+from rnnlab.core.words import CLAUSES, COMMAS, Both, both, joined, say
 from rnnlab.runs.directory import Diverged, Failed, Outcome
-from rnnlab.show.terminal.progress import RunState, describe, status_of
+from rnnlab.show.terminal.progress import RunState, status_of, trouble
 
 if TYPE_CHECKING:  # a log need not wait for torch
     from rnnlab.training.spec import RunSpec
@@ -74,28 +75,34 @@ class SweepState:
         rate = self.rate()
         return self.count("waiting", "running") / rate if rate else None
 
-    def counts(self) -> str:
+    def counts(self) -> Both:
         """``48 of 175 runs done (12 found again, 3 diverged), 4 under way, 123 waiting``"""
-        parts = [
-            (self.found_again, "found again"),
-            (self.count("diverged"), "diverged"),
-            (self.count("failed"), "failed"),
-        ]
-        inside = ", ".join(f"{number} {name}" for number, name in parts if number)
-        rest = [
-            (len(self.running), "under way"),
-            (self.count("waiting"), "waiting"),
-            (self.count("stopped"), "stopped"),
-        ]
-        words = f"{self.done} of {len(self.runs)} runs done" + (f" ({inside})" if inside else "")
-        return ", ".join([words, *(f"{number} {name}" for number, name in rest if number)])
+        inside = _some(
+            (self.found_again, both("{count} found again", count=self.found_again)),
+            (self.count("diverged"), both("{count} diverged", count=self.count("diverged"))),
+            (self.count("failed"), both("{count} failed", count=self.count("failed"))),
+        )
+        done = both("{done} of {runs} runs done", done=self.done, runs=len(self.runs))
+        if inside:
+            done = both("{done} ({inside})", done=done, inside=joined(inside, COMMAS))
+        rest = _some(
+            (len(self.running), both("{count} under way", count=len(self.running))),
+            (self.count("waiting"), both("{count} waiting", count=self.count("waiting"))),
+            (self.count("stopped"), both("{count} stopped", count=self.count("stopped"))),
+        )
+        return joined([done, *rest], COMMAS)
 
-    def pace(self) -> str:
-        """``5.2 runs a minute, about 24 min 3 s left``; question marks until there is something to go by."""
+    def pace(self) -> Both:
+        """``5.2 runs per minute, about 24 min 3 s left``; question marks until there is something to go by."""
         rate, left = self.rate(), self.seconds_left()
         if rate is None or left is None:
-            return "? runs a minute, ? left"
-        return f"{60 * rate:.3g} runs a minute, about {duration(left)} left"
+            return both("? runs per minute, ? left")
+        return both("{rate:.3g} runs per minute, about {left} left", rate=60 * rate, left=duration(left))
+
+
+def _some(*counted: tuple[int, Both]) -> list[Both]:
+    """Those of which there are any."""
+    return [text for number, text in counted if number]
 
 
 class SweepLines:
@@ -122,16 +129,16 @@ class SweepLines:
     def outcome(self, number: int, outcome: Outcome, again: bool) -> None:
         self.state.outcome(number, outcome, again)
         if isinstance(outcome, Diverged | Failed) and not again:
-            self._say(trouble(self.state.runs[number], outcome))
+            self._say(str(trouble(self.state.runs[number], outcome)))
         self._summarise()
 
     def end(self) -> None:
-        self._say(self.state.counts())
+        self._say(str(self.state.counts()))
 
     def _summarise(self) -> None:
         if self.clock() - self.last_summary >= SUMMARY_SECONDS:
             self.last_summary = self.clock()
-            self._say(f"{self.state.counts()}; {self.state.pace()}")
+            self._say(str(joined([self.state.counts(), self.state.pace()], CLAUSES)))
 
     def _say(self, line: str) -> None:
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -161,33 +168,29 @@ class SweepTable:
     def outcome(self, number: int, outcome: Outcome, again: bool) -> None:
         self.state.outcome(number, outcome, again)
         if isinstance(outcome, Diverged | Failed) and not again:
-            self.live.console.print(trouble(self.state.runs[number], outcome), markup=False, highlight=False)
+            self.live.console.print(str(trouble(self.state.runs[number], outcome)), markup=False, highlight=False)
 
     def end(self) -> None:
         self.live.stop()
-        self.live.console.print(self.state.counts(), markup=False, highlight=False)
+        self.live.console.print(str(self.state.counts()), markup=False, highlight=False)
 
     def _shown(self) -> Group:
         state = self.state
         table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("under way", overflow="fold")
-        for name in ("seed", "evaluation", "train loss", "last score"):
-            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(say("under way"), overflow="fold")
+        for name in (both("seed"), both("evaluation"), both("training loss"), both("last score")):
+            table.add_column(str(name), justify="right", no_wrap=True)
         for run in state.running[:MOST_UNDER_WAY]:
             loss = "" if run.train_loss is None else f"{run.train_loss:.3f}"
             table.add_row(Text(run.label), str(run.spec.seed), str(run.epoch or ""), loss, last_score(run))
         more = len(state.running) - MOST_UNDER_WAY
         return Group(
-            Text(state.counts()),
+            Text(str(state.counts())),
             ProgressBar(total=max(1, len(state.runs)), completed=state.ended, width=60),
-            Text(f"{state.pace()}. Ctrl-C keeps what is done."),
+            Text(say("{pace}. Ctrl-C keeps what is done.", pace=state.pace())),
             *([table] if state.running else []),
-            *([Text(f"and {more} more")] if more > 0 else []),
+            *([Text(say("and {more} more", more=more))] if more > 0 else []),
         )
-
-
-def trouble(run: RunState, outcome: Outcome) -> str:
-    return f"{run.label} seed {run.spec.seed}: {describe(outcome)}"
 
 
 def last_score(run: RunState) -> str:

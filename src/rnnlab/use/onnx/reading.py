@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from rnnlab.core.words import both
 from rnnlab.data import tokenizers
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import PADDING, UNKNOWN
@@ -72,7 +73,11 @@ def rules(tokenizer: Tokenizer) -> dict[str, Any]:
     """What the tokeniser does, in the order in which it does it."""
     if tokenizers.VERSION != WRITTEN_FOR:
         raise ExportError(
-            f"the tokenisers have version {tokenizers.VERSION} and export describes {WRITTEN_FOR}; upgrade rnnlab"
+            both(
+                "the tokenisers have version {version} and export describes {written_for}; upgrade rnnlab",
+                version=tokenizers.VERSION,
+                written_for=WRITTEN_FOR,
+            )
         )
     found: dict[str, Any] = {
         **tokenizer.to_dict(),

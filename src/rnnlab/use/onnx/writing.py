@@ -10,6 +10,7 @@ from typing import Any
 
 from rnnlab.core.files import write_atomically
 from rnnlab.core.numbers import size
+from rnnlab.core.words import both, same
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.reading import describe
 from rnnlab.use.stored import StoredModel, open_model
@@ -37,18 +38,39 @@ class Exported:
     left_out: str | None = None  # of what the model does elsewhere
 
     def lines(self) -> list[str]:
-        """For a person."""
+        """For a person, in the current language."""
         steps = ", ".join(f"{count} {kind}" for kind, count in self.operators.items() if kind in RECURRENT)
-        own = f"; torch itself is {self.rounding:.1e} from float64, which decided" if self.rounding else ""
-        return [
-            f"{self.path}: {self.kind}, {size(self.size)}, {sum(self.operators.values())} operators"
-            + (f" ({steps})" if steps else ""),
-            f"{', '.join(self.inputs)} → {self.output}",
-            f"ONNX Runtime and torch differ by at most {self.difference:.1e} of the largest logit, over {self.shapes} "
-            f"shapes from 1×1 to 16×120 ({self.tolerance:.0e} is accepted{own})",
-            f"{self.tokenizer}: how an input becomes numbers; labels; temperature",
-            *([f"left out: {self.left_out}"] if self.left_out else []),
+        operators = both("{count} operators", count=sum(self.operators.values()))
+        if steps:
+            operators = both("{operators} ({steps})", operators=operators, steps=steps)
+        accepted = both("{tolerance:.0e} is accepted", tolerance=self.tolerance)
+        if self.rounding:
+            accepted = both(
+                "{accepted}; torch itself is {rounding:.1e} from float64, which decided",
+                accepted=accepted,
+                rounding=self.rounding,
+            )
+        told = [
+            both(
+                "{file}: {kind}, {size}, {operators}",
+                file=self.path,
+                kind=self.kind,
+                size=size(self.size),
+                operators=operators,
+            ),
+            same(f"{', '.join(self.inputs)} → {self.output}"),
+            both(
+                "ONNX Runtime and torch differ by at most {difference:.1e} of the largest logit, over {shapes} shapes "
+                "from 1×1 to 16×120 ({accepted})",
+                difference=self.difference,
+                shapes=self.shapes,
+                accepted=accepted,
+            ),
+            both("{file}: how an input becomes numbers; labels; temperature", file=self.tokenizer),
         ]
+        if self.left_out:
+            told.append(both("left out: {what}", what=self.left_out))
+        return [str(line) for line in told]
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, which knows no infinity: torch overflows where float64 doesn't."""
@@ -60,12 +82,12 @@ def export_model(model: str | Path | StoredModel, path: str | Path) -> Exported:
     """A run directory or a bundle as ONNX. Nothing is written unless ONNX Runtime gives torch's answers."""
     path = Path(path)
     if path.suffix != SUFFIX:
-        raise ExportError(f"{path}: the name of the file has to end with {SUFFIX}")
+        raise ExportError(both("{path}: the name of the file has to end with {suffix}", path=path, suffix=SUFFIX))
     if not path.parent.is_dir():
-        raise ExportError(f"{path}: there is no folder {path.parent}")
+        raise ExportError(both("{path}: there is no folder {parent}", path=path, parent=path.parent))
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
-            raise ExportError(f"export needs the package '{package}': pip install 'rnnlab[onnx]'")
+            raise ExportError(both("export needs the package '{package}': pip install 'rnnlab[onnx]'", package=package))
     from rnnlab.use.onnx import parity, translating
 
     stored = model if isinstance(model, StoredModel) else open_model(model)

@@ -38,19 +38,11 @@
     return { status: response.status, reason: String(reason ?? ""), wait };
   };
 
-  const TROUBLES = {
-    401: ["This needs the server’s token.", "需要服务端的令牌。"],
-    404: ["The server no longer has this model. Reload the page.", "服务端已没有这个模型，请刷新页面。"],
-    413: ["This text is too long for the server.", "文本太长，服务端不接受。"],
-    422: ["The server doesn’t take this text.", "服务端不接受这段文本。"],
-    429: ["The server is busy. Asking again …", "服务端繁忙，稍后自动重试……"],
-    500: ["Something went wrong in the server; its log says what.", "服务端出错，详见其日志。"],
-    503: ["The server didn’t manage in time. Asking again …", "服务端未能及时完成，稍后自动重试……"],
-    unreachable: ["The server doesn’t answer. Is it still running?", "服务端没有响应，它还在运行吗？"],
-    other: ["The server refused.", "服务端拒绝了请求。"],
-  };
+  // Words in both languages come with the page; {gaps} are filled here.
+  const WORDS = JSON.parse(at("words").textContent);
+  const told = (key, gaps = {}) => WORDS[key].map((words) => words.replace(/\{(\w+)\}/g, (_, name) => gaps[name]));
   const showTrouble = (kind, reason = "") => {
-    const words = TROUBLES[kind] ?? TROUBLES.other;
+    const words = told(`trouble ${kind}` in WORDS ? `trouble ${kind}` : "trouble other");
     at("trouble").replaceChildren(element("strong", {}, ...say(...words)));
     if (reason) at("trouble").append(" ", english(reason));
     at("trouble").hidden = false;
@@ -167,7 +159,7 @@
       }),
     );
     at("more").hidden = !many;
-    const words = everyLabel ? ["Fewer labels", "收起"] : [`All ${all.length} labels`, `全部 ${all.length} 个标签`];
+    const words = everyLabel ? told("fewer labels") : told("all labels", { count: all.length });
     at("more").replaceChildren(...say(...words));
   };
   at("more").addEventListener("click", () => {
@@ -192,10 +184,12 @@
   const showKnown = (known) => {
     at("known").classList.toggle("few", known < 0.5);
     const share = element("strong", {}, percent(known));
-    const doubt = known < 0.5 ? [" Little to judge by: don’t rely on the answer.", "依据太少，不宜采信。"] : ["", ""];
+    const doubt = known < 0.5 ? told("doubt") : ["", ""];
     at("known").replaceChildren(
-      element("span", { lang: "en" }, share, " of the words are known to the model.", doubt[0]),
-      element("span", { lang: "zh" }, "模型认识其中 ", share.cloneNode(true), " 的词。", doubt[1]),
+      ...["en", "zh"].map((lang, place) => {
+        const [before, after] = WORDS.known[place].split("{share}");
+        return element("span", { lang }, before, share.cloneNode(true), after, doubt[place]);
+      }),
     );
   };
 
@@ -205,7 +199,7 @@
     const { token } = event.target.closest(".token") ?? {};
     if (!token) return;
     const weight = `${token.weight > 0 ? "+" : token.weight < 0 ? "−" : ""}${Math.abs(token.weight).toFixed(3)}`;
-    const unknown = token.known === false ? say(" · unknown to the model", " · 模型不认识") : [];
+    const unknown = token.known === false ? [" · ", ...say(...told("unknown"))] : [];
     at("weight").replaceChildren(element("strong", {}, token.text), ` ${weight}`, ...unknown);
   };
   for (const kind of ["pointerover", "focusin", "click"]) at("tokens").addEventListener(kind, tell);
@@ -226,29 +220,26 @@
   const showCard = () => {
     const { card = {}, kind, labels } = model();
     const { accuracy, calibration, data = {} } = card;
-    const facts = [fact(["Model", "模型"], kind)];
-    if (card.model?.parameters) facts.push(fact(["Parameters", "参数"], number(card.model.parameters)));
-    facts.push(fact(["Labels", "标签"], `${labels.length}`));
+    const facts = [fact(told("model"), kind)];
+    if (card.model?.parameters) facts.push(fact(told("parameters"), number(card.model.parameters)));
+    facts.push(fact(told("labels"), `${labels.length}`));
     if (accuracy) {
-      const seeds = accuracy.seeds > 1 ? say(`, ${accuracy.seeds} seeds`, `，${accuracy.seeds} 个种子`) : [];
+      const seeds = accuracy.seeds > 1 ? say(...told("seeds", { count: accuracy.seeds })) : [];
       const interval = `${percent(accuracy.mean)} (${percent(accuracy.low)} – ${percent(accuracy.high)}`;
-      facts.push(fact(["Accuracy on test rows, 95 % interval", "测试集准确率（95 % 区间）"], interval, ...seeds, ")"));
+      facts.push(fact(told("accuracy"), interval, ...seeds, ")"));
     }
     if (calibration) {
       const gap = (value) => (100 * value).toFixed(1);
       facts.push(
         fact(
-          ["How far probabilities are off, on average", "概率的平均偏差"],
-          ...say(
-            `${gap(calibration.ece_after)} points (before calibration: ${gap(calibration.ece_before)})`,
-            `${gap(calibration.ece_after)} 个百分点（校准前 ${gap(calibration.ece_before)}）`,
-          ),
+          told("calibration"),
+          ...say(...told("calibrated", { after: gap(calibration.ece_after), before: gap(calibration.ece_before) })),
         ),
       );
     }
-    if (data.name) facts.push(fact(["Data", "数据"], data.name));
-    if (data.rows?.train) facts.push(fact(["Training rows", "训练样本"], number(data.rows.train)));
-    if (data.rows?.test) facts.push(fact(["Test rows", "测试样本"], number(data.rows.test)));
+    if (data.name) facts.push(fact(told("data"), data.name));
+    if (data.rows?.train) facts.push(fact(told("training rows"), number(data.rows.train)));
+    if (data.rows?.test) facts.push(fact(told("test rows"), number(data.rows.test)));
     at("facts").replaceChildren(...facts);
     at("use").replaceChildren(english(card.intended_use ?? ""));
     at("use").hidden = !card.intended_use;

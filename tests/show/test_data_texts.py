@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rnnlab.core.words import Both, retold, same, told_in
 from rnnlab.data.encoded import encode
 from rnnlab.data.examples import Examples
 from rnnlab.data.tokenizers import choose_tokenizer, describe_scripts, scripts
-from rnnlab.show.pages.parts import Both, same
-from rnnlab.show.words.data_wording import facts, findings, translated
+from rnnlab.show.data_texts import facts, findings
 from rnnlab.tasks.addition import Addition
 from rnnlab.tasks.classify import Classify
 
@@ -78,18 +78,18 @@ def test_the_same_in_chinese():
         ("2 个标签（训练集 / 验证集 / 测试集）", "“a” 1,000 / 200 / 398，“b” 400 / 0 / 2"),
         (
             "长度",
-            "中位数 9，90% 不超过 20，99% 不超过 31，从 1 到 1,200 个词元；合计 18,500 个词元",
+            "中位数 9，90% 不超过 20，99% 不超过 31，从 1 到 1,200 词元；合计 18,500 词元",
         ),
         ("截断", "无"),
         ("文字", "汉字 71%，拉丁字母 29%"),
         ("分词方式", "按词（words）：词与词之间有空格"),
         ("词表", "3,000 项，只取自训练样本"),
         ("词表外词元", "训练集 0.0%，验证集 3.1%，测试集 5.0%"),
-        ("重复样本", "100 条（5.0%）"),
-        ("内容相同而标签不一", "40 条（2.0%）"),
+        ("重复样本", "100 条样本（5.0%）"),
+        ("内容相同而标签不一", "40 条样本（2.0%）"),
         ("也出现在训练集中（泄漏）", "验证集 0 条（0.0%），测试集 60 条（15.0%）"),
         ("分组", "700 个，最大的有 12 条样本；3 个跨越多个划分"),
-        ("略去的样本", "1 条无法使用的样本"),
+        ("略去的样本", "1 条样本无法使用"),
         ("说明", "按 GB18030 编码读取"),
     ]
 
@@ -98,19 +98,16 @@ def test_the_findings_in_both_languages():
     found = findings(PROFILE)
     assert [text.en for text in found] == PROFILE["warnings"]
     assert [text.zh for text in found] == [
-        "验证集中缺少这些标签的样本：“b”",
+        "验证集中缺少这些标签的样本：'b'",
         "2.0% 的样本内容相同而标签不一：任何模型都不可能全部答对",
         "测试集有 15.0% 的样本也出现在训练集中：得分会因此偏高",
         "有 3 个组的样本分散在多个给定的划分中：得分可能偏高",
-        "少数样本特别长（最长 1,200 个词元）：设 max_length = 31 只截短 1% 的样本，却可省去 12.5% 的词元",
+        "少数样本特别长（最长 1,200 词元）：设 max_length = 31 只截短 1% 的样本，却可省去 12.5% 的词元",
     ]
 
 
 def test_profiles_of_earlier_versions():
-    """Their warnings have the Chinese that the figures give; one that can't be worded again stays English."""
-    old = {name: value for name, value in PROFILE.items() if name != "saved_by_cutting"}
-    assert findings(old)[:-1] == findings(PROFILE)[:-1]
-    assert findings(old)[-1] == same(PROFILE["warnings"][-1])
+    """A warning in words that aren't known stays as it was."""
     other = PROFILE | {"warnings": ["a sentence of another version"]}
     assert findings(other) == [same("a sentence of another version")]
 
@@ -133,11 +130,11 @@ def test_a_sound_set():
     examples = Examples("fine.csv", ["a", "b"] * 100, texts=[f"word{i} and so on" for i in range(200)])
     profile = encode({"train": examples}, max_length=3).profile
     assert findings(profile) == []
-    assert told(profile)["cut"] == Both(
-        "to the first 3 tokens, which shortens 200 rows", "只保留前 3 个词元，截短了 200 条样本"
+    assert told(profile)["cut"] == told_in(
+        en="to the first 3 tokens, which shortens 200 rows", zh="只保留前 3 个词元，截短了 200 条样本"
     )
     nothing = {told(profile)[name] for name in ("repeated rows", "also in train (leakage)", "left out")}
-    assert nothing == {Both("no row", "无")}
+    assert nothing == {told_in(en="no row", zh="无")}
     assert "groups" not in told(profile)
 
 
@@ -145,7 +142,9 @@ def test_series_are_told_by_channels_and_steps():
     rng = np.random.default_rng(0)
     series = [rng.normal(size=(5, 2)).astype(np.float32) for _ in range(40)]
     found = told(encode({"train": Examples("s", ["a", "b"] * 20, series=series)}).profile)
-    assert found["series"] == Both("2 channels, standardised by the training rows", "2 个通道，按训练样本标准化")
+    assert found["series"] == told_in(
+        en="2 channels, standardised by the training rows", zh="2 个通道，按训练样本标准化"
+    )
     assert found["length"].zh.endswith("从 5 到 5 步；合计 200 步")
     assert not {"script", "tokeniser", "vocabulary", "unknown tokens"} & set(found)
 
@@ -153,7 +152,8 @@ def test_series_are_told_by_channels_and_steps():
 def test_generated_data_are_told_in_lines():
     profile = Addition(held_out=20).load().profile
     assert facts(profile) == []
-    assert findings(profile) == [same(line) for line in profile["lines"]]
+    assert [text.en for text in findings(profile)] == profile["lines"]
+    assert all(re.search("[\u4e00-\u9fff]", text.zh) for text in findings(profile))
     assert (facts({}), findings({})) == ([], [])
 
 
@@ -173,7 +173,7 @@ def test_every_finding_has_chinese(labels, texts):
     assert found
     for text in found:
         assert text.en != text.zh
-        quoted = re.sub("“[^”]*”", "", text.zh).replace("max_length", "")
+        quoted = re.sub("'[^']*'", "", text.zh).replace("max_length", "")
         assert not ENGLISH.search(quoted)
 
 
@@ -210,9 +210,7 @@ def test_the_notes_of_readers_have_chinese(tmp_path):
 
 
 def test_notes_with_numbers_and_names():
-    assert translated("a sample of 2,000 of 25,000 rows").zh == "从 25,000 条样本中抽取 2,000 条"
-    assert translated("text column 'body', label column \"it's\"").zh == "文本列 'body'，标签列 \"it's\""
-    assert (
-        translated("phrase 7 (line 9) is left out: no text and no label").zh == "略去短语 7（第 9 行）：没有文本和标签"
-    )
-    assert translated("something new") == same("something new")
+    assert retold("a sample of 2,000 of 25,000 rows").zh == "从 25,000 条样本中抽取 2,000 条"
+    assert retold("text column 'body', label column \"it's\"").zh == "文本列 'body'，标签列 \"it's\""
+    assert retold("phrase 7 (line 9) is left out: no text and no label").zh == "略去短语 7（第 9 行）：没有文本和标签"
+    assert retold("something new") == same("something new")

@@ -1,0 +1,28 @@
+"""Lines of text on a terminal, where a Chinese letter takes two columns and a line may end beside it."""
+
+import re
+import unicodedata
+
+_PIECES = re.compile(r"\s+|[\u2e80-\uffef][，。；：！？、）”》]*|[^\s\u2e80-\uffef]+[，。；：！？、）”》]*")
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal it takes."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def padded(text: str, width: int) -> str:
+    return text + " " * (width - columns(text))
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of so many columns. A line ends at a space or beside a Chinese letter; marks that close stay with what they
+    close; a word that is too long stays whole."""
+    lines, line = [], ""
+    for piece in _PIECES.findall(text):
+        if columns(line + piece.rstrip()) > width and line.strip():
+            lines.append(line.rstrip())
+            line = piece.lstrip()
+        else:
+            line += piece
+    return [*lines, line.rstrip()] if line.strip() else lines

@@ -1,0 +1,55 @@
+"""What charts, page and terminal say of a sweep."""
+
+from rnnlab.comparing.studies import AxisValue, Study
+from rnnlab.core.numbers import percent
+from rnnlab.core.terms import metric_text
+from rnnlab.core.words import Both, both, same
+
+SHARES = ("accuracy", "exact", "macro_f1")  # metrics from 0 to 1, said in per cent
+
+QUANTITIES = {
+    "valid": both("validation {metric}"),
+    "train": both("training {metric}"),
+    "test": both("test {metric}"),
+}
+
+
+def quantity_name(quantity: str) -> Both:
+    """``valid_exact`` → ``validation exact match``."""
+    split, _, metric = quantity.partition("_")
+    if split not in QUANTITIES or not metric:
+        return same(quantity)
+    return QUANTITIES[split].format(metric=metric_text(metric))
+
+
+def is_share(quantity: str) -> bool:
+    return quantity.split("_", 1)[-1] in SHARES or quantity in SHARES
+
+
+def score_text(metric: str, value: float) -> str:
+    return percent(value) if is_share(metric) else f"{value:.4g}"
+
+
+def step_text(step: float) -> str:
+    """``1,250``, ``87.5``"""
+    return f"{step:,.0f}" if step == int(step) else f"{step:,.1f}"
+
+
+def value_text(value: AxisValue) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def aim_text(study: Study) -> Both:
+    """The target, or by what points are compared without one."""
+    target = study.target
+    if target is None:
+        return both("No target: points are compared by {metric}", metric=quantity_name(f"valid_{study.metric}"))
+    return both(
+        "Target: {metric} {sign} {value} within {cap} updates",
+        metric=quantity_name(f"valid_{target.metric}"),
+        sign="≤" if target.lower_is_better else "≥",
+        value=f"{100 * target.value:g} %" if is_share(target.metric) else f"{target.value:g}",
+        cap=step_text(target.cap),
+    )
