@@ -118,9 +118,9 @@ def test_the_figures_are_those_of_compare_to_the_digit(open_page, text, compared
         name, *cells = row.locator("th, td").all()
         arm = arms[name.get_attribute("data-value")]
         values = [cell.get_attribute("data-value") for cell in cells]
-        expected = [arm["accuracy"]["mean"], arm["accuracy"]["low"]]
+        expected = [arm["score"]["mean"], arm["score"]["low"]]
         expected += [len(arm["failed_seeds"]) or None] if saved["verdict"]["failures"] else []
-        expected += [arm["macro_f1"], arm["epoch_seconds"]]
+        expected += [arm["scores"]["macro_f1"], arm["epoch_seconds"]]
         expected += [arm["row_seconds"], arm["tokens_per_second"], arm["best_epoch"], arm["parameters"]]
         assert [None if value is None else float(value) for value in values[: len(expected)]] == expected
         shown = cells[1].inner_text()

@@ -10,7 +10,7 @@ import pytest
 from rnnlab.runs.directory import RunDirectory
 
 ARM_KEYS = {
-    *("label", "model", "accuracy", "macro_f1", "loss", "epoch_seconds", "step_seconds", "tokens_per_second"),
+    *("label", "model", "score", "scores", "epoch_seconds", "step_seconds", "tokens_per_second"),
     *("row_seconds", "best_epoch"),
     *("parameters", "peak_memory_mb", "by_tag", "by_length", "runs", "in_best_group", "failed_seeds"),
     *("by_seen", "cut_short"),
@@ -24,7 +24,7 @@ def stamps(folder):
 def ranked(result):
     """Models and baselines in one list, by their means; of equals, the cheaper comes first."""
     costs = {label: float("inf") if cost is None else cost for label, cost in result["verdict"]["costs"].items()}
-    return sorted(result["arms"] + result["baselines"], key=lambda a: (-a["accuracy"]["mean"], costs[a["label"]]))
+    return sorted(result["arms"] + result["baselines"], key=lambda a: (-a["score"]["mean"], costs[a["label"]]))
 
 
 # The answer as JSON, Markdown and CSV
@@ -34,14 +34,14 @@ def test_json_holds_all_that_the_answer_rests_on(compared):
     result = compared.result
     assert compared.first.code == 0
     keys = {"format", "profile", "arms", "baselines", "verdict", "question", "recommended_run", "notes", "folder"}
-    assert set(result) == keys | {"tuning"}
+    assert set(result) == keys | {"tuning", "beside"}
     assert sum(result["profile"]["rows"].values()) == 80
     assert {arm["label"] for arm in result["arms"]} == {"rnn", "textcnn"}
     assert [arm["label"] for arm in result["baselines"]] == ["majority", "nbsvm", "tfidf"]
     for arm in result["arms"]:
         assert set(arm) == ARM_KEYS
-        assert 0 <= arm["accuracy"]["low"] <= arm["accuracy"]["mean"] <= arm["accuracy"]["high"] <= 1
-        assert arm["accuracy"]["mean"] == pytest.approx(sum(run["accuracy"] for run in arm["runs"]) / 2)
+        assert 0 <= arm["score"]["low"] <= arm["score"]["mean"] <= arm["score"]["high"] <= 1
+        assert arm["score"]["mean"] == pytest.approx(sum(run["score"] for run in arm["runs"]) / 2)
         assert [run["seed"] for run in arm["runs"]] == [0, 1]
         assert {run["status"] for run in arm["runs"]} == {"finished"}
         measured = ("epoch_seconds", "tokens_per_second", "row_seconds", "parameters", "peak_memory_mb")
@@ -66,7 +66,7 @@ def test_what_a_baseline_chose_is_said(compared):
 
 
 def test_the_models_learn_where_the_majority_cannot(compared):
-    scores = {arm["label"]: arm["accuracy"]["mean"] for arm in compared.result["arms"] + compared.result["baselines"]}
+    scores = {arm["label"]: arm["score"]["mean"] for arm in compared.result["arms"] + compared.result["baselines"]}
     assert scores["majority"] == 0.5
     assert scores["textcnn"] > 0.9
 
@@ -79,12 +79,12 @@ def test_markdown_agrees_with_json(compared):
     arms = ranked(compared.result)
     assert len(shown) == len(arms)
     for cells, arm in zip(shown, arms, strict=True):
-        score = arm["accuracy"]
+        score = arm["score"]
         assert cells == [
             arm["label"] + (" \\*" if arm["in_best_group"] else ""),
             f"{100 * score['mean']:.1f} %",
             f"{100 * score['low']:.1f}–{100 * score['high']:.1f}",
-            f"{100 * arm['macro_f1']:.1f} %",
+            f"{100 * arm['scores']['macro_f1']:.1f} %",
             f"{arm['epoch_seconds']:.2f}" if arm["epoch_seconds"] is not None else "",
             f"{arm['parameters']:,}",
         ]
@@ -97,11 +97,12 @@ def test_csv_agrees_with_json(compared):
     for row, arm in zip(shown, arms, strict=True):
         assert (row["label"], row["kind"]) == (arm["label"], arm["model"]["kind"])
         for end in ("mean", "low", "high"):
-            assert float(row[f"accuracy_{end}"]) == arm["accuracy"][end]
-        for key in ("macro_f1", "epoch_seconds", "tokens_per_second", "parameters", "peak_memory_mb"):
+            assert float(row[f"score_{end}"]) == arm["score"][end]
+        assert float(row["macro_f1"]) == arm["scores"]["macro_f1"]
+        for key in ("epoch_seconds", "tokens_per_second", "parameters", "peak_memory_mb"):
             assert row[key] == ("" if arm[key] is None else str(arm[key]))
         for tag in ("short", "long"):
-            assert float(row[f"accuracy[{tag}]"]) == arm["by_tag"][tag]["accuracy"]
+            assert float(row[f"score[{tag}]"]) == arm["by_tag"][tag]["score"]
 
 
 def test_the_terminal_shows_the_figures_of_the_json(compared, rnnlab):
@@ -113,7 +114,7 @@ def test_the_terminal_shows_the_figures_of_the_json(compared, rnnlab):
     for arm in compared.result["arms"]:
         line = re.search(rf"^{arm['label']}( \*)? +(.*)$", done.out, re.MULTILINE)
         assert line is not None
-        assert line[2].startswith(f"{100 * arm['accuracy']['mean']:.1f} %")
+        assert line[2].startswith(f"{100 * arm['score']['mean']:.1f} %")
         assert f"{arm['parameters']:,}" in line[2]
     assert "Accuracy by tag" in done.out
 
@@ -227,9 +228,10 @@ def test_divergence_is_a_result(rnnlab, reviews_csv, small):
     again = rnnlab(*command, "--json")
     assert again.code == 3
     arm = next(arm for arm in again.json()["arms"] if arm["label"] == "rnn")
-    assert (arm["accuracy"]["mean"], arm["failed_seeds"]) == (0.5, [0, 1])
-    assert all(run["accuracy"] is None for run in arm["runs"])
-    assert all(arm[key] is None for key in ("macro_f1", "loss", "epoch_seconds", "parameters"))
+    assert (arm["score"]["mean"], arm["failed_seeds"]) == (0.5, [0, 1])
+    assert all(run["score"] is None for run in arm["runs"])
+    assert all(arm[key] is None for key in ("epoch_seconds", "parameters"))
+    assert arm["scores"] == {}
     assert {run["status"] for run in arm["runs"]} == {"diverged"}
     refused = rnnlab("predict", arm["runs"][0]["path"], "a text")
     assert refused.code == 1

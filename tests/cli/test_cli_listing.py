@@ -28,7 +28,7 @@ def test_runs(compared, rnnlab):
             record = records[run["digest"]]
             assert record["model"] == arm["model"]["kind"]
             assert record["status"] == "finished"
-            assert (record["seed"], record["accuracy"]) == (run["seed"], run["accuracy"])
+            assert (record["seed"], record["accuracy"]) == (run["seed"], run["score"])
     lines = rnnlab("runs", folder).out.splitlines()
     assert lines[0].split() == ["run", "model", "data", "seed", "status", "accuracy", "macro-F1", "best", "epoch"]
     assert {line.split()[0] for line in lines[1:]} == set(records)

@@ -278,8 +278,8 @@ def test_a_real_comparison(reviews_csv, tmp_path):
         scores = [score for score in found.classes if score.arm == arm.label]
         assert [score.recall for score in scores] == pytest.approx((np.diag(mean) / mean.sum(1)).tolist())
         share = sum(score.recall * score.rows for score in scores) / sum(score.rows for score in scores)
-        assert arm.accuracy is not None
-        assert share == pytest.approx(arm.accuracy.mean)
+        assert arm.score is not None
+        assert share == pytest.approx(arm.score.mean)
     assert found.rows
     lines = reviews_csv.read_text().splitlines()
     for row in found.rows:

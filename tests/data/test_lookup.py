@@ -84,17 +84,17 @@ def test_every_model_and_baseline_looks_rows_up_when_asked(data, tmp_path):
     for arm in (*looked_up.arms, *looked_up.baselines):
         seen = arm.by_seen["seen"]
         assert seen.count == 20
-        assert (seen.accuracy == 1) == (arm.label != "majority")
-    assert plain.arms[0].by_seen["seen"].accuracy < 1
+        assert (seen.score == 1) == (arm.label != "majority")
+    assert plain.arms[0].by_seen["seen"].score < 1
     assert plain.arms[0].by_seen["unseen"] == looked_up.arms[0].by_seen["unseen"]
     (baseline,) = [arm for arm in plain.baselines if arm.label == "lookup"]
-    assert baseline.by_seen["seen"].accuracy == 1
+    assert baseline.by_seen["seen"].score == 1
     assert plain.seen_matters
-    shown = f"{100 * plain.arms[0].by_seen['unseen'].accuracy:.1f} %"
+    shown = f"{100 * plain.arms[0].by_seen['unseen'].score:.1f} %"
     assert "| seen rows | unseen rows |" in tables.markdown(plain)
     assert shown in tables.markdown(plain)
     row = next(row for row in csv.DictReader(tables.csv(plain).splitlines()) if row["label"] == "lookup")
-    assert float(row["accuracy_seen"]) == 1
+    assert float(row["score_seen"]) == 1
     names = [column.name.en for column in score_table(plain, {}).columns]
     assert ("seen rows, %" in names, "unseen rows, %" in names) == (True, True)
     assert plain.to_dict()["arms"][0]["by_seen"]["seen"]["count"] == 20

@@ -25,7 +25,7 @@ from rnnlab.comparing.chapters import (
     Terms,
     TokenWeight,
 )
-from rnnlab.comparing.comparison import ArmSummary, Cell, Comparison, RunSummary
+from rnnlab.comparing.comparison import ArmSummary, Cell, Comparison, Measure, RunSummary
 from rnnlab.judging.findings import ArmScores, CostUnit, Verdict
 from rnnlab.judging.verdict import judge
 
@@ -94,6 +94,7 @@ def comparison(unit: CostUnit = "seconds") -> Comparison:
         question="this film is not bad",
         recommended_run="runs/00000000000000a1",
         notes=("Made by hand.",),
+        beside=Measure("macro_f1", "macro-F1", "percent"),
     )
 
 
@@ -113,9 +114,8 @@ def _summary(label: str, verdict: Verdict, unit: CostUnit) -> ArmSummary:
     return ArmSummary(
         label=label,
         model={"kind": facts["kind"]},
-        accuracy=verdict.estimates[label],
-        macro_f1=float(right.mean()) - 0.01,
-        loss=1.2 - float(right.mean()),
+        score=verdict.estimates[label],
+        scores={"macro_f1": float(right.mean()) - 0.01, "loss": 1.2 - float(right.mean())},
         epoch_seconds=facts["seconds"] if unit == "seconds" else None,
         step_seconds=facts["seconds"] / 250,
         tokens_per_second=30_000 / facts["seconds"],
@@ -145,10 +145,10 @@ def digest(label: str, seed: int) -> str:
 def _run(label: str, seed: int) -> RunSummary:
     place: dict[str, Any] = {"seed": seed, "digest": digest(label, seed), "path": f"runs/{digest(label, seed)}"}
     if seed not in WRONG[label]:
-        none: dict[str, Any] = dict.fromkeys(("valid_accuracy", "accuracy", "macro_f1", "best_epoch"))
+        none: dict[str, Any] = dict.fromkeys(("valid_score", "score", "best_epoch")) | {"scores": {}}
         return RunSummary(**place, status="diverged", reason="step 620: the loss passed 10000", **none)
     score = float((answers(label, seed) == TARGETS).mean())
-    scores: dict[str, Any] = {"valid_accuracy": score - 0.02, "accuracy": score, "macro_f1": score - 0.01}
+    scores: dict[str, Any] = {"valid_score": score - 0.02, "score": score, "scores": {"macro_f1": score - 0.01}}
     return RunSummary(**place, status="finished", best_epoch=3, reason=None, **scores)
 
 

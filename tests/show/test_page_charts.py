@@ -125,7 +125,7 @@ def test_which_there_are(chapter):
 def test_nothing_to_draw(chapter):
     without = replace(
         chapter.comparison,
-        arms=tuple(replace(arm, accuracy=None, by_tag={}, by_length={}) for arm in chapter.comparison.arms),
+        arms=tuple(replace(arm, score=None, by_tag={}, by_length={}) for arm in chapter.comparison.arms),
         baselines=(),
     )
     empty = replace(
@@ -225,9 +225,9 @@ class TestCost:
         by_label = {arm.label: arm for arm in chapter.comparison.arms}
         for row in rows:
             arm = by_label[row["arm"]]
-            assert arm.accuracy is not None
+            assert arm.score is not None
             assert [row["y"], row["lo"], row["hi"]] == pytest.approx(
-                [arm.accuracy.mean, arm.accuracy.low, arm.accuracy.high], rel=1e-4
+                [arm.score.mean, arm.score.low, arm.score.high], rel=1e-4
             )
             assert (row["e"], row["p"]) == (arm.epoch_seconds, arm.parameters)
             assert row["w"] == pytest.approx(1000 * examples.FACTS[arm.label]["row"])
@@ -252,7 +252,7 @@ class TestCost:
 
     def test_arms_without_a_score_or_cost_are_left_out(self, chapter):
         first, *others = chapter.comparison.arms
-        arms = [replace(first, accuracy=None), *(replace(arm, epoch_seconds=None) for arm in others)]
+        arms = [replace(first, score=None), *(replace(arm, epoch_seconds=None) for arm in others)]
         assert [one.key for one in measures(arms)] == ["update", "parameters", "row"]
         assert all(first.label not in one.costs for one in measures(arms))
 
@@ -285,10 +285,10 @@ class TestCost:
 
     def test_the_interval_of_an_arm_that_failed_does_not_press_the_others_flat(self, chapter):
         lstm = next(arm for arm in chapter.comparison.arms if arm.label == "lstm")
-        assert lstm.accuracy is not None
-        assert (lstm.failed_seeds, lstm.accuracy.low, lstm.accuracy.high) == ((2,), 0, 1)
+        assert lstm.score is not None
+        assert (lstm.failed_seeds, lstm.score.low, lstm.score.high) == ((2,), 0, 1)
         low, high = score_domain(chapter)
-        assert 0.5 < low < lstm.accuracy.mean  # the point itself is there
+        assert 0.5 < low < lstm.score.mean  # the point itself is there
         assert high < 0.95
         only = replace(chapter, comparison=replace(chapter.comparison, arms=(lstm,), baselines=()))
         assert score_domain(only)[0] == 0  # nothing else would be pressed flat
@@ -303,7 +303,7 @@ class TestCost:
     def test_of_many_arms_only_those_on_the_front_and_the_recommended_are_labelled(self, chapter):
         (arm, *_) = chapter.comparison.arms
         arms = tuple(
-            replace(arm, label=f"arm {n}", accuracy=Estimate(0.9 - 0.01 * n, 0.8, 0.95), epoch_seconds=1.0 + n)
+            replace(arm, label=f"arm {n}", score=Estimate(0.9 - 0.01 * n, 0.8, 0.95), epoch_seconds=1.0 + n)
             for n in range(MOST_LABELLED + 1)
         )
         verdict = replace(chapter.comparison.verdict, recommended="arm 5")
@@ -486,7 +486,7 @@ class TestDifferences:
         found = {(row["arm"], row["x"]): row["y"] for row in rows}
         for arm in chapter.comparison.arms:
             for part, cell in arm.by_length.items():
-                assert found[arm.label, f"{part} ({cell.count})"] == pytest.approx(cell.accuracy, rel=1e-4)
+                assert found[arm.label, f"{part} ({cell.count})"] == pytest.approx(cell.score, rel=1e-4)
         assert ("n-grams", "3–7 (75)") in found  # the best baseline
         assert ("majority", "3–7 (75)") not in found
 
@@ -496,7 +496,7 @@ class TestDifferences:
             for row in named(chapter, "by-tag").draw("en", True).to_dict()["data"]["values"]
         }
         lstm = next(arm for arm in chapter.comparison.arms if arm.label == "lstm")
-        assert tags["lstm", "negation (99)"] == pytest.approx(lstm.by_tag["negation"].accuracy, rel=1e-4)
+        assert tags["lstm", "negation (99)"] == pytest.approx(lstm.by_tag["negation"].score, rel=1e-4)
         classes = named(chapter, "by-class").draw("en", True).to_dict()["data"]["values"]
         found = {(row["arm"], row["x"]): row["v"] for row in classes}
         for score in chapter.differences.classes:

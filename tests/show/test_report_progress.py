@@ -56,7 +56,7 @@ def test_the_best_validation_score_is_kept():
     run = RunState("lstm", SPEC)
     run.take(EPOCH)
     run.take(EPOCH | {"epoch": 2, "valid_accuracy": 0.7})
-    assert (run.epoch, run.valid_accuracy) == (2, 0.8)
+    assert (run.epoch, run.valid_score) == (2, 0.8)
 
 
 def test_plain_lines_are_one_a_run(monkeypatch):

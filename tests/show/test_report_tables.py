@@ -9,21 +9,21 @@ import chapter_examples as examples
 import numpy as np
 import pytest
 
-from rnnlab.comparing.comparison import ArmSummary, Cell, Comparison, RunSummary
+from rnnlab.comparing.comparison import ArmSummary, Cell, Comparison, Measure, RunSummary
 from rnnlab.judging.findings import ArmScores, Estimate
 from rnnlab.judging.verdict import judge
 from rnnlab.show import comparison_files as tables
 from rnnlab.show.pages import report_texts as words
 from rnnlab.show.pages.report_tables import EMPTY, evidence_table, score_table
 
-FINISHED = RunSummary(0, "a" * 16, "runs/a", "finished", 0.9, 0.8, 0.7, 2, None)
-DIVERGED = RunSummary(1, "b" * 16, "runs/b", "diverged", None, None, None, None, "step 3: overflow")
+MACRO_F1 = Measure("macro_f1", "macro-F1", "percent")
+FINISHED = RunSummary(0, "a" * 16, "runs/a", "finished", 0.9, 0.8, {"macro_f1": 0.7}, 2, None)
+DIVERGED = RunSummary(1, "b" * 16, "runs/b", "diverged", None, None, {}, None, "step 3: overflow")
 ARM = ArmSummary(
     label="lstm",
     model={"kind": "lstm"},
-    accuracy=Estimate(0.85449, 0.8, 0.90051),
-    macro_f1=0.84,
-    loss=0.4,
+    score=Estimate(0.85449, 0.8, 0.90051),
+    scores={"macro_f1": 0.84, "loss": 0.4},
     epoch_seconds=1.234,
     step_seconds=0.0123,
     tokens_per_second=50_000.5,
@@ -39,8 +39,8 @@ ARM = ArmSummary(
 NONE = replace(
     ARM,
     label="a|b",
-    accuracy=None,
-    macro_f1=None,
+    score=None,
+    scores={},
     epoch_seconds=None,
     step_seconds=None,
     tokens_per_second=None,
@@ -57,7 +57,7 @@ NONE = replace(
 
 @pytest.fixture
 def result() -> Comparison:
-    return Comparison({"rows": {}}, (ARM, NONE), (), judge([], np.arange(4)), None, None, ("a note",))
+    return Comparison({"rows": {}}, (ARM, NONE), (), judge([], np.arange(4)), None, None, ("a note",), beside=MACRO_F1)
 
 
 def test_markdown(result):
@@ -71,7 +71,7 @@ def test_of_equals_the_cheaper_comes_first_as_the_verdict_has_it(result):
     right = np.tile([1.0, 0.0], (2, 2))
     costs = {"a": 9.0, "b": 2.0, "no cost": None}
     verdict = judge([ArmScores(label, [0, 1], right, cost) for label, cost in costs.items()], np.arange(4))
-    arms = tuple(replace(ARM, label=label, accuracy=verdict.estimates[label]) for label in costs)
+    arms = tuple(replace(ARM, label=label, score=verdict.estimates[label]) for label in costs)
     equal = replace(result, arms=arms, verdict=verdict)
     assert [arm.label for arm in equal.ranking] == ["b", "a", "no cost"]
     assert equal.ranking[0].label == verdict.best
@@ -79,16 +79,16 @@ def test_of_equals_the_cheaper_comes_first_as_the_verdict_has_it(result):
 
 def test_what_was_not_measured_has_no_figure(result):
     """Of an arm all of whose runs diverged there is what they count as, and nothing else."""
-    counted = replace(NONE, accuracy=Estimate(0.5, 0.4, 0.6))
+    counted = replace(NONE, score=Estimate(0.5, 0.4, 0.6))
     lines = tables.markdown(replace(result, arms=(ARM, counted))).splitlines()
     assert lines[3] == "| a\\|b | 50.0 % | 40.0–60.0 |  |  |  |"
 
 
 def test_csv_has_full_precision_and_a_column_a_tag(result):
     arm, none = csv.DictReader(io.StringIO(tables.csv(result)))
-    assert (float(arm["accuracy_mean"]), float(arm["peak_memory_mb"])) == (0.85449, 210.25)
+    assert (float(arm["score_mean"]), float(arm["peak_memory_mb"])) == (0.85449, 210.25)
     assert (float(arm["epoch_seconds"]), float(arm["tokens_per_second"])) == (1.234, 50_000.5)
-    assert arm["accuracy[negation, double]"] == "0.5"
+    assert arm["score[negation, double]"] == "0.5"
     assert none["label"] == "a|b"
     assert none.pop("failed_seeds") == "2"
     assert set(list(none.values())[2:]) == {""}

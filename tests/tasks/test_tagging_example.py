@@ -59,7 +59,7 @@ def test_it_obeys_the_laws(corpus: Path):
 
 def test_compare_counts_every_tag(compared: dict):
     assert {arm["label"] for arm in compared["arms"]} == {"gru", "textcnn"}
-    assert all(arm["accuracy"]["mean"] > 0.9 for arm in compared["arms"])  # context tells every tag
+    assert all(arm["score"]["mean"] > 0.9 for arm in compared["arms"])  # context tells every tag
 
 
 def test_predict_gives_a_tag_per_token(compared: dict):

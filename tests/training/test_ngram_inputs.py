@@ -52,7 +52,7 @@ def test_an_exported_model_takes_them_too(reviews_csv: Path, tmp_path: Path):
 
 def test_baselines_read_the_tokens_alone(reviews_csv: Path, tmp_path: Path):
     scores = [
-        {arm.label: arm.accuracy for arm in found.baselines}
+        {arm.label: arm.score for arm in found.baselines}
         for found in (
             rnnlab.compare(reviews_csv, models=["linear"], seeds=1, settings=settings, out=tmp_path, jobs=0)
             for settings in (SETTINGS, SETTINGS[1:])

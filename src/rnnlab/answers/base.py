@@ -24,6 +24,8 @@ class Answer(ABC):
 
     scores: tuple[Score, ...]
     """The first one is judged."""
+    beside: ClassVar[str] = "loss"
+    """The score that tables show beside the judged one."""
     chosen_by: str | None = None
     """The score by which epochs and trials are chosen on validation rows; None: the first one."""
     reads: ClassVar[Literal["summary", "states"]] = "summary"
@@ -46,6 +48,10 @@ class Answer(ABC):
     def chosen(self) -> Score:
         """The score by which epochs are chosen."""
         return next(score for score in self.scores if score.name == (self.chosen_by or self.judged.name))
+
+    @property
+    def beside_the_judged(self) -> Score:
+        return next(score for score in self.scores if score.name == self.beside)
 
     @property
     def native(self) -> str | None:

@@ -32,6 +32,7 @@ class Label(Answer):
     """Outputs (B, C), targets (B,). All outputs are kept: they are small, and calibration needs them."""
 
     scores = (ACCURACY, MACRO_F1, LOSS)
+    beside: ClassVar[str] = "macro_f1"
     baselines: ClassVar[tuple[str, ...]] = ("lookup", "majority", "nbsvm", "statistics", "tfidf")
     kernel: ClassVar[str | None] = "class"
     looks_up: ClassVar[bool] = True

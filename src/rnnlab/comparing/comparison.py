@@ -9,13 +9,14 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from rnnlab.answers.score import Score
 from rnnlab.comparing.cut_short import option_to_train_longer
 from rnnlab.comparing.tuning import Tuning
 from rnnlab.core.config import canonical_json
 from rnnlab.core.terms import status_text
 from rnnlab.core.words import Both, both, joined, note, retold
 from rnnlab.data.encoded import EncodedData
-from rnnlab.judging.findings import ArmScores, CostUnit, Estimate, Verdict
+from rnnlab.judging.findings import ArmScores, CostUnit, Estimate, Unit, Verdict
 from rnnlab.judging.verdict import MAJORITY, judge
 from rnnlab.models.baselines import Baseline
 from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome, RunDirectory
@@ -23,7 +24,7 @@ from rnnlab.tasks.base import Task
 from rnnlab.training.record import Recorded
 from rnnlab.training.spec import RunSpec
 
-FORMAT = 2  # 1 had other fields in the verdict
+FORMAT = 3  # 1 had other fields in the verdict; 2 had accuracy, macro_f1 and loss where there are score and scores
 LENGTH_BUCKETS = 4
 SEEN_SHARE = 0.01  # of the test rows, from which on those that stand in train are shown apart
 
@@ -65,9 +66,9 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Cell:
-    """Accuracy on a part of the test rows, all runs of an arm together."""
+    """The judged score on a part of the test rows, all runs of an arm together."""
 
-    accuracy: float
+    score: float
     count: int  # test rows in this part
 
 
@@ -77,9 +78,9 @@ class RunSummary:
     digest: str
     path: str
     status: str  # finished, diverged or failed
-    valid_accuracy: float | None
-    accuracy: float | None
-    macro_f1: float | None
+    valid_score: float | None  # the judged score on validation rows
+    score: float | None  # on test rows
+    scores: dict[str, float]  # every score on test rows, by name
     best_epoch: int | None
     reason: str | None  # why there is no score
     ended_by: str | None = None  # which setting: patience, or a limit; None for runs of versions that didn't say
@@ -91,9 +92,8 @@ class ArmSummary:
 
     label: str
     model: dict[str, Any]
-    accuracy: Estimate | None
-    macro_f1: float | None
-    loss: float | None
+    score: Estimate | None  # the judged one
+    scores: dict[str, float]  # every score on test rows by name, the mean of the finished runs
     epoch_seconds: float | None  # None where batches are drawn afresh: there are no epochs
     step_seconds: float | None
     tokens_per_second: float | None
@@ -111,6 +111,19 @@ class ArmSummary:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """A score that is shown beside the judged one."""
+
+    name: str = "loss"
+    title: str = "loss"
+    unit: Unit = "number"
+
+    @classmethod
+    def of(cls, score: Score) -> Self:
+        return cls(score.name, score.title, score.unit)
+
+
+@dataclass(frozen=True)
 class Comparison:
     """The answer, with all it rests on."""
 
@@ -123,6 +136,7 @@ class Comparison:
     notes: tuple[str, ...]
     folder: str | None = None  # where it is recorded; `rnnlab report` takes it
     tuning: Tuning | None = None  # with --tune: which settings were tried, and which were chosen
+    beside: Measure = Measure()  # the second score of the tables
 
     @property
     def ranking(self) -> tuple[ArmSummary, ...]:
@@ -182,7 +196,8 @@ def summarise(
         baselines=tuple(summaries[label] for label in baselines),
         verdict=verdict,
         question=task.question,
-        recommended_run=best_run(summaries.get(verdict.recommended or "")),
+        recommended_run=best_run(summaries.get(verdict.recommended or ""), judged.lower_is_better),
+        beside=Measure.of(task.answer.beside_the_judged),
         notes=tuple(dict.fromkeys((*notes, *_chosen_notes(by_label)))),  # a report has them already
     )
 
@@ -206,7 +221,8 @@ def _ranked(arms: Sequence[ArmSummary], verdict: Verdict) -> tuple[ArmSummary, .
 
     def place(arm: ArmSummary) -> tuple[float, float, str]:
         cost = verdict.costs.get(arm.label)
-        return -arm.accuracy.mean if arm.accuracy else math.inf, math.inf if cost is None else cost, arm.label
+        sign = 1 if verdict.lower_is_better else -1
+        return sign * arm.score.mean if arm.score else math.inf, math.inf if cost is None else cost, arm.label
 
     return tuple(sorted(arms, key=place))
 
@@ -308,9 +324,8 @@ def _summary(
     return ArmSummary(
         label=label,
         model=runs[0].spec.model.to_dict(),
-        accuracy=verdict.estimates.get(label),
-        macro_f1=_mean(finished, "test", "macro_f1"),
-        loss=_mean(finished, "test", "loss"),
+        score=verdict.estimates.get(label),
+        scores=_scores_of(finished),
         epoch_seconds=_median(finished, "epoch_seconds"),
         step_seconds=_median(finished, "step_seconds"),
         tokens_per_second=_median(finished, "tokens_per_second"),
@@ -391,19 +406,33 @@ def _run_summary(run: Record) -> RunSummary:
         digest=run.spec.digest,
         path=str(run.path),
         status=type(outcome).__name__.lower(),
-        valid_accuracy=result.get("valid", {}).get("accuracy"),
-        accuracy=result.get("test", {}).get("accuracy"),
-        macro_f1=result.get("test", {}).get("macro_f1"),
+        valid_score=result.get("valid", {}).get(run.spec.task.answer.judged.name),
+        score=result.get("test", {}).get(run.spec.task.answer.judged.name),
+        scores=_only_scores(result.get("test", {}), run.spec.task),
         best_epoch=result.get("best_epoch"),
         reason=reason,
         ended_by=result.get("ended_by"),
     )
 
 
-def best_run(arm: ArmSummary | None) -> str | None:
+def _only_scores(result: dict[str, Any], task: Task) -> dict[str, float]:
+    return {score.name: result[score.name] for score in task.answer.scores if score.name in result}
+
+
+def _scores_of(runs: Sequence[Record]) -> dict[str, float]:
+    if not runs:
+        return {}
+    every = [
+        _only_scores(run.outcome.result["test"], run.spec.task) for run in runs if isinstance(run.outcome, Finished)
+    ]
+    return {name: statistics.fmean(one[name] for one in every) for name in every[0]}
+
+
+def best_run(arm: ArmSummary | None, lower_is_better: bool = False) -> str | None:
     """The path of the run that did best on validation."""
-    runs = [run for run in arm.runs if run.valid_accuracy is not None] if arm else []
-    return max(runs, key=lambda run: (run.valid_accuracy or 0.0, -run.seed)).path if runs else None
+    sign = -1 if lower_is_better else 1
+    runs = [run for run in arm.runs if run.valid_score is not None] if arm else []
+    return max(runs, key=lambda run: (sign * (run.valid_score or 0.0), -run.seed)).path if runs else None
 
 
 def _values(runs: Sequence[Record], *path: str) -> list[float]:
@@ -420,11 +449,6 @@ def _values(runs: Sequence[Record], *path: str) -> list[float]:
 def _parameters(runs: Sequence[Record]) -> int | None:
     counts = _values(runs, "parameters", "total")
     return int(counts[0]) if counts else None
-
-
-def _mean(runs: Sequence[Record], *path: str) -> float | None:
-    values = _values(runs, *path)
-    return statistics.fmean(values) if values else None
 
 
 def _median(runs: Sequence[Record], *path: str) -> float | None:

@@ -15,6 +15,7 @@ METRICS = {
     "exact": both("exact match"),
     "exact match": both("exact match"),
     "macro_f1": both("macro-F1"),
+    "macro-F1": both("macro-F1"),
     "loss": both("loss"),
     "error rate": both("error rate"),
     "score": both("score"),

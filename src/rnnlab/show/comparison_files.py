@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
-from rnnlab.core.numbers import count, percent
+from rnnlab.core.numbers import count, interval_text, score_text
 from rnnlab.core.words import both
 from rnnlab.runs.directory import pretty_json
 
@@ -45,29 +45,34 @@ def markdown(result: "Comparison") -> str:
     seen = result.seen_matters
     more = (" seen rows | unseen rows |", "---:|---:|") if seen else ("", "")
     lines = [
-        "| model | accuracy | 95 % interval | macro-F1 | s/epoch | parameters |" + more[0],
+        f"| model | {result.verdict.metric} | 95 % interval | {result.beside.title} | s/epoch | parameters |" + more[0],
         "|---|---:|---:|---:|---:|---:|" + more[1],
-        *(_markdown_row(arm, seen) for arm in result.ranking),
+        *(_markdown_row(arm, result) for arm in result.ranking),
         "",
         result.verdict.sentence,
     ]
     return "\n".join(lines) + "\n"
 
 
-def _markdown_row(arm: "ArmSummary", seen: bool) -> str:
+def _markdown_row(arm: "ArmSummary", result: "Comparison") -> str:
+    seen, unit, second = result.seen_matters, result.verdict.unit, arm.scores.get(result.beside.name)
     label = arm.label.replace("|", "\\|") + (" \\*" if arm.in_best_group else "")
-    if arm.accuracy is None:
+    if arm.score is None:
         return f"| {label} | {'/'.join(sorted({run.status for run in arm.runs}))} | | | | |" + (" | |" if seen else "")
     seconds = f"{arm.epoch_seconds:.2f}" if arm.epoch_seconds is not None else ""
-    interval = f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}"
+    interval = interval_text(arm.score.low, arm.score.high, unit)
     cells = [
         label,
-        percent(arm.accuracy.mean),
+        score_text(arm.score.mean, unit),
         interval,
-        "" if arm.macro_f1 is None else percent(arm.macro_f1),
+        "" if second is None else score_text(second, result.beside.unit),
         seconds,
         "" if arm.parameters is None else count(arm.parameters),
-        *([percent(arm.by_seen[p].accuracy) if p in arm.by_seen else "" for p in ("seen", "unseen")] if seen else []),
+        *(
+            [score_text(arm.by_seen[p].score, unit) if p in arm.by_seen else "" for p in ("seen", "unseen")]
+            if seen
+            else []
+        ),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -75,36 +80,37 @@ def _markdown_row(arm: "ArmSummary", seen: bool) -> str:
 def csv(result: "Comparison") -> str:
     """One row per arm, full precision; one column per tag."""
     tags = list(dict.fromkeys(tag for arm in result.arms for tag in arm.by_tag))
+    names = list(dict.fromkeys(name for arm in result.ranking for name in arm.scores))
     out = io.StringIO()
     writer = csv_module.writer(out, lineterminator="\n")
     writer.writerow(
         [
             "label",
             "kind",
-            "accuracy_mean",
-            "accuracy_low",
-            "accuracy_high",
+            "score_mean",
+            "score_low",
+            "score_high",
             "failed_seeds",
-            "macro_f1",
+            *names,
             "epoch_seconds",
             "tokens_per_second",
             "best_epoch",
             "cut_short",
             "parameters",
             "peak_memory_mb",
-            *(("accuracy_seen", "accuracy_unseen") if result.seen_matters else ()),
-            *(f"accuracy[{tag}]" for tag in tags),
+            *(("score_seen", "score_unseen") if result.seen_matters else ()),
+            *(f"score[{tag}]" for tag in tags),
         ]
     )
     for arm in result.ranking:
-        score: list[Any] = [arm.accuracy.mean, arm.accuracy.low, arm.accuracy.high] if arm.accuracy else [""] * 3
+        score: list[Any] = [arm.score.mean, arm.score.low, arm.score.high] if arm.score else [""] * 3
         writer.writerow(
             [
                 arm.label,
                 arm.model["kind"],
                 *score,
                 len(arm.failed_seeds),
-                arm.macro_f1,
+                *(arm.scores.get(name, "") for name in names),
                 arm.epoch_seconds,
                 arm.tokens_per_second,
                 arm.best_epoch,
@@ -112,11 +118,11 @@ def csv(result: "Comparison") -> str:
                 arm.parameters,
                 arm.peak_memory_mb,
                 *(
-                    [arm.by_seen[part].accuracy if part in arm.by_seen else "" for part in ("seen", "unseen")]
+                    [arm.by_seen[part].score if part in arm.by_seen else "" for part in ("seen", "unseen")]
                     if result.seen_matters
                     else []
                 ),
-                *(arm.by_tag[tag].accuracy if tag in arm.by_tag else "" for tag in tags),
+                *(arm.by_tag[tag].score if tag in arm.by_tag else "" for tag in tags),
             ]
         )
     return out.getvalue()

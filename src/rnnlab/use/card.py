@@ -171,8 +171,9 @@ def _recorded_arms(run: RunDirectory) -> Iterator[_Recorded]:
             saved = json.loads(content)
             for arm in saved["arms"] + saved["baselines"]:
                 finished = [one["digest"] for one in arm["runs"] if one["status"] == "finished"]
-                if name in finished and arm["accuracy"]:
-                    yield _Recorded(Interval(**arm["accuracy"], seeds=len(finished)), saved["profile"])
+                score = arm.get("score") or arm.get("accuracy")  # as it was called up to format 2
+                if name in finished and score:
+                    yield _Recorded(Interval(**score, seeds=len(finished)), saved["profile"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
 

@@ -128,8 +128,8 @@ def test_a_comparison_whose_runs_all_diverged(compared: Result, tmp_path: Path):
         "textcnn": ((0, 1), (0, 1)),
     }
     majority = verdict.estimates["majority"].mean
-    assert [arm.accuracy and arm.accuracy.mean for arm in comparison.arms] == [majority, majority]
-    assert [arm.macro_f1 for arm in comparison.arms] == [None, None]
+    assert [arm.score and arm.score.mean for arm in comparison.arms] == [majority, majority]
+    assert [arm.scores for arm in comparison.arms] == [{}, {}]
     assert unfinished(comparison).en.count("diverged: step 3: the loss is not a number") == 4
     assert [ending.kind for ending in chapter.learning.endings] == ["diverged"] * 4
     assert {reason for term in chapter.terms for reason in term.stopping} >= {"diverged"}

@@ -82,12 +82,12 @@ def _caption(chapter: Chapter) -> Both:
 def score_domain(chapter: Chapter) -> tuple[float, float]:
     """All arms with their intervals, and the baselines that are near enough. The interval of an arm some of whose seeds
     failed may reach from 0 to 1 and press the others flat: it is cut off at the edge."""
-    scored = [(arm.accuracy, arm.failed_seeds) for arm in chapter.comparison.arms if arm.accuracy]
+    scored = [(arm.score, arm.failed_seeds) for arm in chapter.comparison.arms if arm.score]
     steady = [score for score, failed in scored if not failed] or [score for score, _ in scored]
     low = min([score.mean for score, _ in scored] + [score.low for score in steady])
     high = max([score.mean for score, _ in scored] + [score.high for score in steady])
     needed = max(high - low, 0.02)
-    lines = sorted((arm.accuracy.mean for arm in chapter.comparison.baselines if arm.accuracy), reverse=True)
+    lines = sorted((arm.score.mean for arm in chapter.comparison.baselines if arm.score), reverse=True)
     for line in lines:
         if max(high, line) - min(low, line) <= FAR * needed:
             low, high = min(low, line), max(high, line)
@@ -108,10 +108,10 @@ def cost_rows(chapter: Chapter, shown: Sequence[Measure]) -> list[Row]:
         named = [a.label for a in scored if len(scored) <= MOST_LABELS or a.label in (*front, recommended)]
         placed = _label_places(chapter, measure, domain, named)
         for arm in scored:
-            assert arm.accuracy is not None
+            assert arm.score is not None
             row: Row = {"k": "arm", "m": measure.key, "arm": arm.label, "r": arm.label == recommended}
-            row |= {"u": short(measure.place(measure.costs[arm.label])), "y": share(arm.accuracy.mean)}
-            row |= {"lo": share(arm.accuracy.low), "hi": share(arm.accuracy.high), "e": short(arm.epoch_seconds)}
+            row |= {"u": short(measure.place(measure.costs[arm.label])), "y": share(arm.score.mean)}
+            row |= {"lo": share(arm.score.low), "hi": share(arm.score.high), "e": short(arm.epoch_seconds)}
             row |= {"p": arm.parameters, "t": _thousandfold(arm.step_seconds)}
             row |= {"w": _thousandfold(arm.row_seconds)}
             rows.append(row | ({"at": placed[arm.label]} if arm.label in placed else {}))
@@ -123,7 +123,7 @@ def cost_rows(chapter: Chapter, shown: Sequence[Measure]) -> list[Row]:
 
 def _points(chapter: Chapter, measure: Measure) -> dict[str, tuple[float, float]]:
     """(cost, score) of every arm that has both."""
-    scored = {arm.label: arm.accuracy for arm in chapter.comparison.arms if arm.accuracy}
+    scored = {arm.label: arm.score for arm in chapter.comparison.arms if arm.score}
     return {label: (cost, scored[label].mean) for label, cost in measure.costs.items()}
 
 
@@ -132,7 +132,7 @@ def _thousandfold(seconds: float | None) -> float | int | None:
 
 
 def _baseline_rows(chapter: Chapter, domain: tuple[float, float]) -> list[Row]:
-    scored = [(arm.label, arm.accuracy.mean) for arm in chapter.comparison.baselines if arm.accuracy]
+    scored = [(arm.label, arm.score.mean) for arm in chapter.comparison.baselines if arm.score]
     taken: list[Box] = []
     rows, below = [], 0
     for label, score in sorted(scored, key=lambda pair: -pair[1]):
@@ -166,7 +166,7 @@ def _label_places(
     chapter: Chapter, measure: Measure, domain: tuple[float, float], named: Sequence[str]
 ) -> dict[str, list[list[Any]]]:
     """For each label [dx, dy, align], once for every room."""
-    scored = {arm.label: arm.accuracy for arm in chapter.comparison.arms if arm.label in measure.costs and arm.accuracy}
+    scored = {arm.label: arm.score for arm in chapter.comparison.arms if arm.label in measure.costs and arm.score}
     first = sorted(named, key=lambda label: label != chapter.comparison.verdict.recommended)
     low, high = measure.domain
     found: dict[str, list[list[Any]]] = {label: [] for label in named}

@@ -74,7 +74,7 @@ def length_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
 def length_rows(chapter: Chapter, shown: Sequence[ArmSummary]) -> list[Row]:
     fixed = _baselines(chapter)
     return [
-        {"arm": arm.label, "x": f"{part} ({cell.count:,})", "y": share(cell.accuracy), "n": cell.count}
+        {"arm": arm.label, "x": f"{part} ({cell.count:,})", "y": share(cell.score), "n": cell.count}
         | {"b": arm.label in fixed, "o": number}
         for arm in shown
         for number, (part, cell) in enumerate(arm.by_length.items())
@@ -124,7 +124,7 @@ def tag_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
     counts = {part: cell.count for arm in shown for part, cell in arm.by_tag.items()}
     if not counts:
         return None
-    scores = {(arm.label, part): cell.accuracy for arm in shown for part, cell in arm.by_tag.items()}
+    scores = {(arm.label, part): cell.score for arm in shown for part, cell in arm.by_tag.items()}
     metric = metric_of(chapter)
     name = BY_TAG.format(metric=capitalised(metric))
     table = Table([arm.label for arm in shown], counts, scores, TAG, metric, _baselines(chapter))

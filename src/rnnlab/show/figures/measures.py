@@ -56,7 +56,7 @@ def measures(arms: Sequence[ArmSummary]) -> list[Measure]:
         "parameters": lambda arm: arm.parameters,
         "row": lambda arm: None if arm.row_seconds is None else 1000 * arm.row_seconds,
     }
-    scored = [arm for arm in arms if arm.accuracy is not None]
+    scored = [arm for arm in arms if arm.score is not None]
     if any(arm.epoch_seconds for arm in scored):
         del kinds["update"]
     found = []

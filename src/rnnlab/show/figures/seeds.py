@@ -73,7 +73,7 @@ ENDS = (both("{level} % interval from"), both("to"))
 def seeds_figure(chapter: "Chapter", prefix: str = "") -> Figure | None:
     """Of the report. None when there is no score."""
     comparison = chapter.comparison
-    scored = [arm.label for arm in comparison.ranking if arm.accuracy and arm.label in comparison.verdict.scores]
+    scored = [arm.label for arm in comparison.ranking if arm.score and arm.label in comparison.verdict.scores]
     if not scored:
         return None
     return runs_figure(comparison.verdict, scored, colours(chapter), metric_of(chapter), f"{prefix}seeds")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from rnnlab.comparing.chapters import Chapter, Terms
 from rnnlab.comparing.comparison import ArmSummary, Comparison
-from rnnlab.core.numbers import count, duration
+from rnnlab.core.numbers import count, duration, interval_text
+from rnnlab.core.terms import metric_text
 from rnnlab.core.words import Both, both, listed, same
 from rnnlab.judging.findings import Difference
 from rnnlab.show.pages import report_texts as words
@@ -26,16 +27,20 @@ def score_table(comparison: Comparison, colours: Mapping[str, str]) -> PageTable
     """A row per arm or baseline, the best first: the figures of `compare --json`."""
     every = comparison.ranking
     epochs = all(arm.epoch_seconds is not None or arm.step_seconds is None for arm in comparison.arms)
-    f1 = any(arm.macro_f1 is not None for arm in every)
     latency = any(arm.row_seconds is not None for arm in every)
     verdict = comparison.verdict
-    names = ["model", "accuracy", "interval", *(["failed"] if verdict.failures else [])]
+    names = [
+        "model",
+        "accuracy" if verdict.unit == "percent" else "score",
+        "interval",
+        *(["failed"] if verdict.failures else []),
+    ]
     names += ["seen", "unseen"] if comparison.seen_matters else []
-    names += ["macro_f1" if f1 else "loss"]
+    names += [comparison.beside.name if comparison.beside.name in words.COLUMNS else "beside"]
     names += ["epoch_seconds" if epochs else "step_seconds", *(["row_seconds"] if latency else [])]
     names += ["tokens_per_second", "best_epoch" if epochs else "best_evaluation", "parameters", "memory", "runs"]
     metric = both("accuracy") if verdict.metric == "accuracy" else same(verdict.metric)
-    gaps = {"metric": metric, "level": f"{100 * (1 - verdict.alpha):g}"}
+    gaps = {"metric": metric, "beside": metric_text(comparison.beside.title), "level": f"{100 * (1 - verdict.alpha):g}"}
     columns = [_column(words.COLUMNS[name], number=name != "model", **gaps) for name in names]
     rows = [_score_row(comparison, arm, names, colours) for arm in every]
     seeds = max((len(arm.runs) for arm in comparison.arms), default=0)
@@ -45,16 +50,19 @@ def score_table(comparison: Comparison, colours: Mapping[str, str]) -> PageTable
 
 def _score_row(comparison: Comparison, arm: ArmSummary, names: Sequence[str], colours: Mapping[str, str]) -> Row:
     verdict = comparison.verdict
+    beside = comparison.beside
     finished = sum(run.status == "finished" for run in arm.runs)
     cells = {
         "model": Cell(f"{arm.label} *" if arm.in_best_group else arm.label, value=arm.label),
-        "accuracy": _share(arm.accuracy and arm.accuracy.mean),
-        "interval": Cell(f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}", value=arm.accuracy.low)
-        if arm.accuracy
+        **dict.fromkeys(("accuracy", "score"), _score(arm.score and arm.score.mean, verdict.unit)),
+        "interval": Cell(interval_text(arm.score.low, arm.score.high, verdict.unit), value=arm.score.low)
+        if arm.score
         else EMPTY,
-        **{part: _share(arm.by_seen[part].accuracy if part in arm.by_seen else None) for part in ("seen", "unseen")},
-        "macro_f1": _share(arm.macro_f1),
-        "loss": _number(arm.loss, "{:.4f}"),
+        **{
+            part: _score(arm.by_seen[part].score if part in arm.by_seen else None, verdict.unit)
+            for part in ("seen", "unseen")
+        },
+        **dict.fromkeys(("beside", beside.name), _score(arm.scores.get(beside.name), beside.unit)),
         "epoch_seconds": _number(arm.epoch_seconds, "{:.2f}"),
         "step_seconds": _number(arm.step_seconds, "{:.1f}", shown=1000),
         "row_seconds": _number(arm.row_seconds, "{:.2g}", shown=1000),
@@ -190,8 +198,8 @@ def _column(texts: tuple[Both, Both], number: bool, **gaps: object) -> Column:
     return Column(name.format(**gaps), explained.format(**gaps), number)
 
 
-def _share(value: float | None) -> Cell:
-    return _number(value, "{:.1f}", shown=100)
+def _score(value: float | None, unit: str) -> Cell:
+    return _number(value, "{:.1f}", shown=100) if unit == "percent" else _number(value, "{:.4f}")
 
 
 def _count(value: float | None) -> Cell:

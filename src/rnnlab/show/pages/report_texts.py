@@ -53,6 +53,14 @@ COLUMNS = {
         both("{metric}, %"),
         both("The share of test rows answered rightly, the mean of all finished runs."),
     ),
+    "score": (
+        both("{metric}"),
+        both("Of the test rows, the mean of all finished runs."),
+    ),
+    "beside": (
+        both("{beside}"),
+        both("Of the test rows, the mean of all finished runs."),
+    ),
     "interval": (
         both("{level} % interval"),
         both(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from rnnlab.core.numbers import count, duration, percent, percent_text, size
+from rnnlab.core.numbers import count, duration, interval_text, percent, score_text, size
 from rnnlab.core.terms import metric_text, status_text
-from rnnlab.core.words import both, capitalised, plural, retold, say
+from rnnlab.core.words import Both, both, capitalised, plural, retold, say
 from rnnlab.data.profile import Profile
 from rnnlab.judging.wording import sentence_of
 from rnnlab.runs.directory import RunDirectory, Stopped
@@ -131,15 +131,18 @@ class Screen:
         result = run.result() or {}
         if "test" in result:
             test, parameters = result["test"], result["parameters"]["total"]
-            if "macro_f1" in test:
-                second = both("macro-F1 {score}", score=percent_text(test["macro_f1"]))
-            else:
-                second = both("loss {loss:.4f}", loss=test["loss"])
+            answer = TASKS.parse(run.spec()["task"]).answer
+            first, second = (
+                both(
+                    "{metric} {score}", metric=metric_text(score.title), score=score_text(test[score.name], score.unit)
+                )
+                for score in (answer.judged, answer.beside_the_judged)
+            )
             self.out.print(
                 say(
-                    "test accuracy {score}, {second}; {parameters} parameters. One seed: 'rnnlab compare' says how "
-                    "much that is worth.",
-                    score=percent_text(test["accuracy"]),
+                    "test {first}, {second}; {parameters} parameters. One seed: 'rnnlab compare' says how much that is "
+                    "worth.",
+                    first=first,
                     second=second,
                     parameters=count(parameters),
                 )
@@ -169,7 +172,7 @@ def _print_scores(out: Console, result: "Comparison") -> None:
         both("{level} % interval", level=95),
         *((both("failed seeds"),) if failed else ()),
         *((both("seen rows"), both("unseen rows")) if result.seen_matters else ()),
-        both("macro-F1") if _has_f1(result) else both("loss"),
+        metric_text(result.beside.title),
         both("s/epoch") if _has_epochs(result) else both("ms/update"),
         both("tokens/s"),
         both("best epoch") if _has_epochs(result) else both("best evaluation"),
@@ -177,8 +180,7 @@ def _print_scores(out: Console, result: "Comparison") -> None:
         both("MB"),
     )
     rows: list[Row] = [
-        (_row(arm, _has_f1(result), failed, result.seen_matters), "dim" if arm in result.baselines else None)
-        for arm in result.ranking
+        (_row(arm, result, failed), "dim" if arm in result.baselines else None) for arm in result.ranking
     ]
     print_table(out, str(title), [str(column) for column in columns], rows)
 
@@ -188,28 +190,27 @@ def _has_epochs(result: "Comparison") -> bool:
     return all(arm.epoch_seconds is not None or arm.step_seconds is None for arm in result.arms)
 
 
-def _has_f1(result: "Comparison") -> bool:
-    """Tasks with one label per sequence have it; for the others the loss says more."""
-    return any(arm.macro_f1 is not None for arm in (*result.arms, *result.baselines))
-
-
-def _row(arm: "ArmSummary", f1: bool, failed: bool, seen: bool) -> list[str]:
-    second = arm.macro_f1 if f1 else arm.loss
+def _row(arm: "ArmSummary", result: "Comparison", failed: bool) -> list[str]:
+    second, unit, seen = arm.scores.get(result.beside.name), result.verdict.unit, result.seen_matters
     name = f"{arm.label} *" if arm.in_best_group else arm.label
-    if arm.accuracy is None:
+    if arm.score is None:
         states = sorted({run.status for run in arm.runs})
         return [name, "/".join(str(status_text(state)) for state in states), *[""] * (7 + failed + 2 * seen)]
     return [
         name,
-        percent(arm.accuracy.mean),
-        f"{100 * arm.accuracy.low:.1f}–{100 * arm.accuracy.high:.1f}",
+        score_text(arm.score.mean, unit),
+        interval_text(arm.score.low, arm.score.high, unit),
         *(
             [say("{part} of {whole}", part=len(arm.failed_seeds), whole=len(arm.runs)) if arm.failed_seeds else ""]
             if failed
             else []
         ),
-        *([percent(arm.by_seen[p].accuracy) if p in arm.by_seen else "" for p in ("seen", "unseen")] if seen else []),
-        "" if second is None else percent(second) if f1 else f"{second:.4f}",
+        *(
+            [score_text(arm.by_seen[p].score, unit) if p in arm.by_seen else "" for p in ("seen", "unseen")]
+            if seen
+            else []
+        ),
+        "" if second is None else score_text(second, result.beside.unit),
         _speed(arm),
         count(arm.tokens_per_second) if arm.tokens_per_second is not None else "",
         f"{arm.best_epoch:.0f}{'+' if arm.cut_short else ''}" if arm.best_epoch is not None else "",
@@ -224,16 +225,23 @@ def _speed(arm: "ArmSummary") -> str:
     return "" if arm.step_seconds is None else f"{1000 * arm.step_seconds:.1f}"
 
 
+def _by_tag_title(metric: str, shares: bool) -> Both:
+    title = both("{metric} by tag", metric=metric_text(metric))
+    return capitalised(both("{title}, %", title=title) if shares else title)
+
+
 def _print_by_tag(out: Console, result: "Comparison") -> None:
     arms = [arm for arm in result.ranking if arm.by_tag]
     tags = list(dict.fromkeys(tag for arm in arms for tag in arm.by_tag))
+    shares = result.verdict.unit == "percent"
     rows: list[Row] = []
     for arm in arms:
-        cells = [f"{100 * arm.by_tag[tag].accuracy:.1f}" if tag in arm.by_tag else "" for tag in tags]
+        scores = [arm.by_tag[tag].score if tag in arm.by_tag else None for tag in tags]
+        cells = ["" if s is None else f"{100 * s:.1f}" if shares else f"{s:.4f}" for s in scores]
         rows.append(([arm.label, *cells], None if arm in result.arms else "dim"))
     counts = arms[0].by_tag
     rows.append(([say("(test rows)"), *(count(counts[tag].count) if tag in counts else "" for tag in tags)], "dim"))
-    print_table(out, "\n" + say("Accuracy by tag, %"), [say("model"), *tags], rows)
+    print_table(out, "\n" + str(_by_tag_title(result.verdict.metric, shares)), [say("model"), *tags], rows)
 
 
 @contextmanager

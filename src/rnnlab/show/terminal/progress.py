@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from rnnlab.core.numbers import duration, percent, percent_text
+from rnnlab.core.numbers import duration, percent_text, score_text
 from rnnlab.core.words import COMMAS, Both, both, joined, listed, retold, same, say
 from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome
 
@@ -24,7 +24,7 @@ class RunState:
         self.status = "waiting"
         self.epoch, self.share = 0, 0.0
         self.train_loss: float | None = None
-        self.valid_accuracy: float | None = None
+        self.valid_score: float | None = None
         self.score: float | None = None  # the last one, by the metric of its task
         self.epoch_seconds: float | None = None
 
@@ -38,8 +38,10 @@ class RunState:
         elif event["event"] == "epoch":
             self.epoch, self.share = event["epoch"], 1.0
             self.train_loss, self.epoch_seconds = event["train_loss"], event["seconds"]
-            self.valid_accuracy = max(self.valid_accuracy or 0.0, event["valid_accuracy"])
             self.score = event.get(f"valid_{self.spec.task.answer.chosen.name}")
+            judged = self.spec.task.answer.judged
+            values = [value for value in (self.valid_score, event.get(f"valid_{judged.name}")) if value is not None]
+            self.valid_score = max(values, key=lambda value: judged.sign * value, default=None)
 
     @property
     def rounds(self) -> int | None:
@@ -184,7 +186,7 @@ class LiveTable:
         run = self.runs[number]
         run.status = status_of(outcome)
         if isinstance(outcome, Finished):
-            run.valid_accuracy = outcome.result["valid"]["accuracy"]
+            run.valid_score = outcome.result["valid"].get(run.spec.task.answer.judged.name)
         if isinstance(outcome, Diverged | Failed):
             self.live.console.print(str(trouble(run, outcome)), markup=False, highlight=False)
 
@@ -213,13 +215,13 @@ class LiveTable:
             current = [run for run in arm if run.status == "running"]
             shown = current[-1] if current else None
             done = sum(run.status not in ("waiting", "running") for run in arm)
-            best = [run.valid_accuracy for run in arm if run.valid_accuracy is not None]
+            best = [run.valid_score for run in arm if run.valid_score is not None]
             table.add_row(
                 label,
                 f"{done}/{len(arm)}",
                 f"{shown.epoch}/{shown.rounds or '?'}" if shown and shown.spec.training else "",
                 f"{shown.train_loss:.3f}" if shown and shown.train_loss is not None else "",
-                percent(sum(best) / len(best)) if best else "",
+                score_text(sum(best) / len(best), arm[0].spec.task.answer.judged.unit) if best else "",
                 ""
                 if None in left
                 else str(both("done") if done == len(arm) else duration(sum(s or 0.0 for s in left))),
