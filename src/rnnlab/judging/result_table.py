@@ -302,7 +302,7 @@ def _refuse_missing(source: str, there: Sequence[str], missing: Sequence[str]) -
     hints = [did_you_mean(name, there) for name in missing]
     raise DataError(
         both(
-            "{source}: columns are missing: {names}{hint}\ncolumns: {quoted}\na table of results has a header with "
+            "{source}: no column {names}{hint}\ncolumns: {quoted}\na table of results has a header with "
             "{others} and one line per score; if a column has another name, pass --columns "
             "{missing}=NAME",
             source=source,
