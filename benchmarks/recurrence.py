@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from turns import Effort, best_of, median_ms, passes_for, ratios, say
 
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.models.cells import Cell, CellOptions
+from rnnlab.models.cells import Cell
 from rnnlab.models.recurrent import Recurrent
 
 Shape = tuple[int, int, int, int]  # B, T, D, H
@@ -61,7 +61,7 @@ def share_of_peak(effort: Effort) -> Iterator[Row]:
     for kind in MODULES:
         cell = new_cell(kind, PEAK_SHAPE)
         job = whole_pass(lambda x, cell=cell: cell(x)[0], list(cell.parameters()), PEAK_SHAPE)
-        flops = 3 * 2 * batch * steps * cell.gates * hidden * (width + hidden)
+        flops = 3 * 2 * batch * steps * len(cell.gates) * hidden * (width + hidden)
         peaks, reached = [], []
         passes = passes_for(job, 0.1)
         for _ in effort.turns(quick=5, full=15, share=1 / len(MODULES)):
@@ -121,7 +121,7 @@ def paired(kind: str, shape: Shape) -> tuple[Callable[[], None], Callable[[], No
 def new_cell(kind: str, shape: Shape) -> Cell:
     settings = ARCHITECTURES.parse({"kind": kind, "hidden": shape[3]})
     assert isinstance(settings, Recurrent)
-    return settings.cell(CellOptions(shape[3]), shape[2])
+    return settings.cell(settings, shape[2])
 
 
 def encoder_pass(kind: str, shape: Shape, bidirectional: bool) -> Callable[[], None]:

@@ -17,7 +17,7 @@ import rnnlab
 from rnnlab.runs.directory import RunDirectory, find_runs
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "reporting"), str(ROOT / "tests" / "browser")]
+sys.path[:0] = [str(ROOT / "tests" / "show" / "reports"), str(ROOT / "tests" / "browser")]
 from browsing import ARGUMENTS, CHROMIUM, drawn  # noqa: E402  after the path
 from many_runs import multiply  # noqa: E402
 from small_comparisons import compare_small, write_reviews  # noqa: E402

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -157,3 +158,12 @@ def test_the_document_has_the_marked_block_and_every_section(benchmark):
     assert document.count(table.BEGIN) == document.count(table.END) == 1
     assert document.index(table.BEGIN) < document.index(table.END)
     assert not [name for name in benchmark.SECTIONS if f"**{name}.**" not in document]
+
+
+@pytest.mark.parametrize("file", sorted(BENCHMARKS.glob("*.py")), ids=lambda file: file.stem)
+def test_every_benchmark_can_be_imported(file: Path):
+    """They are run by hand, and rarely: what they import may have moved meanwhile."""
+    script = f"import sys; sys.path.insert(0, {str(BENCHMARKS)!r}); sys.argv = ['x']; import {file.stem}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100, check=False)
+    missing = "No module named 'keras'" in done.stderr or "No module named 'sklearn'" in done.stderr
+    assert done.returncode == 0 or missing, done.stderr
