@@ -26,16 +26,16 @@ from turns import Effort, ratios, say
 
 from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.baselines import TfIdf
 from rnnlab.models.embedding import Embedding
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
+from rnnlab.training.batch_loader import BatchLoader
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
-from rnnlab.training.source import Source
 from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.update import Updater
 
@@ -81,8 +81,8 @@ def spec_of(task: Classify, kind: str, epochs: int = 1) -> RunSpec:
 
 def whole_batches(task: Classify, data: EncodedData, kind: str, number: int) -> list[Batch]:
     """The first batches of a run that have all their rows."""
-    source = Source(spec_of(task, kind), data)
-    batches = (source.batch(step) for step in range(number + 1))
+    loader = BatchLoader(spec_of(task, kind), data)
+    batches = (loader.batch(step) for step in range(number + 1))
     return [batch for batch in batches if len(batch.lengths) == BATCH][:number]
 
 
@@ -110,7 +110,7 @@ def our_step(task: Classify, data: EncodedData, kind: str, batches: list[Batch])
     assert spec.training is not None
     with own_process_state(2):
         torch.manual_seed(0)
-        network = assemble(spec, Interface.of(data)).train()
+        network = assemble(spec, Preprocessor.of(data)).train()
         updater = Updater(spec, network, Optimizer(network, spec.training), threads=2)
         seconds = 0.0
         for _ in range(2):

@@ -107,7 +107,7 @@ def compared(
         "torch alone": lambda: [by_torch.outputs(part) for part in parts],
         "own batches": lambda: model.logits(data),
         "network": lambda: network_outputs(model.stored.network, data),
-        "tokens": lambda: model.task.encode(texts, model.interface),
+        "tokens": lambda: model.task.encode(texts, model.preprocessor),
         "whole": lambda: model.predict(texts),
     }
     seconds = take_turns({name: job for name, job in jobs.items() if only is None or name in only}, turns)
@@ -128,7 +128,7 @@ def test_rows(model: Predictor, rows: int | None) -> tuple[list[str], Sequences]
     number = len(model.task.load().test)
     texts = model.task.texts(range(min(number, rows or number)))
     assert texts is not None
-    return texts, model.task.encode(texts, model.interface)[0]
+    return texts, model.task.encode(texts, model.preprocessor)[0]
 
 
 def same_batches(data: Sequences, most: int) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding
 from rnnlab.runs.directory import Finished
@@ -38,7 +38,7 @@ def main() -> None:
         assert isinstance(outcome, Finished)
         epoch = outcome.result["epoch_seconds"]
         with own_process_state(threads=1):
-            network, batch, times = assemble(spec, Interface.of(data)), probe_batch(data.valid), []
+            network, batch, times = assemble(spec, Preprocessor.of(data)), probe_batch(data.valid), []
             for _ in range(20):
                 started = time.perf_counter()
                 probe(network, batch)

@@ -14,7 +14,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from rnnlab.comparing.terms import ending, environments, provenance, terms
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome
 from rnnlab.tasks.base import TASKS, Task
@@ -79,8 +79,8 @@ def test_flops_are_those_of_a_row_of_median_length(runs):
     run = runs[2]
     lengths = safetensors.numpy.load_file(run.path / "predictions.safetensors")["test.lengths"]
     assert words.flops_length == int(np.median(lengths))
-    interface = Interface.from_json((run.path / "model.json").read_text(encoding="utf-8"))
-    network = assemble(run.spec, interface).eval()
+    preprocessor = Preprocessor.from_json((run.path / "model.json").read_text(encoding="utf-8"))
+    network = assemble(run.spec, preprocessor).eval()
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         network(torch.full((1, words.flops_length), 2), torch.tensor([words.flops_length]))
     assert words.flops == counter.get_total_flops()

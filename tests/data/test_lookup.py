@@ -114,12 +114,12 @@ def test_the_table_goes_with_the_model(data, tmp_path):
     texts = [row["text"] for row in csv.DictReader(Path(data["test"]).read_text().splitlines())]
     for place in (run, pack(run, tmp_path / "model.rnnlab")):
         model = load(place)
-        rows, _ = model.interface.encode(texts)
+        rows, _ = model.preprocessor.encode(texts)
         np.testing.assert_allclose(model.logits(rows), evaluated, atol=1e-4)
         assert model.predict([texts[0]])[0].probability > 0.5
     for arm in found.baselines:
         model = load(arm.runs[0].path)
-        assert model.logits(model.interface.encode(texts)[0]).shape == (40, 2)
+        assert model.logits(model.preprocessor.encode(texts)[0]).shape == (40, 2)
 
 
 def test_the_setting_is_new_and_only_for_one_label():

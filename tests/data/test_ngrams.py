@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnlab.data.interface import Interface
 from rnnlab.data.ngrams import SEEN, Ngrams
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import offsets_of
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import PADDING, SPECIAL, UNKNOWN, Vocabulary
@@ -70,8 +70,8 @@ def test_ids_of_n_grams_stand_between_those_of_words_and_of_extra_words():
     assert vocabulary.with_ngrams(ids, offsets).tolist() == [[2, 0, 0], [3, 4, 0], [2, 0, 0], [2, 0, 0], [3, 4, 0]]
     again = Vocabulary.from_dict(vocabulary.to_dict())
     assert again == vocabulary
-    interface = Interface(("x", "y"), Tokenizer("words"), again, None, None, None, 3)
-    data, known = interface.encode(["a b c", "b", ""])
+    preprocessor = Preprocessor(("x", "y"), Tokenizer("words"), again, None, None, None, 3)
+    data, known = preprocessor.encode(["a b c", "b", ""])
     assert data.values.tolist() == [[2, 0, 0], [3, 4, 0], [5, PADDING, PADDING], [3, 0, 0], [UNKNOWN, 0, 0]]
     assert known.tolist() == [1, 1, 0]
 

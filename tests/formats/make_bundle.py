@@ -38,7 +38,7 @@ TEXTS = (
 
 def answers(model: StoredModel, text: str) -> list[float]:
     """Probabilities by the definition: one row, no padding, logits over temperature, softmax in float64."""
-    rows, _ = model.interface.encode([text])
+    rows, _ = model.preprocessor.encode([text])
     ids = torch.tensor(rows.values[None], dtype=torch.int64)
     with torch.inference_mode():
         logits = model.network(ids, torch.tensor([ids.shape[1]]))[0].double().numpy() / model.card.temperature
@@ -64,7 +64,7 @@ def make(folder: Path) -> None:
         folder.mkdir(parents=True)
         path = pack(run.path, folder / "tiny.rnnlab")
     model = open_model(path)
-    expected = {text: dict(zip(model.interface.labels, answers(model, text), strict=True)) for text in TEXTS}
+    expected = {text: dict(zip(model.preprocessor.labels, answers(model, text), strict=True)) for text in TEXTS}
     text = json.dumps(expected, indent=1, ensure_ascii=False) + "\n"
     (folder / "answers.json").write_text(text, encoding="utf-8")
 

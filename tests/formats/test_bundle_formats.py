@@ -22,7 +22,7 @@ def test_a_saved_bundle_still_answers(folder):
     expected = json.loads((folder / "answers.json").read_text(encoding="utf-8"))
     assert len(expected) == 10
     for text, probabilities in expected.items():
-        assert dict(zip(model.interface.labels, answers(model, text), strict=True)) == pytest.approx(
+        assert dict(zip(model.preprocessor.labels, answers(model, text), strict=True)) == pytest.approx(
             probabilities, abs=1e-6
         )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from rnnlab.core.errors import ConfigError
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.base import ARCHITECTURES, Architecture, Encoder
 from rnnlab.models.linear import Linear
 from rnnlab.models.network import parameter_counts
@@ -37,7 +37,7 @@ def vectors(tmp_path_factory):
 
 @pytest.fixture
 def count(reviews):
-    return counter(Classify(rows=200), Interface.of(reviews))
+    return counter(Classify(rows=200), Preprocessor.of(reviews))
 
 
 def settings_of(kind, vectors):
@@ -55,7 +55,7 @@ def test_the_count_is_that_of_the_network(reviews, vectors, count, kind):
     state = torch.get_rng_state()
     counted = count(model)
     assert torch.equal(torch.get_rng_state(), state)
-    found = parameter_counts(assemble(spec, Interface.of(reviews)))
+    found = parameter_counts(assemble(spec, Preprocessor.of(reviews)))
     assert counted == found["encoder"] + found["head"]
 
 
@@ -206,7 +206,7 @@ def test_a_plan_with_equal_parameters():
         None, models=["lstm", "gru", "textcnn"], match="parameters", task={"rows": 200}, settings=["model.pooling=max"]
     )
     experiment, data = plan({**tree, "arms": {**tree["arms"], "set": {"model": {"kind": "rnn", "hidden": 5}}}})
-    count = counter(experiment.task, Interface.of(data))
+    count = counter(experiment.task, Preprocessor.of(data))
     counts = [count(arm.model) for arm in experiment.arms.values()]
     assert max(counts) / min(counts) < 1 + 2 * TOLERANCE
     assert experiment.notes[0].startswith("matched at ")

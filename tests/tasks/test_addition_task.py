@@ -15,7 +15,7 @@ from rnnlab.core.config import parse
 from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.data import addition, store
 from rnnlab.data.batches import Batch, collate, evaluation_batches
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.runs.directory import Finished, RunDirectory, Stopped
@@ -348,7 +348,7 @@ def test_the_words_of_a_test_row_are_the_sum_that_encode_reads():
     texts = task.texts(range(len(data.test)))
     assert texts is not None
     assert all(re.fullmatch(r"(0|[1-9][0-9]*)\+(0|[1-9][0-9]*)", text) for text in texts)
-    again, _ = task.encode(texts, Interface.of(data))
+    again, _ = task.encode(texts, Preprocessor.of(data))
     assert again.values.tolist() == data.test.values.tolist()
     assert again.targets.tolist() == data.test.targets.tolist()
     assert task.texts([4, 2]) == [texts[4], texts[2]]

@@ -121,7 +121,7 @@ def test_training_is_the_same_to_the_bit_whatever_words_the_test_rows_have(
 def test_extra_words_keep_their_vectors_and_unknown_ones_are_zero(files, tmp_path, model):
     run = train(files, tmp_path, model, max_size=12)  # some training words are unknown, too
     stored = open_model(run.path)
-    vocabulary = stored.interface.vocabulary
+    vocabulary = stored.preprocessor.vocabulary
     assert vocabulary is not None
     lines = [line.rsplit(" ", WIDTH) for line in Path(files["vectors"]).read_text().splitlines()[1:]]
     vectors = {word: np.array([float(v) for v in numbers], np.float32) for word, *numbers in lines}
@@ -141,12 +141,12 @@ def test_extra_words_keep_their_vectors_and_unknown_ones_are_zero(files, tmp_pat
 def test_what_is_predicted_is_what_was_evaluated(files, tmp_path, model):
     run = train(files, tmp_path / "runs", model)
     rows = list(csv.DictReader(Path(files["new"]).read_text().splitlines()))
-    data = load(run.path).interface.encode([row["text"] for row in rows])[0]
+    data = load(run.path).preprocessor.encode([row["text"] for row in rows])[0]
     evaluated = safetensors.numpy.load((run / "predictions.safetensors").read_bytes())["test.logits"]
     bundle = pack(run.path, tmp_path / "model.rnnlab")
     for place in (run.path, bundle):
         np.testing.assert_allclose(load(place).logits(data), evaluated, atol=1e-5)
-    guessed, known = load(run.path).interface.encode(["elsewhere", "nowhere"])
+    guessed, known = load(run.path).preprocessor.encode(["elsewhere", "nowhere"])
     assert known.tolist() == [1, 0]
     assert not np.allclose(*load(run.path).logits(guessed))
 

@@ -30,7 +30,7 @@ def test_a_model_reads_n_grams_wherever_it_is_asked(reviews_csv: Path, tmp_path:
     places = (run.path, pack(run.path, tmp_path / "model.rnnlab"))
     texts = predictor.task.texts(range(len(data.test)))
     assert texts is not None
-    again, _ = predictor.interface.encode(texts)
+    again, _ = predictor.preprocessor.encode(texts)
     assert np.array_equal(again.values, data.test.values)
     for place in places:
         opened = load(place)

@@ -9,8 +9,8 @@ import torch
 
 from rnnlab.core.seeding import generator, stream_seed
 from rnnlab.data.batches import collate
-from rnnlab.data.interface import Interface
 from rnnlab.data.orders import buckets
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.kernels import switched_off
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.show.terminal.range_test import HEIGHT, lines, training_command
@@ -122,7 +122,7 @@ def test_it_begins_with_the_network_and_the_batches_of_the_run(spec: RunSpec):
     data = spec.task.load()
     with torch.random.fork_rng():
         torch.manual_seed(stream_seed(spec.seed, "init"))
-        network = assemble(spec, Interface.of(data)).train()
+        network = assemble(spec, Preprocessor.of(data)).train()
         torch.manual_seed(stream_seed(spec.seed, "dropout"))
         expected = []
         for rows in (rows for epoch in (0, 1) for rows in buckets(data.train.lengths, 8, spec.seed, epoch)):

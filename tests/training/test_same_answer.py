@@ -9,14 +9,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.kernels import switched_off
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import Network
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
+from rnnlab.training.batch_loader import BatchLoader
 from rnnlab.training.optimizer import Optimizer
-from rnnlab.training.source import Source
 from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.update import Updater
 
@@ -85,16 +85,16 @@ def our_losses(spec: RunSpec, data: EncodedData, network: Network) -> tuple[list
     """As the training loop has them: losses, and norms before clipping."""
     assert spec.training is not None
     updater = Updater(spec, network, Optimizer(network.train(), spec.training), threads=1)
-    source = Source(spec, data)
-    updates = list(updater.advance([source.batch(step) for step in range(STEPS)], [LR] * STEPS))
+    loader = BatchLoader(spec, data)
+    updates = list(updater.advance([loader.batch(step) for step in range(STEPS)], [LR] * STEPS))
     return [update.loss for update in updates], [update.norm or 0.0 for update in updates]
 
 
 def plain_losses(spec: RunSpec, data: EncodedData, model: Plain) -> list[float]:
-    optimizer, source = torch.optim.Adam(model.parameters(), lr=LR), Source(spec, data)
+    optimizer, loader = torch.optim.Adam(model.parameters(), lr=LR), BatchLoader(spec, data)
     losses = []
     for step in range(STEPS):
-        batch = source.batch(step)
+        batch = loader.batch(step)
         optimizer.zero_grad()
         loss = F.cross_entropy(model(batch.inputs, batch.lengths), batch.targets)
         loss.backward()
@@ -114,7 +114,7 @@ def test_a_hundred_steps_of_dense_adam_have_the_losses_of_a_plain_torch_loop(tas
 
 def assert_plain_losses(spec: RunSpec, data: EncodedData, kind: str) -> None:
     torch.manual_seed(0)
-    network = assemble(spec, Interface.of(data))
+    network = assemble(spec, Preprocessor.of(data))
     plain = Plain(kind, network)
     losses, norms = our_losses(spec, data, network)
     assert losses == pytest.approx(plain_losses(spec, data, plain), abs=1e-4)
@@ -127,5 +127,5 @@ def test_the_tolerance_tells_the_lazy_variant_from_dense_adam(task):
     for optimizer in ("adam", "lazy-adam"):
         spec, data = run_of(task, "gru", optimizer)
         torch.manual_seed(0)
-        losses.append(our_losses(spec, data, assemble(spec, Interface.of(data)))[0])
+        losses.append(our_losses(spec, data, assemble(spec, Preprocessor.of(data)))[0])
     assert max(abs(one - other) for one, other in zip(*losses, strict=True)) > 1e-3

@@ -9,14 +9,14 @@ from torch import Tensor
 
 from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.kernels import switched_off
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.fasttext import NgramVectors
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
+from rnnlab.training.batch_loader import BatchLoader
 from rnnlab.training.optimizer import Optimizer
-from rnnlab.training.source import Source
 from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.update import Update, Updater
 
@@ -43,13 +43,13 @@ def spec_of(task: Classify, optimizer: str = "lazy-adam", **model: Any) -> RunSp
 def updater_of(spec: RunSpec, data: EncodedData, threads: int = 1) -> Updater:
     assert spec.training is not None
     torch.manual_seed(0)
-    network = assemble(spec, Interface.of(data)).train()
+    network = assemble(spec, Preprocessor.of(data)).train()
     return Updater(spec, network, Optimizer(network, spec.training), threads)
 
 
 def batches_of(spec: RunSpec, data: EncodedData) -> list[Batch]:
-    source = Source(spec, data)
-    return [source.batch(number) for number in range(COUNT)]
+    loader = BatchLoader(spec, data)
+    return [loader.batch(number) for number in range(COUNT)]
 
 
 def weights_of(updater: Updater) -> dict[str, Tensor]:

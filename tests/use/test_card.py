@@ -10,7 +10,7 @@ import safetensors.numpy
 
 from rnnlab.answers.calibration import ece, fit_temperature
 from rnnlab.core.errors import RunError
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import Vocabulary
 from rnnlab.judging.spread import group_sums, measure
@@ -23,7 +23,7 @@ from rnnlab.use.card import Card, card_of, interval_of
 LABELS = ("bad", "good", "so-so")
 
 
-def interface(**changes: Any) -> Interface:
+def preprocessor(**changes: Any) -> Preprocessor:
     values = {
         "labels": LABELS,
         "tokenizer": Tokenizer("words"),
@@ -32,7 +32,7 @@ def interface(**changes: Any) -> Interface:
         "features": None,
         "max_length": None,
     }
-    return Interface(**(values | changes))
+    return Preprocessor(**(values | changes))
 
 
 def predictions(rows: int, seed: int, by_class: tuple[int, ...] | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -130,7 +130,7 @@ def test_rows_that_belong_together_say_less():
 
 def test_figures_come_from_the_files(tmp_path):
     run, spec = write_run(tmp_path)
-    card = card_of(run, spec, interface())
+    card = card_of(run, spec, preprocessor())
     valid, test = predictions(300, 10), predictions(400, 11)
     assert card.calibration is not None
     assert card.temperature == fit_temperature(*valid) != 1
@@ -149,7 +149,7 @@ def test_figures_come_from_the_files(tmp_path):
 
 def test_an_ordinary_model_has_few_limits(tmp_path):
     run, spec = write_run(tmp_path)
-    card = card_of(run, spec, interface())
+    card = card_of(run, spec, preprocessor())
     assert card.intended_use == (
         "Gives texts (Latin) like those of 'reviews.csv' one of 3 labels: 'bad', 'good' or 'so-so'. "
         "Rows of that data: 300 for validation, 400 for testing."
@@ -166,7 +166,7 @@ def test_weak_missing_and_rare_labels_are_named(tmp_path):
     logits, targets = predictions(0, 1, by_class=(90, 10, 0))
     logits[targets == 1] -= 9 * np.eye(3, dtype=np.float32)[1]
     run, spec = write_run(tmp_path, test=(logits, targets))
-    limits = card_of(run, spec, interface()).limits
+    limits = card_of(run, spec, preprocessor()).limits
     assert "Of these labels it finds fewer than half of the rows: 'good' (0.0 %)." in limits
     assert "No test row has the label 'so-so': how well it is found is unknown." in limits
     assert (
@@ -178,18 +178,18 @@ def test_weak_missing_and_rare_labels_are_named(tmp_path):
 
 def test_rows_that_were_cut(tmp_path):
     run, spec = write_run(tmp_path)
-    limits = card_of(run, spec, interface(max_length=7)).limits
+    limits = card_of(run, spec, preprocessor(max_length=7)).limits
     assert "Only the first 7 tokens of a row are read." in limits
     assert not any("longest test row" in limit for limit in limits)
     record(run, "one", [spec.digest], (0.7, 0.6, 0.8), cut_rows=170)
-    limits = card_of(run, spec, interface(max_length=7)).limits
+    limits = card_of(run, spec, preprocessor(max_length=7)).limits
     assert "Only the first 7 tokens of a row are read; 170 of the 1,700 rows were cut." in limits
 
 
 def test_probabilities_that_stay_wrong(tmp_path):
     logits, targets = predictions(400, 11)
     run, spec = write_run(tmp_path, test=(5 * logits, targets))  # surer than on the validation rows
-    card = card_of(run, spec, interface())
+    card = card_of(run, spec, preprocessor())
     assert card.calibration is not None
     wrong = f"Probabilities are off by {100 * card.calibration.ece_after:.1f} % on average"
     assert any(limit.startswith(wrong) for limit in card.limits)
@@ -197,7 +197,7 @@ def test_probabilities_that_stay_wrong(tmp_path):
 
 def test_series_and_other_answers(tmp_path):
     run, spec = write_run(tmp_path, task="first-last")
-    numbers = interface(tokenizer=None, vocabulary=None, features=3)
+    numbers = preprocessor(tokenizer=None, vocabulary=None, features=3)
     card = card_of(run, spec, numbers)
     assert card.intended_use.startswith(
         "Gives sequences of 3 numbers a step like those of 'first-last' one of 3 labels"
@@ -217,10 +217,10 @@ def test_series_and_other_answers(tmp_path):
 def test_runs_that_say_nothing(tmp_path):
     run, spec = write_run(tmp_path, status="diverged", divergence={"step": 3})
     with pytest.raises(RunError, match="not a finished run"):
-        card_of(run, spec, interface())
+        card_of(run, spec, preprocessor())
     (run / "result.json").unlink()
     with pytest.raises(RunError, match="not a finished run"):
-        card_of(run, spec, interface())
+        card_of(run, spec, preprocessor())
 
 
 def test_a_damaged_file_is_noticed(tmp_path):
@@ -229,13 +229,13 @@ def test_a_damaged_file_is_noticed(tmp_path):
     content[-1] ^= 1
     (run / "predictions.safetensors").write_bytes(content)
     with pytest.raises(RunError, match="damaged"):
-        card_of(run, spec, interface())
+        card_of(run, spec, preprocessor())
 
 
 def test_a_run_of_the_first_version():
     folder = Path(__file__).parent.parent / "formats" / "v1"
     run = RunDirectory(folder)
-    found = Interface.from_json((folder / "model.json").read_text(encoding="utf-8"))
+    found = Preprocessor.from_json((folder / "model.json").read_text(encoding="utf-8"))
     card = card_of(run, RunSpec.from_dict(run.spec()), found)
     assert card.accuracy is not None
     assert card.accuracy.mean == card.metrics["test"]["accuracy"]
@@ -249,7 +249,7 @@ def test_the_interval_over_seeds(tmp_path):
     record(run, "b-two", [spec.digest, "0" * 16], (0.66, 0.61, 0.71))
     record(run, "a-three", [spec.digest, "0" * 16, "1" * 16], (0.67, 0.63, 0.71), warnings=["labels are odd"])
     record(run, "c-others", ["0" * 16, "1" * 16, "2" * 16, "3" * 16], (0.5, 0.4, 0.6))
-    card = card_of(run, spec, interface())
+    card = card_of(run, spec, preprocessor())
     assert card.accuracy is not None
     assert (card.accuracy.mean, card.accuracy.low, card.accuracy.high) == (0.67, 0.63, 0.71)
     assert card.accuracy.seeds == 3
@@ -266,16 +266,16 @@ def test_the_interval_over_seeds(tmp_path):
 def test_unknown_tokens(tmp_path):
     run, spec = write_run(tmp_path)
     record(run, "one", [spec.digest], (0.7, 0.6, 0.8), unknown={"train": 0.0, "valid": 0.06, "test": 0.07})
-    assert "7.0 % of the tokens of the test rows are unknown to the model." in card_of(run, spec, interface()).limits
+    assert "7.0 % of the tokens of the test rows are unknown to the model." in card_of(run, spec, preprocessor()).limits
 
 
 def test_a_comparison_that_cannot_be_read_is_passed_over(tmp_path):
     run, spec = write_run(tmp_path)
-    alone = card_of(run, spec, interface())
+    alone = card_of(run, spec, preprocessor())
     for name, content in {"a": f'["{spec.digest}"', "b": f'{{"arms": "{spec.digest}"}}', "c": "[1]"}.items():
         (tmp_path / "comparisons" / name).mkdir(parents=True)
         (tmp_path / "comparisons" / name / "comparison.json").write_text(content)
-    assert card_of(run, spec, interface()) == alone
+    assert card_of(run, spec, preprocessor()) == alone
 
 
 # --- as JSON -------------------------------------------------------------------------------------------------------
@@ -297,13 +297,13 @@ def test_a_comparison_that_cannot_be_read_is_passed_over(tmp_path):
 )
 def test_what_is_no_card_is_refused(tmp_path, change):
     run, spec = write_run(tmp_path)
-    values = json.loads(card_of(run, spec, interface()).to_json())
+    values = json.loads(card_of(run, spec, preprocessor()).to_json())
     with pytest.raises((ValueError, TypeError, KeyError)):
         Card.from_json(json.dumps(values | change))
 
 
 def test_another_format(tmp_path):
     run, spec = write_run(tmp_path)
-    values = json.loads(card_of(run, spec, interface()).to_json())
+    values = json.loads(card_of(run, spec, preprocessor()).to_json())
     with pytest.raises(RunError, match="another format"):
         Card.from_json(json.dumps(values | {"format": 2}))

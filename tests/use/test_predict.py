@@ -93,7 +93,7 @@ def test_what_the_tokens_add_makes_up_the_answer(runs, label):
         assert found.label == (explained or found.prediction.label)
         assert [token for token, _ in found.tokens] == text.split()
         target = model.labels.index(found.label)
-        data, _ = model.interface.encode([text])
+        data, _ = model.preprocessor.encode([text])
         network = model.stored.network
         assert network.embedding is not None
         with torch.no_grad():
@@ -111,7 +111,7 @@ def test_what_the_grams_add_makes_up_the_answer(runs, baseline):
     """Beyond the other label, and the constant."""
     model = rnnlab.load(runs[baseline])
     text = "the great film , great unheard"
-    data, _ = model.interface.encode([text])
+    data, _ = model.preprocessor.encode([text])
     (logits,) = model.logits(data)
     intercept = model.stored.learnt["intercept"]
     for target, label in enumerate(model.labels):

@@ -9,8 +9,8 @@ import torch
 
 from rnnlab.answers.calibration import Calibration
 from rnnlab.core.errors import RunError
-from rnnlab.data.interface import Interface
 from rnnlab.data.ngrams import Ngrams
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
 from rnnlab.models.base import ARCHITECTURES
@@ -43,14 +43,14 @@ def model_of(settings: dict[str, Any], max_length: int | None = None, ngrams: bo
         grams = Ngrams.build(ids, np.array([0, len(ids)]), (2, 3), 100, len(WORDS))
     vocabulary = Vocabulary(WORDS, None, grams)
     tokens = 1 if grams is None else 1 + len(grams.sizes)
-    interface = Interface(("bad", "good"), Tokenizer("words"), vocabulary, None, None, max_length, tokens=tokens)
+    preprocessor = Preprocessor(("bad", "good"), Tokenizer("words"), vocabulary, None, None, max_length, tokens=tokens)
     model = ARCHITECTURES.parse({"embedding": {"width": 6}, **settings})
     spec = RunSpec(TASKS["classify"](), model, Training(), 0)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        weights = assemble(spec, interface).state_dict()
+        weights = assemble(spec, preprocessor).state_dict()
         weights = {name: value + 0.3 * torch.randn(value.shape) for name, value in weights.items()}
-    return Predictor(StoredModel(spec.digest, spec, interface, safetensors.torch.save(weights), CARD))
+    return Predictor(StoredModel(spec.digest, spec, preprocessor, safetensors.torch.save(weights), CARD))
 
 
 @pytest.mark.parametrize("max_length", [None, 7])

@@ -14,7 +14,7 @@ import rnnlab
 from rnnlab.core.config import parse
 from rnnlab.core.errors import BundleError, RnnlabError, RunError
 from rnnlab.data.encoded import Scaler
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import Vocabulary
 from rnnlab.models.base import ARCHITECTURES
@@ -78,14 +78,14 @@ def test_run_and_bundle_are_one_model(runs, tmp_path, label):
     bundle = open_model(pack(runs[label], tmp_path / "model.rnnlab"))
     assert bundle.name == run.name == runs[label].name
     assert bundle.weights == run.weights
-    assert bundle.interface == run.interface
+    assert bundle.preprocessor == run.preprocessor
     assert bundle.is_baseline == run.is_baseline == (label in ("tfidf", "nbsvm", "majority"))
     assert bundle.card == run.card
     if run.is_baseline:
         assert {name: a.tolist() for name, a in bundle.learnt.items()} == {n: a.tolist() for n, a in run.learnt.items()}
         return
     assert not bundle.network.training
-    rows, _ = run.interface.encode(["the great 好 film", "unheard"])
+    rows, _ = run.preprocessor.encode(["the great 好 film", "unheard"])
     for number in range(2):
         ids = torch.tensor(rows.values[rows.offsets[number] : rows.offsets[number + 1]][None], dtype=torch.int64)
         answers = [m.network(ids, torch.tensor([ids.shape[1]])) for m in (run, bundle)]
@@ -269,8 +269,8 @@ def test_a_vectors_model_without_its_vectors(runs, tmp_path):
 # --- every architecture comes back ---------------------------------------------------------------------------------
 
 VOCABULARY = Vocabulary(("<pad>", "<unk>", *map(str, range(30))))
-TEXT = Interface(("a", "b"), Tokenizer("words"), VOCABULARY, None, None, None)
-SERIES = Interface(("a", "b"), None, None, Scaler((0.0,) * 3, (1.0,) * 3), 3, None)
+TEXT = Preprocessor(("a", "b"), Tokenizer("words"), VOCABULARY, None, None, None)
+SERIES = Preprocessor(("a", "b"), None, None, Scaler((0.0,) * 3, (1.0,) * 3), 3, None)
 GIVEN = {"vectors": "somewhere.txt", "vectors_digest": "0"}
 EMBEDDINGS = {
     "random": {"width": 6},
@@ -303,13 +303,13 @@ def test_weights_of_every_architecture_come_back():
         if ARCHITECTURES.problems(values):
             continue
         model = ARCHITECTURES.parse(values)
-        interface = SERIES if embedding is None else TEXT
+        preprocessor = SERIES if embedding is None else TEXT
         if model.check("features" if embedding is None else "tokens"):
             continue
         spec = RunSpec(TASKS.parse({"kind": "classify"}), model, Training(), 0)
         given = vectors if embedding not in (None, "random") else None
-        network = assemble(spec, interface, given)
-        again = rebuild(spec, interface, safetensors.torch.save(network.state_dict()))
+        network = assemble(spec, preprocessor, given)
+        again = rebuild(spec, preprocessor, safetensors.torch.save(network.state_dict()))
         tensors = network.state_dict()
         assert tensors.keys() == again.state_dict().keys()
         assert all(torch.equal(tensor, tensors[name]) for name, tensor in again.state_dict().items()), (kind, embedding)
@@ -317,5 +317,5 @@ def test_weights_of_every_architecture_come_back():
         if embedding == "random" and "hidden" in type(model).model_fields:
             larger = replace(spec, model=model.replace(hidden=4 * model.to_dict()["hidden"]))
             with pytest.raises(RunError, match="it has"):
-                rebuild(larger, interface, safetensors.torch.save(tensors))
+                rebuild(larger, preprocessor, safetensors.torch.save(tensors))
     assert done > 2 * len(ARCHITECTURES.names())

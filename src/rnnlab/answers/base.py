@@ -11,7 +11,7 @@ from rnnlab.answers.calibration import Calibration
 from rnnlab.answers.prediction import Prediction
 from rnnlab.answers.score import Score
 from rnnlab.data.batches import Batch
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences, Targets
 
 Kept = Mapping[str, np.ndarray]
@@ -60,7 +60,7 @@ class Answer(ABC):
         return self.kernel if len(owners) == 1 else None
 
     @abstractmethod
-    def outputs(self, interface: Interface) -> int:
+    def outputs(self, preprocessor: Preprocessor) -> int:
         """C, how many numbers an answer takes."""
 
     @abstractmethod
@@ -115,7 +115,7 @@ class Answer(ABC):
         return None
 
     def predictions(
-        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
+        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, preprocessor: Preprocessor
     ) -> Sequence[Prediction]:
         """What to tell of each row, given all outputs: (rows, C), or (N, C) for all steps."""
         raise NotImplementedError

@@ -12,7 +12,7 @@ from rnnlab.answers.heads import SummaryHead
 from rnnlab.answers.prediction import Prediction
 from rnnlab.answers.score import Score, ratio
 from rnnlab.data.batches import Batch
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences, Targets
 
 
@@ -37,8 +37,8 @@ class Label(Answer):
     kernel: ClassVar[str | None] = "class"
     looks_up: ClassVar[bool] = True
 
-    def outputs(self, interface: Interface) -> int:
-        return len(interface.labels)
+    def outputs(self, preprocessor: Preprocessor) -> int:
+        return len(preprocessor.labels)
 
     def head(self, width: int, outputs: int) -> nn.Module:
         return SummaryHead(width, outputs)
@@ -86,9 +86,9 @@ class Label(Answer):
         return calibrate(valid[0]["logits"], valid[1].values, test[0]["logits"], test[1].values)
 
     def predictions(
-        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
+        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, preprocessor: Preprocessor
     ) -> list[Prediction]:
-        labels, shares = interface.labels, probabilities(outputs)
+        labels, shares = preprocessor.labels, probabilities(outputs)
         return [
             Prediction(labels[best], row[best], dict(zip(labels, row, strict=True)), share)
             for best, row, share in zip(shares.argmax(1).tolist(), shares.tolist(), known.tolist(), strict=True)

@@ -10,7 +10,7 @@ from rnnlab.answers.base import Answer, Kept
 from rnnlab.answers.heads import SummaryHead
 from rnnlab.answers.score import ratio
 from rnnlab.data.batches import Batch
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Targets
 
 LOSS = ratio("loss", "loss", "squared_error", "rows", lower_is_better=True, unit="number")
@@ -27,7 +27,7 @@ class Number(Answer):
         self.scores = (ratio("accuracy", f"share within {close:g}", "close", "rows"), LOSS)
         self.chosen_by = "loss"
 
-    def outputs(self, interface: Interface) -> int:
+    def outputs(self, preprocessor: Preprocessor) -> int:
         return 1
 
     def head(self, width: int, outputs: int) -> nn.Module:

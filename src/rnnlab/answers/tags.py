@@ -14,7 +14,7 @@ from rnnlab.answers.label import probabilities, surprise
 from rnnlab.answers.prediction import Prediction
 from rnnlab.answers.score import Score, ratio
 from rnnlab.data.batches import Batch
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import IGNORE, Sequences, Targets
 
 LOSS = ratio("loss", "loss", "nats", "steps", lower_is_better=True, unit="number")
@@ -47,8 +47,8 @@ class Tags(Answer):
         self.chosen_by = "exact" if whole else None
         self.counts_whole = whole
 
-    def outputs(self, interface: Interface) -> int:
-        return len(interface.labels)
+    def outputs(self, preprocessor: Preprocessor) -> int:
+        return len(preprocessor.labels)
 
     def head(self, width: int, outputs: int) -> nn.Module:
         return StateHead(width, outputs)
@@ -88,13 +88,13 @@ class Tags(Answer):
         }
 
     def predictions(
-        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
+        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, preprocessor: Preprocessor
     ) -> list[TagsPrediction]:
         shares = probabilities(outputs.astype(np.float64))
         best, sure = shares.argmax(1), shares.max(1)
         found = []
         for first, end, share in zip(data.starts, data.ends, known.tolist(), strict=True):
-            names = [interface.labels[number] for number in best[first:end]]
+            names = [preprocessor.labels[number] for number in best[first:end]]
             steps = tuple(zip(names, sure[first:end].tolist(), strict=True))
             label, p = " ".join(names), float(np.exp(np.log(sure[first:end]).sum()))
             found.append(TagsPrediction(label, p, {label: p}, share, steps))

@@ -13,7 +13,7 @@ from rnnlab.core.config import assign, parse_setting
 from rnnlab.core.errors import ConfigError, DataError, RnnlabError
 from rnnlab.core.seeding import stream_seed
 from rnnlab.core.words import both
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 from rnnlab.inspecting.cost import Cost, cost, has_formula
 from rnnlab.inspecting.inspection import Inspection, Subject, examine
@@ -35,27 +35,27 @@ RANDOM_ROWS = 16
 def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
     """A finished run: on a text, or on validation rows (random input, when the data can't be found any more)."""
     found = find_run(run)
-    spec, interface, network = open_run(found)
+    spec, preprocessor, network = open_run(found)
     assert isinstance(spec.model, Architecture)
-    about = _about(found.path.resolve().name, spec.model, interface)
+    about = _about(found.path.resolve().name, spec.model, preprocessor)
     if text is not None:
-        inputs, lengths, tokens = _read_text(interface, text)
+        inputs, lengths, tokens = _read_text(preprocessor, text)
         ids = inputs[0] if inputs.ndim == 2 else inputs[0, :, 0]  # the token's own comes first
         unknown = tuple((ids == UNKNOWN).nonzero().flatten().tolist())
         subject = replace(about, source="text", tokens=tokens, unknown=unknown)
     else:
         rows = _validation_rows(spec)
-        inputs, lengths = rows or _random_rows(interface, spec.seed)
+        inputs, lengths = rows or _random_rows(preprocessor, spec.seed)
         subject = replace(about, source="rows" if rows else "random")
     costs = _cost(
         spec.model,
-        words=len(interface.vocabulary) if interface.vocabulary else None,
-        features=interface.features,
-        tokens=interface.tokens,
-        classes=len(interface.labels) or 1,
+        words=len(preprocessor.vocabulary) if preprocessor.vocabulary else None,
+        features=preprocessor.features,
+        tokens=preprocessor.tokens,
+        classes=len(preprocessor.labels) or 1,
         reads=spec.task.answer.reads,
     )
-    first, epochs = at_first(spec, interface), recorded_gradients(found)
+    first, epochs = at_first(spec, preprocessor), recorded_gradients(found)
     return examine(subject, network, inputs, lengths, at_first=first, epochs=epochs, cost=costs)
 
 
@@ -81,9 +81,11 @@ def _cost(architecture: Architecture, **sizes: Any) -> Callable[[int], Cost] | N
     return lambda length: cost(architecture, **sizes, length=length)
 
 
-def _about(name: str, model: Architecture, interface: Interface | None = None) -> Subject:
+def _about(name: str, model: Architecture, preprocessor: Preprocessor | None = None) -> Subject:
     settings = {key: value for key, value in model.to_dict().items() if key != "kind"}
-    return Subject(name, model.kind, settings, interface is not None, "random", interface.labels if interface else ())
+    return Subject(
+        name, model.kind, settings, preprocessor is not None, "random", preprocessor.labels if preprocessor else ()
+    )
 
 
 def _architecture(model: str, settings: Sequence[str]) -> Architecture:
@@ -105,12 +107,12 @@ def _architecture(model: str, settings: Sequence[str]) -> Architecture:
     return architecture
 
 
-def _read_text(interface: Interface, text: str) -> tuple[Tensor, Tensor, tuple[str, ...]]:
-    if interface.tokenizer is None:
+def _read_text(preprocessor: Preprocessor, text: str) -> tuple[Tensor, Tensor, tuple[str, ...]]:
+    if preprocessor.tokenizer is None:
         raise DataError(both("this model reads no texts: leave --text out to look at its validation rows"))
     text = text.encode("utf-8", "replace").decode()  # a shell may hand over bytes that are no text
-    data, _ = interface.encode([text])
-    tokens = tuple(interface.tokenizer.tokenize(text)[: interface.max_length]) or (SPECIAL[UNKNOWN],)
+    data, _ = preprocessor.encode([text])
+    tokens = tuple(preprocessor.tokenizer.tokenize(text)[: preprocessor.max_length]) or (SPECIAL[UNKNOWN],)
     inputs = torch.from_numpy(data.values).long()[None]
     assert inputs.shape[1] == len(tokens)
     return inputs, torch.tensor([len(tokens)]), tokens
@@ -125,13 +127,13 @@ def _validation_rows(spec: RunSpec) -> tuple[Tensor, Tensor] | None:
     return batch.inputs, batch.lengths
 
 
-def _random_rows(interface: Interface, seed: int) -> tuple[Tensor, Tensor]:
+def _random_rows(preprocessor: Preprocessor, seed: int) -> tuple[Tensor, Tensor]:
     """Any words of the vocabulary, or standard normal numbers."""
     generator = torch.Generator().manual_seed(stream_seed(seed, "data"))
-    length = min(LENGTH, interface.max_length or LENGTH)
+    length = min(LENGTH, preprocessor.max_length or LENGTH)
     lengths = torch.full((RANDOM_ROWS,), length)
-    if interface.vocabulary is not None:
-        words = len(interface.vocabulary)
-        shape = (RANDOM_ROWS, length) if interface.tokens == 1 else (RANDOM_ROWS, length, interface.tokens)
+    if preprocessor.vocabulary is not None:
+        words = len(preprocessor.vocabulary)
+        shape = (RANDOM_ROWS, length) if preprocessor.tokens == 1 else (RANDOM_ROWS, length, preprocessor.tokens)
         return torch.randint(min(len(SPECIAL), words - 1), words, shape, generator=generator), lengths
-    return torch.randn(RANDOM_ROWS, length, interface.features or 1, generator=generator), lengths
+    return torch.randn(RANDOM_ROWS, length, preprocessor.features or 1, generator=generator), lengths

@@ -12,7 +12,7 @@ import safetensors
 from rnnlab.comparing.chapters import Provenance, Setting, Terms
 from rnnlab.comparing.comparison import Record
 from rnnlab.core.config import canonical_json
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.inspecting.cost import cost, has_formula
 from rnnlab.models.base import Architecture
 from rnnlab.runs.directory import Diverged, Failed, Finished, RunDirectory
@@ -37,27 +37,27 @@ def terms(records: Sequence[Record], all_specs: Sequence[dict[str, Any]]) -> tup
 class _Shape:
     """What the arms of a comparison share: what goes in, what comes out, and how long it usually is."""
 
-    def __init__(self, interface: Interface, length: int):
-        self.interface, self.length = interface, length
+    def __init__(self, preprocessor: Preprocessor, length: int):
+        self.preprocessor, self.length = preprocessor, length
 
     @classmethod
     def of(cls, finished: Record) -> "_Shape":
         run = RunDirectory(finished.path)
         with safetensors.safe_open(run.verified("predictions.safetensors"), "numpy") as saved:
             length = int(np.median(saved.get_tensor("test.lengths")))
-        return cls(Interface.from_json(run.verified("model.json").read_text(encoding="utf-8")), length)
+        return cls(Preprocessor.from_json(run.verified("model.json").read_text(encoding="utf-8")), length)
 
     def flops(self, spec: RunSpec) -> int | None:
         """Of a forward pass over a row of that length; None where there is no formula."""
-        model, interface = spec.model, self.interface
+        model, preprocessor = spec.model, self.preprocessor
         if not isinstance(model, Architecture) or not has_formula(model):
             return None
         return cost(
             model,
-            words=len(interface.vocabulary) if interface.vocabulary else None,
-            features=interface.features,
-            tokens=interface.tokens,
-            classes=len(interface.labels) or 1,
+            words=len(preprocessor.vocabulary) if preprocessor.vocabulary else None,
+            features=preprocessor.features,
+            tokens=preprocessor.tokens,
+            classes=len(preprocessor.labels) or 1,
             length=self.length,
             reads=spec.task.answer.reads,
         ).flops_per_sequence

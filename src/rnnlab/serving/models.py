@@ -41,9 +41,9 @@ class ServedModel:
     def answer(self, texts: Sequence[str]) -> tuple[list[dict[str, Any]], int]:
         """As they are sent, and how many tokens were read. What `Predictor.predict` says."""
         model = self.predictor
-        data, known = model.task.encode(texts, model.interface)
+        data, known = model.task.encode(texts, model.preprocessor)
         calibrated = model.logits(data) / np.float64(model.card.temperature)
-        said = model.task.predictions(calibrated, data, known, model.interface)
+        said = model.task.predictions(calibrated, data, known, model.preprocessor)
         return [_sent(one) for one in said], int(data.offsets[-1])
 
     def explain(self, texts: Sequence[str]) -> tuple[list[dict[str, Any]], int]:
@@ -54,7 +54,7 @@ class ServedModel:
         for text in texts:
             said = self.predictor.explain(text, most_points=EXPLAINED_POINTS)
             tokens = [{"text": token, "weight": float(weight)} for token, weight in said.tokens]
-            ids = self.predictor.interface.encode([text])[0].tokens
+            ids = self.predictor.preprocessor.encode([text])[0].tokens
             if not self.predictor.stored.is_baseline:  # whose tokens may be pairs of words
                 for token, number in zip(tokens, ids, strict=True):
                     token["known"] = bool(number != UNKNOWN)
@@ -125,7 +125,7 @@ def named(arguments: Sequence[str]) -> dict[str, str]:
 
 def open_served(name: str, path: str) -> ServedModel:
     predictor = load(path)
-    if predictor.interface.features is not None:
+    if predictor.preprocessor.features is not None:
         raise RunError(
             both(
                 "{path}: this model reads numeric sequences, and serve answers for texts: use rnnlab predict", path=path
@@ -137,6 +137,6 @@ def open_served(name: str, path: str) -> ServedModel:
         explains = False
     else:
         explains = True
-    if predictor.interface.tokenizer is not None:
+    if predictor.preprocessor.tokenizer is not None:
         predictor.predict([""])  # what is made on first use is made now
     return ServedModel(name, predictor, explains)

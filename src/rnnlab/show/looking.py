@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rnnlab.comparing.chapters import GateShare, Internals, Look, TokenWeight
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 from rnnlab.inspecting.gates import gate_statistics
@@ -36,8 +36,8 @@ def internals(arms: Mapping[str, RunDirectory], valid: Sequences) -> tuple[Inter
 
 
 def _inside(arm: str, run: RunDirectory, inputs: Tensor, lengths: Tensor) -> Internals:
-    spec, interface, network = open_run(run)
-    first = at_first(spec, interface)
+    spec, preprocessor, network = open_run(run)
+    first = at_first(spec, preprocessor)
     seen = gradients_by_input(network, inputs, lengths)
     layers = gate_statistics(network, inputs, lengths)
     return Internals(
@@ -63,12 +63,12 @@ def looks(run: RunDirectory, rows: Sequence[int], data: EncodedData, texts: Sequ
     reads_texts = data.tokenizer is not None and data.test.values.ndim == 1
     if run.spec()["training"] is None or not reads_texts or data.test.target_offsets is not None:
         return [None] * len(rows)
-    _, interface, network = open_run(run)
+    _, preprocessor, network = open_run(run)
     weigh = _Weigher(network)
     found: list[Look | None] = []
     for row, text in zip(rows, texts, strict=True):
         ids = data.test.row(row)
-        found.append(_look(weigh(ids), interface, ids, text) if len(ids) <= LONGEST_LOOK else None)
+        found.append(_look(weigh(ids), preprocessor, ids, text) if len(ids) <= LONGEST_LOOK else None)
     return found
 
 
@@ -85,23 +85,23 @@ class _Weigher:
         return integrated_gradients(self.single, inputs, first_points=FEW_POINTS, most_points=FEW_POINTS)
 
 
-def _look(weights: Integrated, interface: Interface, ids: np.ndarray, text: str | None) -> Look:
+def _look(weights: Integrated, preprocessor: Preprocessor, ids: np.ndarray, text: str | None) -> Look:
     tokens = [
         TokenWeight(token, weight, number != UNKNOWN)
-        for token, weight, number in zip(_tokens(interface, ids, text), weights.shares, ids.tolist(), strict=True)
+        for token, weight, number in zip(_tokens(preprocessor, ids, text), weights.shares, ids.tolist(), strict=True)
     ]
     probability = float(torch.tensor(weights.outputs, dtype=torch.float64).softmax(0)[weights.target])
     cut = max(0, len(tokens) - SHOWN_TOKENS)
-    return Look(interface.labels[weights.target], probability, tuple(tokens[:SHOWN_TOKENS]), cut)
+    return Look(preprocessor.labels[weights.target], probability, tuple(tokens[:SHOWN_TOKENS]), cut)
 
 
-def _tokens(interface: Interface, ids: np.ndarray, text: str | None) -> Sequence[str]:
+def _tokens(preprocessor: Preprocessor, ids: np.ndarray, text: str | None) -> Sequence[str]:
     """As they were written, if the text is that of the row, to its end; else as the vocabulary has them, to which all
     unknown words are the same."""
-    vocabulary, tokenizer = interface.vocabulary, interface.tokenizer
+    vocabulary, tokenizer = preprocessor.vocabulary, preprocessor.tokenizer
     assert vocabulary is not None
     if text is not None and tokenizer is not None:
-        written = tokenizer.tokenize(text)[: interface.max_length] or [SPECIAL[UNKNOWN]]
+        written = tokenizer.tokenize(text)[: preprocessor.max_length] or [SPECIAL[UNKNOWN]]
         if vocabulary.encode(written) == ids.tolist():
             return written
     return [vocabulary.words[number] for number in ids.tolist()]

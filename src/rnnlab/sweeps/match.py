@@ -9,7 +9,7 @@ from torch import nn
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.words import note
 from rnnlab.data import vectors
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.base import Architecture
 from rnnlab.tasks.base import Task
 
@@ -138,7 +138,7 @@ def _first(make: Make, sizes: Sequence[int]) -> Architecture | None:
     return next((model for size in sizes if (model := make(size)) is not None), None)
 
 
-def counter(task: Task, interface: Interface) -> Count:
+def counter(task: Task, preprocessor: Preprocessor) -> Count:
     """Counts the parameters of a model beyond its token embedding: those of encoder and head."""
 
     def count(model: Architecture) -> int:
@@ -146,22 +146,22 @@ def counter(task: Task, interface: Interface) -> Count:
             encoder = model.build(width)
             answer = task.answer
             read = encoder.state_width if answer.reads == "states" else encoder.width
-            return nn.ModuleList([encoder, answer.head(read, answer.outputs(interface))])
+            return nn.ModuleList([encoder, answer.head(read, answer.outputs(preprocessor))])
 
-        width = input_width(model, interface)
+        width = input_width(model, preprocessor)
         return sum(parameter.numel() for parameter in on_paper(build).parameters())
 
     return count
 
 
-def input_width(model: Architecture, interface: Interface) -> int:
+def input_width(model: Architecture, preprocessor: Preprocessor) -> int:
     """How many numbers the encoder gets a step: from the embedding, here built for a handful of words, or the data."""
-    if interface.vocabulary is None or model.embedding is None:
-        assert interface.features is not None
-        return interface.features
+    if preprocessor.vocabulary is None or model.embedding is None:
+        assert preprocessor.features is not None
+        return preprocessor.features
     words, source = 8, model.embedding.vectors
     pretrained = None if source is None else torch.zeros(words, vectors.width_of(source))
-    return interface.tokens * on_paper(lambda: model.embed(words, pretrained)).width
+    return preprocessor.tokens * on_paper(lambda: model.embed(words, pretrained)).width
 
 
 def on_paper(build: Callable[[], T]) -> T:

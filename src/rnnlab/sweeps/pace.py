@@ -7,13 +7,13 @@ import torch
 
 from rnnlab.core.seeding import stream_seed
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.network import parameter_counts
 from rnnlab.training.assemble import assemble, resolve_device
+from rnnlab.training.batch_loader import AHEAD, BatchLoader
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
 from rnnlab.training.schedule import total_steps
-from rnnlab.training.source import AHEAD, Source
 from rnnlab.training.spec import RunSpec
 from rnnlab.training.update import Updater
 
@@ -46,12 +46,12 @@ def pace_of(spec: RunSpec, data: EncodedData, timed: float = TIMED) -> Pace:
     with own_process_state(training.threads):
         torch.manual_seed(stream_seed(spec.seed, "init"))
         device = torch.device(resolve_device(training.device))
-        network = assemble(spec, Interface.of(data)).to(device).train()
-        source = Source(spec, data)
+        network = assemble(spec, Preprocessor.of(data)).to(device).train()
+        loader = BatchLoader(spec, data)
         updater = Updater(spec, network, Optimizer(network, training), training.threads)
         step, ahead, tokens, seconds = 0, 1, 0, 0.0
-        while step <= WARM_UP or (seconds < timed and step < source.updates):
-            batches = [source.batch(step + number).to(device) for number in range(ahead)]
+        while step <= WARM_UP or (seconds < timed and step < loader.updates):
+            batches = [loader.batch(step + number).to(device) for number in range(ahead)]
             started = time.perf_counter()
             for _ in updater.advance(batches, [training.lr] * ahead):
                 pass
@@ -62,14 +62,14 @@ def pace_of(spec: RunSpec, data: EncodedData, timed: float = TIMED) -> Pace:
             step += len(batches)
     per_token = seconds / max(1, tokens)
     of_a_batch = tokens / max(1, step - WARM_UP)
-    per_round = of_a_batch * source.updates if spec.task.streamed else int(data.train.lengths.sum())
+    per_round = of_a_batch * loader.updates if spec.task.streamed else int(data.train.lengths.sum())
     answers = [ANSWERING * per_token * int(part.lengths.sum()) for part in (data.valid, data.test)]
     round_seconds = per_token * per_round + answers[0]
-    most = -(-total_steps(training, source.updates) // source.updates) or 10**6
+    most = -(-total_steps(training, loader.updates) // loader.updates) or 10**6
     if training.minutes is not None:
         most = min(most, int(60 * training.minutes / round_seconds) + 1)
     disk = OTHER_FILES + 4 * parameter_counts(network)["total"] + outputs(data)
-    return Pace(round_seconds, START + sum(answers), most, source.updates, disk)
+    return Pace(round_seconds, START + sum(answers), most, loader.updates, disk)
 
 
 def outputs(data: EncodedData) -> int:

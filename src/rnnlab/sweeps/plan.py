@@ -13,7 +13,7 @@ from rnnlab.core.errors import ConfigError, did_you_mean, known_are
 from rnnlab.core.words import both, joined, note, retold
 from rnnlab.data import catalogue, vectors
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.vocabulary import SPECIAL
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.fasttext import FastText
@@ -290,14 +290,14 @@ def _matched(planned: Experiment, asked: Experiment, data: EncodedData) -> Exper
     """The experiment with arms that have in common what ``match`` says, and notes about it."""
     arms, notes = planned.arms, list(planned.notes)
     if planned.match == "parameters":
-        interface = Interface.of(data)
+        preprocessor = Preprocessor.of(data)
         models = {label: arm.model for label, arm in arms.items()}
-        models, said = match_parameters(models, counter(planned.task, interface))
+        models, said = match_parameters(models, counter(planned.task, preprocessor))
         notes += said
         changed = [p for label, model in models.items() for p in gave_way(label, asked.arms[label].model, model)]
         if changed:
             notes.append(note("sizes that were set gave way to the matching: {names}", names=", ".join(changed)))
-        widths = {label: input_width(model, interface) for label, model in models.items()}
+        widths = {label: input_width(model, preprocessor) for label, model in models.items()}
         if len(set(widths.values())) > 1:
             shown = ", ".join(f"{label} {width}" for label, width in widths.items())
             notes.append(note("embeddings are not matched, and theirs differ in width: {shown}", shown=shown))

@@ -19,7 +19,7 @@ from rnnlab.core.seeding import generator
 from rnnlab.core.words import both, note
 from rnnlab.data import addition, store
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
 from rnnlab.tasks.base import Task, task
@@ -216,13 +216,13 @@ class Addition(Task):
 
     # Asking a trained model
 
-    def encode(self, inputs: Sequence[Any], interface: Interface) -> tuple[Sequences, np.ndarray]:
+    def encode(self, inputs: Sequence[Any], preprocessor: Preprocessor) -> tuple[Sequences, np.ndarray]:
         """``"123+989"`` and the like. The targets are the digits of the true sums."""
         data = addition.sequences(addition.pairs_from([_numbers_of(text) for text in inputs]), IDS)
         return data, np.ones(len(data))
 
     def predictions(
-        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
+        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, preprocessor: Preprocessor
     ) -> list[SumPrediction]:
         rows = zip(data.starts, data.ends, strict=True)
         return [SumPrediction.of(outputs[a:b], data.targets[a:b], self.length) for a, b in rows]

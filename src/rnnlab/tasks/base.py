@@ -14,7 +14,7 @@ from rnnlab.core.registry import Registry
 from rnnlab.core.words import both, note
 from rnnlab.data import store
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences
 
 
@@ -99,15 +99,15 @@ class Task(Config):
         """More than a number per score, for the record of the test rows."""
         return self.answer.details(kept, data.truth)
 
-    def encode(self, inputs: Sequence[Any], interface: Interface) -> tuple[Sequences, np.ndarray]:
+    def encode(self, inputs: Sequence[Any], preprocessor: Preprocessor) -> tuple[Sequences, np.ndarray]:
         """New rows as the model was trained to see them, and the share of each row's tokens that it knows."""
-        return interface.encode(inputs)
+        return preprocessor.encode(inputs)
 
     def predictions(
-        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, interface: Interface
+        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, preprocessor: Preprocessor
     ) -> Sequence[Prediction]:
         """What to tell of each row that `encode` made, given all outputs; of a task that has a ``question``."""
-        return self.answer.predictions(outputs, data, known, interface)
+        return self.answer.predictions(outputs, data, known, preprocessor)
 
     def identity(self) -> dict[str, Any]:
         """What a run's digest depends on: the encoded data alone, not where or how the file was found."""

@@ -17,8 +17,8 @@ from rnnlab.core.words import both, note
 from rnnlab.data import catalogue, reviews, store, vectors
 from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples, drawn
-from rnnlab.data.interface import Interface
 from rnnlab.data.ngrams import SIZES
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.reading import check_classes, read_examples
 from rnnlab.data.sequences import gather_rows
 from rnnlab.data.unchanged import LARGEST_HELD, Changed, Content, forget_contents, until_unchanged
@@ -323,7 +323,7 @@ def _encode_alike(texts: Sequence[str], data: EncodedData, rows: np.ndarray) -> 
     if not texts:
         return True
     values, offsets = gather_rows(np.asarray(data.test.values), np.asarray(data.test.offsets), rows)
-    again, _ = Interface.of(data).encode(texts)
+    again, _ = Preprocessor.of(data).encode(texts)
     return np.array_equal(again.offsets, offsets) and np.array_equal(again.values, values)
 
 

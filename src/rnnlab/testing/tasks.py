@@ -21,7 +21,7 @@ from rnnlab.core.config import parse
 from rnnlab.data import store
 from rnnlab.data.batches import Batch, collate
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import IGNORE, Sequences, gather_rows, offsets_of
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import Network, build_network
@@ -64,17 +64,17 @@ def check_task(task: Task) -> None:
 
 def network_for(task: Task, data: EncodedData) -> Network:
     """A small recurrent network in evaluation mode, with fixed weights; it reads no step before its turn."""
-    interface = Interface.of(data)
-    settings = {"embedding": {"width": 5}} if interface.vocabulary is not None else {}
+    preprocessor = Preprocessor.of(data)
+    settings = {"embedding": {"width": 5}} if preprocessor.vocabulary is not None else {}
     answer = task.answer
     return build_network(
         ARCHITECTURES.parse({"kind": "gru", "hidden": 7, **settings}),
-        words=None if interface.vocabulary is None else len(interface.vocabulary.learnt_words),
-        features=interface.features,
-        tokens=interface.tokens,
-        ngrams=0 if interface.vocabulary is None else interface.vocabulary.ngram_count,
+        words=None if preprocessor.vocabulary is None else len(preprocessor.vocabulary.learnt_words),
+        features=preprocessor.features,
+        tokens=preprocessor.tokens,
+        ngrams=0 if preprocessor.vocabulary is None else preprocessor.vocabulary.ngram_count,
         pretrained=None,
-        head=lambda width: answer.head(width, answer.outputs(interface)),
+        head=lambda width: answer.head(width, answer.outputs(preprocessor)),
         reads=answer.reads,
     ).eval()
 
@@ -240,7 +240,7 @@ def texts_are_read_as_the_rows_were(subject: Subject) -> None:
     texts = task.texts(numbers)
     if texts is None:
         return
-    read, _ = task.encode(texts, Interface.of(subject.data))
+    read, _ = task.encode(texts, Preprocessor.of(subject.data))
     for number in numbers:
         same = np.array_equal(read.row(number), subject.data.test.row(number))
         assert same, f"test row {number} reads {texts[number][:60]!r}, which is encoded as other tokens"

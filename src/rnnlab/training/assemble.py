@@ -12,7 +12,7 @@ from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
 from rnnlab.core.words import both
 from rnnlab.data import vectors
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.base import Architecture
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Extra, Network, build_network
@@ -20,11 +20,11 @@ from rnnlab.training.spec import RunSpec
 
 
 def assemble(
-    spec: RunSpec, interface: Interface, pretrained: np.ndarray | None = None, *, for_training: bool = True
+    spec: RunSpec, preprocessor: Preprocessor, pretrained: np.ndarray | None = None, *, for_training: bool = True
 ) -> Network:
     """A fresh network for a run. ``pretrained`` (V, D) spares looking the vectors up again. Unless it is to be trained,
     its tables have the words beyond the training rows too, as the stored weights do."""
-    architecture, vocabulary = spec.model, interface.vocabulary
+    architecture, vocabulary = spec.model, preprocessor.vocabulary
     assert isinstance(architecture, Architecture)
     if pretrained is None and architecture.embedding and architecture.embedding.vectors and vocabulary:
         pretrained = look_up(architecture.embedding, vocabulary.words)
@@ -33,14 +33,14 @@ def assemble(
     return build_network(
         architecture,
         words=None if vocabulary is None else len(vocabulary.learnt_words),
-        features=interface.features,
-        tokens=interface.tokens,
+        features=preprocessor.features,
+        tokens=preprocessor.tokens,
         pretrained=None if vectors is None else vectors[:learnt],
         ngrams=0 if vocabulary is None else vocabulary.ngram_count,
         extra=None
         if vocabulary is None or learnt is None
         else Extra(len(vocabulary.words) - learnt, None if vectors is None else vectors[learnt:], not for_training),
-        head=lambda width: spec.task.answer.head(width, spec.task.answer.outputs(interface)),
+        head=lambda width: spec.task.answer.head(width, spec.task.answer.outputs(preprocessor)),
         reads=spec.task.answer.reads,
     )
 

@@ -15,10 +15,11 @@ from rnnlab.answers.score import Score
 from rnnlab.core.seeding import stream_seed
 from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.network import Network
 from rnnlab.runs.directory import RunDirectory
 from rnnlab.training.assemble import assemble, resolve_device
+from rnnlab.training.batch_loader import AHEAD, BatchLoader
 from rnnlab.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from rnnlab.training.divergence import diagnose, overflowed_on_validation
 from rnnlab.training.evaluate import Kept, evaluate
@@ -26,7 +27,6 @@ from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.processor import processor_name
 from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
-from rnnlab.training.source import AHEAD, Source
 from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.update import Update, Updater
 
@@ -61,13 +61,13 @@ def train(
     assert training is not None
     device = torch.device(resolve_device(training.device))
     torch.manual_seed(stream_seed(spec.seed, "init"))
-    network = assemble(spec, Interface.of(data)).to(device)
+    network = assemble(spec, Preprocessor.of(data)).to(device)
     optimizer = Optimizer(network, training)
     torch.manual_seed(stream_seed(spec.seed, "dropout"))
 
     progress, best = load_checkpoint(run, network, optimizer) or (Progress(), {})
     run.keep_events(progress.step)
-    source = Source(spec, data)
+    loader = BatchLoader(spec, data)
     chance = answer.chance(data.valid.truth)
     updater = Updater(spec, network, optimizer, training.threads)
     last_report = last_checkpoint = time.monotonic()
@@ -77,7 +77,7 @@ def train(
     network.train()
     while (ended_by := reason_to_end(progress, training, answer.chosen, chance)) is None:
         started = time.perf_counter()
-        while progress.batch < source.updates:
+        while progress.batch < loader.updates:
             if should_stop():
                 _count_time(progress, started)
                 save_checkpoint(run, progress, network, best, optimizer)
@@ -85,11 +85,11 @@ def train(
 
             begun, first = time.monotonic(), progress.step
             numbers = range(
-                first, min(first + ahead, first - progress.batch + source.updates, training.steps or sys.maxsize)
+                first, min(first + ahead, first - progress.batch + loader.updates, training.steps or sys.maxsize)
             )
-            batches = [source.batch(number).to(device) for number in numbers]
+            batches = [loader.batch(number).to(device) for number in numbers]
             rates = [
-                learning_rate(training, number, source.time(number), source.updates, progress) for number in numbers
+                learning_rate(training, number, loader.time(number), loader.updates, progress) for number in numbers
             ]
             for batch, update in zip(batches, updater.advance(batches, rates), strict=False):
                 if not update.well:
@@ -101,7 +101,7 @@ def train(
             ahead = min(2 * ahead, AHEAD) if now - begun < DEAF_SECONDS / 2 else max(1, ahead // 2)
             if now - last_report > REPORT_SECONDS:
                 last_report = now
-                report(sign_of_life(progress, source.updates, started))
+                report(sign_of_life(progress, loader.updates, started))
             if progress.step == training.steps or _out_of_time(progress, training, started):
                 break
         _count_time(progress, started)
@@ -115,7 +115,7 @@ def train(
             valid = kept
             best = {name: value.detach().clone() for name, value in network.state_dict().items()}
         event = close_epoch(progress, scores, improved)
-        if begin_fall_if_due(progress, training, answer.chosen, source.updates, chance):
+        if begin_fall_if_due(progress, training, answer.chosen, loader.updates, chance):
             network.load_state_dict(best)
         if training.monitor.gradients:
             event["gradients"] = probe(network, probe_batch(data.valid).to(device))

@@ -20,11 +20,11 @@ import torch
 
 from rnnlab.core.seeding import stream_seed
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.training.assemble import assemble, resolve_device
+from rnnlab.training.batch_loader import BatchLoader
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
-from rnnlab.training.source import Source
 from rnnlab.training.spec import RunSpec
 from rnnlab.training.update import Updater
 
@@ -59,15 +59,15 @@ def range_test(spec: RunSpec, data: EncodedData, steps: int = STEPS) -> RangeTes
     with own_process_state(training.threads):
         torch.manual_seed(stream_seed(spec.seed, "init"))
         device = torch.device(resolve_device(training.device))
-        network = assemble(spec, Interface.of(data)).to(device).train()
+        network = assemble(spec, Preprocessor.of(data)).to(device).train()
         beginner = copy.deepcopy(network)
         updater = Updater(spec, network, Optimizer(network, training), training.threads)
         torch.manual_seed(stream_seed(spec.seed, "dropout"))
-        source = Source(spec, data)
+        loader = BatchLoader(spec, data)
         numbers = itertools.count()
 
         def update(rate: float) -> tuple[float, float]:
-            batch = source.batch(next(numbers)).to(device)
+            batch = loader.batch(next(numbers)).to(device)
             with torch.no_grad(), torch.random.fork_rng():  # the same dropout for both
                 untrained = spec.task.answer.loss(beginner(batch.inputs, batch.lengths), batch).item()
             (found,) = updater.advance([batch], [rate])

@@ -18,8 +18,8 @@ from rnnlab.core.files import write_atomically
 from rnnlab.core.system import peak_memory_mb
 from rnnlab.data.batches import collate
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.interface import Interface
 from rnnlab.data.lookup import Lookup
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.baselines import Baseline, Labelled
 from rnnlab.models.network import Network, parameter_counts
@@ -81,7 +81,7 @@ def _train(
         lookup = Lookup.build(data.train, len(data.labels))
         valid, test = (_looked_up(lookup, *part) for part in ((valid, data.valid), (test, data.test)))
         weights |= {name: torch.from_numpy(array) for name, array in lookup.to_arrays().items()}
-    write_atomically(run / "model.json", Interface.of(data).to_json())
+    write_atomically(run / "model.json", Preprocessor.of(data).to_json())
     write_atomically(run / "weights.safetensors", safetensors.torch.save(weights))
     return Finished(run.seal(result | record_answers(run, spec.task, data, valid, test)))
 
@@ -106,7 +106,7 @@ def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -
         lookup = Lookup.build(data.train, len(data.labels))
         valid, test = (_looked_up(lookup, *part) for part in ((valid, data.valid), (test, data.test)))
         learnt = {**learnt, **lookup.to_arrays()}
-    write_atomically(run / "model.json", Interface.of(data).to_json())
+    write_atomically(run / "model.json", Preprocessor.of(data).to_json())
     write_atomically(run / "weights.safetensors", safetensors.numpy.save(learnt))
     return run.seal(
         {

@@ -54,7 +54,7 @@ def ask(
         source = open_file(model, file, column, skip_bad)
         for portion, inputs, answers in _answered(model, source, skip_bad, explain):
             yield _names(model, portion, inputs), answers
-    elif model.interface.vocabulary is None:
+    elif model.preprocessor.vocabulary is None:
         raise RunError(both("this model reads numeric sequences: give them with --file (.ts or .jsonl)"))
     elif texts:
         yield texts, _tell(model, texts, explain)
@@ -147,7 +147,7 @@ def open_file(model: Predictor, file: str | Path, column: str | None, skip_bad: 
     """The file, read once; rows that can't be read are refused unless they are to be skipped."""
     from rnnlab.use.input_file import InputFile  # formats, tables, numbers: a single text need not wait for them
 
-    source = InputFile(file, column, numeric=model.interface.vocabulary is None)
+    source = InputFile(file, column, numeric=model.preprocessor.vocabulary is None)
     if source.bad and not skip_bad:
         _refuse(file, source.bad, source.bad_rows)
     if source.bad_rows == source.rows:
@@ -204,7 +204,7 @@ def _tell_one(model: Predictor, given: Any, line: int, explain: bool) -> Answer:
 
 
 def _names(model: Predictor, portion: Portion, inputs: Sequence[Any]) -> list[str]:
-    if model.interface.vocabulary is None:
+    if model.preprocessor.vocabulary is None:
         return [say("row {line}", line=line) for line in portion.lines]
     return ["" if text is None else text for text in inputs]
 

@@ -12,7 +12,7 @@ import numpy as np
 from rnnlab.answers.calibration import Calibration
 from rnnlab.core.errors import RunError
 from rnnlab.core.words import both
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.tokenizers import describe_scripts, scripts
 from rnnlab.models.baselines import Baseline
 from rnnlab.runs.directory import RunDirectory
@@ -68,7 +68,9 @@ class Card:
         return card
 
 
-def card_of(run: RunDirectory, spec: RunSpec, interface: Interface, profile: Mapping[str, Any] | None = None) -> Card:
+def card_of(
+    run: RunDirectory, spec: RunSpec, preprocessor: Preprocessor, profile: Mapping[str, Any] | None = None
+) -> Card:
     """From the files of a finished run. ``profile`` is of its data, where a caller has it; else it is that of a
     comparison in the same folder that holds the run, if there is one."""
     result = run.result()
@@ -84,7 +86,7 @@ def card_of(run: RunDirectory, spec: RunSpec, interface: Interface, profile: Map
     valid, test = ((answers.kept(part), answers.truth(part)) for part in ("valid", "test"))
     calibration = answers.answer.calibration(valid, test)
     accuracy = recorded.accuracy if recorded else interval_of(answers.per_row(), answers.groups)
-    data = _data(spec, interface, answers, profile, one_label)
+    data = _data(spec, preprocessor, answers, profile, one_label)
     metrics = {part: result[part] for part in ("valid", "test")}
     facts = Facts(
         accuracy_name=spec.task.answer.judged.title,
@@ -179,7 +181,7 @@ def _recorded_arms(run: RunDirectory) -> Iterator[_Recorded]:
 
 
 def _data(
-    spec: RunSpec, interface: Interface, answers: Recorded, profile: Mapping[str, Any] | None, one_label: bool
+    spec: RunSpec, preprocessor: Preprocessor, answers: Recorded, profile: Mapping[str, Any] | None, one_label: bool
 ) -> dict[str, Any]:
     source, lengths = getattr(spec.task, "data", None), answers.lengths
     rows = {"valid": len(answers.truth("valid")), "test": len(answers)}
@@ -189,22 +191,22 @@ def _data(
         "name": Path(source).name if source else spec.task.kind,
         "fingerprint": spec.task.fingerprint,
         "rows": profile["rows"] if profile else rows,
-        "labels": list(interface.labels),
+        "labels": list(preprocessor.labels),
         "length": {"median": float(np.median(lengths)), "longest": int(lengths.max())},  # of test rows, after cutting
-        "max_length": interface.max_length,
+        "max_length": preprocessor.max_length,
     }
-    if interface.vocabulary is not None and interface.tokenizer is not None:
-        words = interface.vocabulary.words[2:]
+    if preprocessor.vocabulary is not None and preprocessor.tokenizer is not None:
+        words = preprocessor.vocabulary.words[2:]
         found |= {
             "script": (profile or {}).get("script") or describe_scripts(scripts(words)),
-            "tokenizer": interface.tokenizer.name,
-            "vocabulary": len(interface.vocabulary),
+            "tokenizer": preprocessor.tokenizer.name,
+            "vocabulary": len(preprocessor.vocabulary),
         }
         if profile:
             found["unknown"] = profile["unknown"]
-    if interface.features is not None:
-        found["channels"] = interface.features
+    if preprocessor.features is not None:
+        found["channels"] = preprocessor.features
     if one_label:
-        classes = len(interface.labels)
+        classes = len(preprocessor.labels)
         found["test_labels"] = np.bincount(answers.truth("test").values, minlength=classes).tolist()
     return found

@@ -24,11 +24,11 @@ class Explainer:
     """Of one model; one that can't be explained is an error that says why."""
 
     def __init__(self, stored: StoredModel):
-        self.stored, self.interface = stored, stored.interface
+        self.stored, self.preprocessor = stored, stored.preprocessor
         model = stored.spec.model
-        if self.interface.vocabulary is None:
+        if self.preprocessor.vocabulary is None:
             raise RunError(both("--explain weighs the tokens of a text, and this model reads numeric sequences"))
-        if self.interface.tokenizer is None:
+        if self.preprocessor.tokenizer is None:
             raise RunError(
                 both("--explain weighs the tokens of a text, and '{kind}' reads none", kind=stored.spec.task.kind)
             )
@@ -40,7 +40,7 @@ class Explainer:
     def explain(
         self, text: str, prediction: Prediction, label: str | None = None, most_points: int | None = None
     ) -> Explanation:
-        labels, tokenizer = self.interface.labels, self.interface.tokenizer
+        labels, tokenizer = self.preprocessor.labels, self.preprocessor.tokenizer
         assert tokenizer is not None
         label = prediction.label if label is None else label
         if label not in labels:
@@ -52,8 +52,8 @@ class Explainer:
                     names=", ".join(labels),
                 )
             )
-        data, _ = self.interface.encode([text])
-        words = tokenizer.tokenize(text)[: self.interface.max_length] or [SPECIAL[UNKNOWN]]
+        data, _ = self.preprocessor.encode([text])
+        words = tokenizer.tokenize(text)[: self.preprocessor.max_length] or [SPECIAL[UNKNOWN]]
         target = labels.index(label)
         if self.stored.is_baseline:
             weights = self._grams(data.tokens, words, target)

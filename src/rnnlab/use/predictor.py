@@ -33,8 +33,8 @@ class Predictor:
     def __init__(self, stored: StoredModel):
         self.stored = stored
         self.card = stored.card
-        self.interface = stored.interface
-        self.labels = stored.interface.labels
+        self.preprocessor = stored.preprocessor
+        self.labels = stored.preprocessor.labels
         self.task = stored.spec.task
         if self.task.question is None:
             raise RunError(
@@ -71,9 +71,9 @@ class Predictor:
         return self._outputs(data)
 
     def _answers(self, chunk: Sequence[Any]) -> Sequence[Prediction]:
-        data, known = self.task.encode(chunk, self.interface)
+        data, known = self.task.encode(chunk, self.preprocessor)
         calibrated = self._outputs(data) / np.float64(self.card.temperature)
-        return self.task.predictions(calibrated, data, known, self.interface)
+        return self.task.predictions(calibrated, data, known, self.preprocessor)
 
     @cached_property
     def _outputs(self) -> Callable[[Sequences], np.ndarray]:

@@ -28,7 +28,7 @@ class ReadingOn:
                     unless=UNLESS,
                 )
             )
-        if stored.interface.tokenizer is None or model.task.encode.__func__ is not Task.encode:  # type: ignore[attr-defined]
+        if stored.preprocessor.tokenizer is None or model.task.encode.__func__ is not Task.encode:  # type: ignore[attr-defined]
             raise RunError(
                 both("--stream is for models that read texts, and '{kind}' doesn't ask for one", kind=model.task.kind)
             )
@@ -39,7 +39,7 @@ class ReadingOn:
                     unless=UNLESS,
                 )
             )
-        self.model, self.interface, self.network = model, stored.interface, stored.network
+        self.model, self.preprocessor, self.network = model, stored.preprocessor, stored.network
         try:
             self.network.begin(1)
         except ConfigError as error:
@@ -63,9 +63,9 @@ class ReadingOn:
     def add(self, text: str) -> Prediction:
         """The answer to the text so far, this part included. What a model was never shown, because texts were cut at
         its ``max_length``, changes nothing here either."""
-        data, (share,) = self.interface.encode([text])
+        data, (share,) = self.preprocessor.encode([text])
         ids = self._with_ngrams(data.values)
-        left = None if self.interface.max_length is None else self.interface.max_length - self.tokens
+        left = None if self.preprocessor.max_length is None else self.preprocessor.max_length - self.tokens
         ids = ids[:left] if left is None or left > 0 else ids[:0]
         if len(ids) or self.last is None:
             self.known += float(share) * len(ids)
@@ -75,13 +75,13 @@ class ReadingOn:
                 out, self.state = self.network.advance(inputs, torch.tensor([len(ids)]), self.state)
             calibrated = out.numpy() / np.float64(self.model.card.temperature)
             (self.last,) = self.model.task.predictions(
-                calibrated, data, np.array([self.known / self.tokens]), self.interface
+                calibrated, data, np.array([self.known / self.tokens]), self.preprocessor
             )
         return self.last
 
     def _with_ngrams(self, ids: np.ndarray) -> np.ndarray:
         """(T,) as they are; or (T, K) where n-grams are inputs, with those that began in the part before."""
-        vocabulary = self.interface.vocabulary
+        vocabulary = self.preprocessor.vocabulary
         if vocabulary is None or vocabulary.ngrams is None:
             return ids
         both = np.concatenate([self.recent, ids[:, 0]])

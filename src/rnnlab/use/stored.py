@@ -18,8 +18,8 @@ from rnnlab.core.errors import BundleError, RnnlabError, RunError
 from rnnlab.core.seeding import stream_seed
 from rnnlab.core.words import both
 from rnnlab.data import catalogue, store
-from rnnlab.data.interface import Interface
 from rnnlab.data.lookup import Lookup
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.inspecting.cost import encoder_parameters, has_formula
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES, Baseline
@@ -39,7 +39,7 @@ _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  
 class StoredModel:
     name: str  # the digest of its run
     spec: RunSpec
-    interface: Interface
+    preprocessor: Preprocessor
     weights: bytes  # safetensors
     card: Card
 
@@ -50,7 +50,7 @@ class StoredModel:
     @cached_property
     def network(self) -> Network:
         """In evaluation mode; of a model that isn't a baseline."""
-        return rebuild(self.spec, self.interface, self.weights)
+        return rebuild(self.spec, self.preprocessor, self.weights)
 
     @cached_property
     def lookup(self) -> Lookup | None:
@@ -64,7 +64,7 @@ class StoredModel:
             raise RunError(
                 both("the weights hold no table of training rows to look up: {error}", error=error)
             ) from None
-        shapes = (len(found.keys),), (len(found.keys), len(self.interface.labels))
+        shapes = (len(found.keys),), (len(found.keys), len(self.preprocessor.labels))
         if (found.keys.shape, found.counts.shape) != shapes or not len(found.keys):
             raise RunError(both("the weights hold a table of training rows to look up that isn't one"))
         return found
@@ -95,11 +95,11 @@ def pack(run: str | Path, output: str | Path | None = None) -> Path:
     found = find_run(run)
     _refuse_plugins(found)
     stored = _of_run(found)
-    card = card_of(found, stored.spec, stored.interface, _profile(stored.spec))
+    card = card_of(found, stored.spec, stored.preprocessor, _profile(stored.spec))
     spec = replace(stored.spec, task=_without_folders(stored.spec.task))
     members = {
         "spec.json": pretty_json(spec.to_dict()).encode(),
-        "model.json": stored.interface.to_json().encode(),
+        "model.json": stored.preprocessor.to_json().encode(),
         "card.json": card.to_json().encode(),
         "card.md": card_markdown(card, stored.name).encode(),
         "weights.safetensors": stored.weights,
@@ -121,22 +121,22 @@ def pack(run: str | Path, output: str | Path | None = None) -> Path:
     return path
 
 
-def rebuild(spec: RunSpec, interface: Interface, weights: bytes) -> Network:
+def rebuild(spec: RunSpec, preprocessor: Preprocessor, weights: bytes) -> Network:
     try:
         tensors = {n: t for n, t in safetensors.torch.load(weights).items() if not n.startswith("lookup.")}
     except SafetensorError as error:
         raise RunError(both("the weights can't be read: {error}", error=error)) from None
-    _check_size(spec, interface, tensors)
+    _check_size(spec, preprocessor, tensors)
     embedding = getattr(spec.model, "embedding", None)
     placeholder = None
     if embedding is not None and embedding.vectors is not None:  # the weights hold the vectors; no file is needed
         name = "embedding.table" if embedding.channels == "tuned" else "embedding.frozen"
         vectors = tensors.get(name)
-        words = 0 if interface.vocabulary is None else len(interface.vocabulary.words)
+        words = 0 if preprocessor.vocabulary is None else len(preprocessor.vocabulary.words)
         if vectors is None or vectors.ndim != 2 or vectors.dtype != torch.float32 or len(vectors) < words:
             raise RunError(both("the weights are not of this network: they have no {name} with vectors", name=name))
         placeholder = vectors.numpy()[:words]  # of the right shape, whatever rows they are: all are loaded below
-    network = assemble(spec, interface, placeholder, for_training=False)
+    network = assemble(spec, preprocessor, placeholder, for_training=False)
     try:
         network.load_state_dict(tensors)
     except RuntimeError as error:
@@ -157,8 +157,8 @@ def _of_members(members: Mapping[str, bytes]) -> StoredModel:
     try:
         spec = RunSpec.from_dict(json.loads(members[part]))
         part = "model.json"
-        interface = Interface.from_json(members[part].decode())
-        _check_interface(interface, spec.task)
+        preprocessor = Preprocessor.from_json(members[part].decode())
+        _check_preprocessor(preprocessor, spec.task)
         part = "card.json"
         card = Card.from_json(members[part].decode())
     except _MALFORMED as error:
@@ -170,10 +170,10 @@ def _of_members(members: Mapping[str, bytes]) -> StoredModel:
                 error=error,
             )
         ) from None
-    return StoredModel(spec.digest, spec, interface, members["weights.safetensors"], card)
+    return StoredModel(spec.digest, spec, preprocessor, members["weights.safetensors"], card)
 
 
-def _check_interface(found: Interface, task: Task) -> None:
+def _check_preprocessor(found: Preprocessor, task: Task) -> None:
     """A run directory's is our own; a bundle's may be anybody's."""
     given = [part is not None for part in (found.tokenizer, found.vocabulary, found.scaler, found.features)]
     possible = [[True, True, False, False], [False, False, True, True]]  # texts, series
@@ -196,13 +196,13 @@ def _of_run(run: RunDirectory) -> StoredModel:
         raise RunError(
             both("{path}: this run diverged at step {step}; it left no model", path=run.path, step=where["step"])
         )
-    interface = Interface.from_json(run.verified("model.json").read_text(encoding="utf-8"))
+    preprocessor = Preprocessor.from_json(run.verified("model.json").read_text(encoding="utf-8"))
     spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
     weights = run.verified("weights.safetensors").read_bytes()
-    return StoredModel(run.path.resolve().name, spec, interface, weights, card_of(run, spec, interface))
+    return StoredModel(run.path.resolve().name, spec, preprocessor, weights, card_of(run, spec, preprocessor))
 
 
-def _check_size(spec: RunSpec, interface: Interface, tensors: Mapping[str, Tensor]) -> None:
+def _check_size(spec: RunSpec, preprocessor: Preprocessor, tensors: Mapping[str, Tensor]) -> None:
     """Before memory is taken for the network: a spec from elsewhere may ask for any size, while the weights are there
     already. So the network must not have more numbers than they have; that the shapes are the same is seen later."""
     model, embedding = spec.model, spec.model.embedding if isinstance(spec.model, Architecture) else None
@@ -212,10 +212,10 @@ def _check_size(spec: RunSpec, interface: Interface, tensors: Mapping[str, Tenso
     asked = max((value for value in model.to_dict().values() if isinstance(value, int)), default=0)
     if asked <= there:  # else its formula might take for ever, too
         channels = [t for name, t in tensors.items() if name in ("embedding.table", "embedding.frozen") and t.ndim == 2]
-        width = interface.features or interface.tokens * sum(channel.shape[1] for channel in channels)
+        width = preprocessor.features or preprocessor.tokens * sum(channel.shape[1] for channel in channels)
         asked = encoder_parameters(model, width)
-        if embedding is not None and interface.vocabulary is not None and embedding.channels in ("random", "two"):
-            asked += (len(interface.vocabulary) + getattr(model, "buckets", 0)) * embedding.width
+        if embedding is not None and preprocessor.vocabulary is not None and embedding.channels in ("random", "two"):
+            asked += (len(preprocessor.vocabulary) + getattr(model, "buckets", 0)) * embedding.width
     if asked > there:
         raise RunError(
             both(
@@ -262,25 +262,25 @@ def _profile(spec: RunSpec) -> dict[str, Any] | None:
     return data.profile if data is not None else None
 
 
-def open_run(run: RunDirectory) -> tuple[RunSpec, Interface, Network]:
+def open_run(run: RunDirectory) -> tuple[RunSpec, Preprocessor, Network]:
     """A finished run with the network that it trained."""
-    interface = Interface.from_json(run.verified("model.json").read_text(encoding="utf-8"))
+    preprocessor = Preprocessor.from_json(run.verified("model.json").read_text(encoding="utf-8"))
     spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
     if isinstance(spec.model, Baseline):
         raise RunError(
             both("{path}: '{kind}' is a baseline: it has no network to look into", path=run.path, kind=spec.model.kind)
         )
-    network = rebuild(spec, interface, run.verified("weights.safetensors").read_bytes())
+    network = rebuild(spec, preprocessor, run.verified("weights.safetensors").read_bytes())
     assert isinstance(network, Network)
-    return spec, interface, network
+    return spec, preprocessor, network
 
 
-def at_first(spec: RunSpec, interface: Interface) -> Network | None:
+def at_first(spec: RunSpec, preprocessor: Preprocessor) -> Network | None:
     """The network as it began, weight for weight; None when its pre-trained vectors can't be found any more. Draws from
     torch's generator: `own_process_state` leaves the caller's as it was."""
     torch.manual_seed(stream_seed(spec.seed, "init"))
     try:
-        return assemble(spec, interface, for_training=False).eval()
+        return assemble(spec, preprocessor, for_training=False).eval()
     except RnnlabError:
         return None
 

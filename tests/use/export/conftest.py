@@ -9,7 +9,7 @@ import safetensors.torch
 import torch
 
 from rnnlab.data.encoded import Scaler
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
 from rnnlab.models.base import Architecture
@@ -22,10 +22,10 @@ from rnnlab.use.stored import StoredModel
 
 WORDS = (*SPECIAL, *(f"w{number}" for number in range(38)))
 CARD = Card({}, {}, {}, None, Calibration(1.7, 100, 0.1, 0.05, 100), {}, "", ())
-TEXT = Interface(("bad", "fair", "good"), Tokenizer("words"), Vocabulary(WORDS), None, None, None)
-SERIES = Interface(("no", "yes"), None, None, Scaler((5.0, -2.0, 0.5), (3.0, 0.1, 1.0)), 3, None)
-PAIRS = Interface(tuple("0123456789"), None, Vocabulary((*SPECIAL, *"0123456789")), None, None, None, tokens=2)
-ONE_NUMBER = Interface((), None, None, Scaler((0.0, 0.0), (1.0, 1.0)), 2, None)
+TEXT = Preprocessor(("bad", "fair", "good"), Tokenizer("words"), Vocabulary(WORDS), None, None, None)
+SERIES = Preprocessor(("no", "yes"), None, None, Scaler((5.0, -2.0, 0.5), (3.0, 0.1, 1.0)), 3, None)
+PAIRS = Preprocessor(tuple("0123456789"), None, Vocabulary((*SPECIAL, *"0123456789")), None, None, None, tokens=2)
+ONE_NUMBER = Preprocessor((), None, None, Scaler((0.0, 0.0), (1.0, 1.0)), 2, None)
 INTERFACES = {"classify": TEXT, "first-last": SERIES, "addition": PAIRS, "adding": ONE_NUMBER}
 
 Maker = Callable[..., StoredModel]
@@ -38,17 +38,17 @@ def made() -> Maker:
 
 
 def make(architecture: Architecture, task: str = "classify", vectors: bool = False) -> StoredModel:
-    interface = INTERFACES[task]
-    if interface.vocabulary is not None and architecture.embedding is None:
+    preprocessor = INTERFACES[task]
+    if preprocessor.vocabulary is not None and architecture.embedding is None:
         embedding = Embedding(width=6, vectors="some", channels="two") if vectors else Embedding(width=6)
         architecture = architecture.replace(embedding=embedding)
     spec = RunSpec(TASKS[task](), architecture, Training(), 0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
-        pretrained = np.ones((len(interface.vocabulary or ()), 4), np.float32) if vectors else None
-        network = assemble(spec, interface, pretrained)
+        pretrained = np.ones((len(preprocessor.vocabulary or ()), 4), np.float32) if vectors else None
+        network = assemble(spec, preprocessor, pretrained)
         weights = {name: _shaken(name, tensor) for name, tensor in network.state_dict().items()}
-    return StoredModel(spec.digest, spec, interface, safetensors.torch.save(weights), CARD)
+    return StoredModel(spec.digest, spec, preprocessor, safetensors.torch.save(weights), CARD)
 
 
 def _shaken(name: str, tensor: torch.Tensor) -> torch.Tensor:
@@ -60,13 +60,13 @@ def _shaken(name: str, tensor: torch.Tensor) -> torch.Tensor:
 def rows_of(model: StoredModel, lengths: list[int], seed: int = 0) -> dict[str, np.ndarray]:
     """Random inputs, as the exported model takes them; padding too is random."""
     rng = np.random.default_rng(seed)
-    interface: Any = model.interface
+    preprocessor: Any = model.preprocessor
     shape = (len(lengths), max(lengths) + 3)
-    if interface.vocabulary is None:
-        inputs = {"features": rng.standard_normal((*shape, interface.features)).astype(np.float32)}
+    if preprocessor.vocabulary is None:
+        inputs = {"features": rng.standard_normal((*shape, preprocessor.features)).astype(np.float32)}
     else:
-        several = (interface.tokens,) if interface.tokens > 1 else ()
-        inputs = {"ids": rng.integers(1, len(interface.vocabulary), (*shape, *several))}
+        several = (preprocessor.tokens,) if preprocessor.tokens > 1 else ()
+        inputs = {"ids": rng.integers(1, len(preprocessor.vocabulary), (*shape, *several))}
     return {**inputs, "lengths": np.array(lengths)}
 
 

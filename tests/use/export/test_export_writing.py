@@ -14,7 +14,7 @@ import safetensors.numpy
 
 from rnnlab.answers.label import probabilities
 from rnnlab.core.errors import RunError
-from rnnlab.data.interface import Interface
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.base import ARCHITECTURES, Architecture, Encoded, Encoder
 from rnnlab.models.baselines import BASELINES, Baseline
 from rnnlab.training.spec import RunSpec
@@ -33,12 +33,12 @@ def test_a_run_becomes_one_file_that_explains_itself(tmp_path):
     assert done.size == done.path.stat().st_size
     assert written.opset_import[0].version >= 18
     assert not any(tensor.external_data for tensor in written.graph.initializer)
-    assert stored.interface.vocabulary is not None
-    assert stored.interface.tokenizer is not None
+    assert stored.preprocessor.vocabulary is not None
+    assert stored.preprocessor.tokenizer is not None
     said = {entry.key: entry.value for entry in written.metadata_props}
-    assert json.loads(said["labels"]) == list(stored.interface.labels)
-    assert json.loads(said["vocabulary"]) == list(stored.interface.vocabulary.words)
-    assert json.loads(said["tokenizer"]) == stored.interface.tokenizer.to_dict()
+    assert json.loads(said["labels"]) == list(stored.preprocessor.labels)
+    assert json.loads(said["vocabulary"]) == list(stored.preprocessor.vocabulary.words)
+    assert json.loads(said["tokenizer"]) == stored.preprocessor.tokenizer.to_dict()
     assert json.loads(said["temperature"]) == stored.card.temperature
     assert said["spec"] == stored.spec.digest
     assert said["rnnlab"] == written.producer_version
@@ -60,7 +60,7 @@ def test_the_file_answers_as_the_model_does(tmp_path):
     ids = np.array([row + [reading["padding"]] * (longest - len(row)) for row in rows])
     session = onnxruntime.InferenceSession(done.path)
     logits = np.asarray(session.run(["logits"], {"ids": ids, "lengths": np.array([len(row) for row in rows])})[0])
-    data, _ = stored.interface.encode(texts)
+    data, _ = stored.preprocessor.encode(texts)
     assert data.values.tolist() == [number for row in rows for number in row]
     expected = parity._answers(stored, ids, data.lengths)
     np.testing.assert_allclose(logits, expected, atol=1e-5)
@@ -118,18 +118,18 @@ def test_a_missing_package_is_named_with_its_extra():
 def test_baselines(made, kind, tmp_path):
     baseline: Baseline = BASELINES[kind]()
     like = made(ARCHITECTURES["linear"](), "first-last" if kind == "statistics" else "classify")
-    interface: Interface = like.interface
+    preprocessor: Preprocessor = like.preprocessor
     rng = np.random.default_rng(3)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 20, 300))])
-    if interface.vocabulary is not None:
-        values = rng.integers(1, len(interface.vocabulary), offsets[-1]).astype(np.int32)
+    if preprocessor.vocabulary is not None:
+        values = rng.integers(1, len(preprocessor.vocabulary), offsets[-1]).astype(np.int32)
     else:
-        values = rng.standard_normal((offsets[-1], interface.features or 0)).astype(np.float32)
-    targets = rng.integers(0, len(interface.labels), 300)
-    learnt = baseline.fit(values, offsets, targets, len(interface.labels))
+        values = rng.standard_normal((offsets[-1], preprocessor.features or 0)).astype(np.float32)
+    targets = rng.integers(0, len(preprocessor.labels), 300)
+    learnt = baseline.fit(values, offsets, targets, len(preprocessor.labels))
     weights = safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in learnt.items()})
     spec = RunSpec(like.spec.task, baseline, None, 0)
-    done = export_model(StoredModel(spec.digest, spec, interface, weights, like.card), tmp_path / "model.onnx")
+    done = export_model(StoredModel(spec.digest, spec, preprocessor, weights, like.card), tmp_path / "model.onnx")
     assert done.difference <= 1e-5
     if kind in ("tfidf", "nbsvm"):  # of one token, without any pair; and of one that training didn't see
         session = onnxruntime.InferenceSession(done.path)
@@ -176,7 +176,7 @@ def test_numbers_are_taken_as_they_stand_in_the_data(made, tmp_path):
     stored = made(ARCHITECTURES["gru"](), "first-last")
     done = export_model(stored, tmp_path / "model.onnx")
     series = np.random.default_rng(0).standard_normal((9, 3)).astype(np.float32) * 4 + 3
-    data, _ = stored.interface.encode([series])
+    data, _ = stored.preprocessor.encode([series])
     session = onnxruntime.InferenceSession(done.path)
     logits = np.asarray(session.run(None, {"features": series[None], "lengths": np.array([9])})[0])
     np.testing.assert_allclose(logits, parity._answers(stored, series[None], data.lengths), atol=1e-5)
@@ -202,7 +202,7 @@ def test_jieba_is_described_but_not_by_rules(made, tmp_path):
     from rnnlab.data.tokenizers import Tokenizer
 
     stored = made(ARCHITECTURES["linear"]())
-    chinese = replace(stored, interface=replace(stored.interface, tokenizer=Tokenizer("jieba")))
+    chinese = replace(stored, preprocessor=replace(stored.preprocessor, tokenizer=Tokenizer("jieba")))
     done = export_model(chinese, tmp_path / "model.onnx")
     rules = json.loads(done.tokenizer.read_text(encoding="utf-8"))["tokenizer"]
     assert rules["name"] == "jieba"

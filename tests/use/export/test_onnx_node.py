@@ -122,7 +122,7 @@ def models(example: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 def expected(model: StoredModel, texts: list[str]) -> tuple[list[list[int]], np.ndarray]:
     """Ids, and calibrated probabilities (texts, labels)."""
-    data, _ = model.interface.encode(texts)
+    data, _ = model.preprocessor.encode(texts)
     ids = [data.values[a:b].tolist() for a, b in zip(data.offsets, data.offsets[1:], strict=False)]
     with torch.inference_mode():
         logits = [model.network(torch.tensor([row]), torch.tensor([len(row)]))[0].numpy() for row in ids]
@@ -144,7 +144,7 @@ def test_node_gives_the_same_ids_labels_and_probabilities(example, models, langu
     answers = json.loads(done.stdout)
     ids, shares = expected(model, texts)
     assert [answer["ids"] for answer in answers] == ids
-    labels = model.interface.labels
+    labels = model.preprocessor.labels
     assert [answer["label"] for answer in answers] == [labels[at] for at in shares.argmax(1)]
     found = np.array([[answer["probabilities"][label] for label in labels] for answer in answers])
     np.testing.assert_allclose(found, shares, atol=1e-5)
@@ -156,7 +156,7 @@ def test_a_line_for_each_text(example, models):
     texts = ["a lovely film", "", "好 film"]
     done = node(example, "predict.mjs", "en.onnx", *texts)
     _, shares = expected(models["en"], texts)
-    labels = models["en"].interface.labels
+    labels = models["en"].preprocessor.labels
     rows = zip(texts, shares, strict=True)
     assert done.stdout == "".join(f"{labels[row.argmax()]}\t{row.max():.3f}\t{text}\n" for text, row in rows)
 
@@ -177,7 +177,7 @@ def test_mistakes_are_said_in_a_line(example, models, made):
 def test_jieba_cant_be_had_in_javascript(example, models, made):
     pytest.importorskip("rjieba")
     stored = made(ARCHITECTURES["linear"]())
-    chinese = replace(stored, interface=replace(stored.interface, tokenizer=Tokenizer("jieba")))
+    chinese = replace(stored, preprocessor=replace(stored.preprocessor, tokenizer=Tokenizer("jieba")))
     export_model(chinese, example / "jieba.onnx")
     done = node(example, "predict.mjs", "jieba.onnx", "电影")
     assert done.returncode == 1
@@ -210,11 +210,11 @@ def test_any_text_has_the_same_ids(example, made):
         for lowercase in (True, False):
             tokenizer = Tokenizer(name, lowercase)
             known = sorted({token for text in texts[::2] for token in tokenizer.tokenize(text)} - set(SPECIAL))
-            interface = replace(
-                stored.interface, tokenizer=tokenizer, vocabulary=Vocabulary((*SPECIAL, *known)), max_length=9
+            preprocessor = replace(
+                stored.preprocessor, tokenizer=tokenizer, vocabulary=Vocabulary((*SPECIAL, *known)), max_length=9
             )
-            readings.append(describe(replace(stored, interface=interface)))
-            data, _ = interface.encode(texts)
+            readings.append(describe(replace(stored, preprocessor=preprocessor)))
+            data, _ = preprocessor.encode(texts)
             wanted.append([data.values[a:b].tolist() for a, b in zip(data.offsets, data.offsets[1:], strict=False)])
     done = node(example, "ids.mjs", given=json.dumps({"readings": readings, "texts": texts}))
     assert done.returncode == 0, done.stderr
@@ -288,7 +288,7 @@ def test_the_page_gives_the_same_answers_as_one_types(models, address, chromium,
         page.wait_for_function("text => document.getElementById('state').dataset.answered === text", arg=text)
         cells = page.locator("#answers td").all_text_contents()
         found = dict(zip(cells[::2], map(float, cells[1::2]), strict=True))
-        np.testing.assert_allclose([found[label] for label in model.interface.labels], row, atol=1e-5)
+        np.testing.assert_allclose([found[label] for label in model.preprocessor.labels], row, atol=1e-5)
     assert browsing().axe(page) == []
     assert complaints == []
     assert [url for url in asked if not url.startswith((home, "data:", "blob:"))] == []

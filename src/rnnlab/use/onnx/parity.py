@@ -85,20 +85,20 @@ def _difference(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 def _batches(model: StoredModel) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Random inputs of every shape with ragged lengths; in the wider ones no sequence reaches the last step."""
     rng = np.random.default_rng(0)
-    interface = model.interface
+    preprocessor = model.preprocessor
     for number, (batch, steps) in enumerate(SHAPES):
         longest = min(steps, _longest(model))
         lengths = rng.integers(1, longest + 1, batch)
         lengths[0] = longest if number % 3 else max(1, longest - 1)
         real = np.arange(steps) < lengths[:, None]
-        if interface.vocabulary is not None:
-            several = (interface.tokens,) if interface.tokens > 1 else ()
-            ids = rng.integers(1, len(interface.vocabulary), (batch, steps, *several))
+        if preprocessor.vocabulary is not None:
+            several = (preprocessor.tokens,) if preprocessor.tokens > 1 else ()
+            ids = rng.integers(1, len(preprocessor.vocabulary), (batch, steps, *several))
             yield np.where(real.reshape(batch, steps, *(1 for _ in several)), ids, 0), lengths
         else:
-            assert interface.scaler is not None
-            normal = rng.standard_normal((batch, steps, len(interface.scaler.mean)))
-            features = normal * interface.scaler.std + interface.scaler.mean
+            assert preprocessor.scaler is not None
+            normal = rng.standard_normal((batch, steps, len(preprocessor.scaler.mean)))
+            features = normal * preprocessor.scaler.std + preprocessor.scaler.mean
             yield np.where(real[:, :, None], features, 0).astype(np.float32), lengths
 
 
@@ -111,7 +111,7 @@ def _longest(model: StoredModel) -> int:
 
 
 def _answers(model: StoredModel, inputs: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    scaler = model.interface.scaler
+    scaler = model.preprocessor.scaler
     given = inputs if scaler is None else scaler.apply(inputs)
     if isinstance(model.spec.model, Baseline):
         real = np.arange(inputs.shape[1]) < lengths[:, None]
@@ -122,7 +122,7 @@ def _answers(model: StoredModel, inputs: np.ndarray, lengths: np.ndarray) -> np.
 
 def _exact_answers(model: StoredModel, inputs: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """In float64."""
-    scaler = model.interface.scaler
+    scaler = model.preprocessor.scaler
     given = torch.from_numpy(inputs) if scaler is None else torch.from_numpy(scaler.apply(inputs)).double()
     with torch.inference_mode():
         return copy.deepcopy(model.network).double()(given, torch.from_numpy(lengths)).numpy()

@@ -45,21 +45,21 @@ _WORDS = "|".join(
 
 def describe(model: StoredModel) -> dict[str, Any]:
     """The content of ``model.tokenizer.json``."""
-    interface = model.interface
-    vocabulary = interface.vocabulary
+    preprocessor = model.preprocessor
+    vocabulary = preprocessor.vocabulary
     found = {
         "format": FORMAT,
         "rnnlab": importlib.metadata.version("rnnlab"),
         "spec": model.spec.digest,
         "task": model.spec.task.kind,
-        "input": {"name": "ids", "each": interface.tokens}
+        "input": {"name": "ids", "each": preprocessor.tokens}
         if vocabulary is not None
-        else {"name": "features", "each": interface.features},
-        "max_length": interface.max_length,
-        "labels": list(interface.labels),
+        else {"name": "features", "each": preprocessor.features},
+        "max_length": preprocessor.max_length,
+        "labels": list(preprocessor.labels),
         "per_step": model.spec.task.answer.reads == "states",
         "temperature": model.card.temperature,
-        "tokenizer": interface.tokenizer and rules(interface.tokenizer),
+        "tokenizer": preprocessor.tokenizer and rules(preprocessor.tokenizer),
         "padding": PADDING,
         "unknown": UNKNOWN,
         "vocabulary": list(vocabulary.words) if vocabulary is not None else None,

@@ -21,20 +21,20 @@ def translate(model: StoredModel) -> onnx.ModelProto:
     """Inputs: ``ids`` (batch, length), or (batch, length, k) where a step has several; or ``features`` (batch, length,
     channels), as they stand in the data; and ``lengths`` (batch,). Rows are padded on the right, with zeros.
     Output: ``logits`` (batch, C), or (batch, length, C) where there is an answer at every step."""
-    g, interface, settings = Graph(), model.interface, model.spec.model
-    if interface.features is not None:
-        inputs = g.input("features", FLOAT, ["batch", "length", interface.features])
+    g, preprocessor, settings = Graph(), model.preprocessor, model.spec.model
+    if preprocessor.features is not None:
+        inputs = g.input("features", FLOAT, ["batch", "length", preprocessor.features])
     else:
-        several = [interface.tokens] if interface.tokens > 1 else []
+        several = [preprocessor.tokens] if preprocessor.tokens > 1 else []
         inputs = g.input("ids", INT64, ["batch", "length", *several])
     rows = Rows(g, inputs, g.input("lengths", INT64, ["batch"]))
     x = inputs
-    if interface.scaler is not None:
-        x = standardise(g, x, interface.scaler.mean, interface.scaler.std)
+    if preprocessor.scaler is not None:
+        x = standardise(g, x, preprocessor.scaler.mean, preprocessor.scaler.std)
     if isinstance(settings, Baseline):
-        logits, shape = baseline_logits(g, x, rows, settings, model.learnt), ["batch", len(interface.labels)]
+        logits, shape = baseline_logits(g, x, rows, settings, model.learnt), ["batch", len(preprocessor.labels)]
     else:
-        logits, shape = _network_logits(g, x, rows, model.network, interface.tokens)
+        logits, shape = _network_logits(g, x, rows, model.network, preprocessor.tokens)
     g.output(logits, "logits", shape)
     return g.model(settings.kind, importlib.metadata.version("rnnlab"), _metadata(model))
 
@@ -59,12 +59,12 @@ def _network_logits(g: Graph, x: str, rows: Rows, network: Network, tokens: int)
 
 def _metadata(model: StoredModel) -> dict[str, str]:
     """For whoever has the file alone: values that aren't texts are JSON."""
-    interface = model.interface
+    preprocessor = model.preprocessor
     values = {
-        "labels": interface.labels,
-        "vocabulary": interface.vocabulary and interface.vocabulary.words,
-        "tokenizer": interface.tokenizer and interface.tokenizer.to_dict(),
-        "max_length": interface.max_length,
+        "labels": preprocessor.labels,
+        "vocabulary": preprocessor.vocabulary and preprocessor.vocabulary.words,
+        "tokenizer": preprocessor.tokenizer and preprocessor.tokenizer.to_dict(),
+        "max_length": preprocessor.max_length,
         "temperature": model.card.temperature,
         "model": model.spec.model.to_dict(),
     }

@@ -16,8 +16,8 @@ from rnnlab.runs.directory import Finished, Stopped
 from rnnlab.sweeps.experiment import experiment_problems, parse_experiment
 from rnnlab.tasks.addition import Addition
 from rnnlab.tasks.classify import Classify
+from rnnlab.training.batch_loader import AHEAD, BatchLoader
 from rnnlab.training.run import execute
-from rnnlab.training.source import AHEAD, Source
 from rnnlab.training.spec import RunSpec, Training
 
 
@@ -31,12 +31,12 @@ def spec_of(reviews_csv: Path, **training: object) -> RunSpec:
 def test_batches_do_not_depend_on_what_was_made_ahead(reviews_csv: Path) -> None:
     spec = spec_of(reviews_csv, batch_size=2)
     data = spec.task.load()
-    source = Source(spec, data)
-    assert source.updates == 21 > AHEAD
-    in_turn = [source.batch(step) for step in range(50)]
+    loader = BatchLoader(spec, data)
+    assert loader.updates == 21 > AHEAD
+    in_turn = [loader.batch(step) for step in range(50)]
     for step in (49, 3, 20, 21, 4, 5):
-        alone = Source(spec, data).batch(step)
-        for batch in (alone, source.batch(step)):
+        alone = BatchLoader(spec, data).batch(step)
+        for batch in (alone, loader.batch(step)):
             assert torch.equal(batch.inputs, in_turn[step].inputs)
             assert torch.equal(batch.targets, in_turn[step].targets)
 
@@ -45,10 +45,10 @@ def test_fresh_batches_are_drawn_by_their_number() -> None:
     task = Addition(length=3, held_out=10)
     model = ARCHITECTURES.parse({"kind": "rnn", "hidden": 4, "embedding": {"width": 4}})
     spec = RunSpec(task, model, Training.model_validate({**task.training_defaults, "batch_size": 5}), 7)
-    source = Source(spec, task.load())
+    loader = BatchLoader(spec, task.load())
     for step in (0, 1, 2, 60, 49, 50):
         drawn = task.draw(7, step, 5)
-        assert torch.equal(source.batch(step).inputs, collate(drawn, np.arange(5)).inputs)
+        assert torch.equal(loader.batch(step).inputs, collate(drawn, np.arange(5)).inputs)
 
 
 @pytest.mark.parametrize("kind", ["gru", "fasttext"])
@@ -84,8 +84,8 @@ def test_runs_of_token_batches_are_other_runs(reviews_csv: Path) -> None:
 def test_an_epoch_of_token_batches_counts_its_updates(reviews_csv: Path) -> None:
     spec = spec_of(reviews_csv, batch_tokens=60)
     data = spec.task.load()
-    source = Source(spec, data)
-    tokens = [source.batch(step).tokens for step in range(source.updates)]
+    loader = BatchLoader(spec, data)
+    tokens = [loader.batch(step).tokens for step in range(loader.updates)]
     assert sum(tokens) == data.train.lengths.sum()
     assert abs(np.mean(tokens) / 60 - 1) < 0.3
 
@@ -124,14 +124,14 @@ def test_so_many_words_become_unknown_in_training_drawn_by_the_number_of_the_upd
     spec, plain = dropping(reviews_csv, 0.3), dropping(reviews_csv, 0.0)
     assert "word_dropout" not in plain.model.to_dict()["embedding"]
     data = spec.task.load()
-    source, whole = Source(spec, data), Source(plain, data)
-    found = [(source.batch(step).inputs, whole.batch(step).inputs) for step in range(20)]
+    loader, whole = BatchLoader(spec, data), BatchLoader(plain, data)
+    found = [(loader.batch(step).inputs, whole.batch(step).inputs) for step in range(20)]
     tokens = sum(int((before != 0).sum()) for _, before in found)
     dropped = sum(int((after != before).sum()) for after, before in found)
     assert all(((after == before) | (after == UNKNOWN)).all() for after, before in found)
     assert all((after[before == 0] == 0).all() for after, before in found)
     assert 0.2 < dropped / tokens < 0.4
-    again = Source(spec, data).batch(7).inputs
+    again = BatchLoader(spec, data).batch(7).inputs
     assert torch.equal(again, found[7][0])
     assert not torch.equal((found[0][0] == UNKNOWN)[:, :3], (found[1][0] == UNKNOWN)[:, :3])
 
@@ -139,9 +139,9 @@ def test_so_many_words_become_unknown_in_training_drawn_by_the_number_of_the_upd
 def test_a_word_that_is_dropped_takes_its_n_grams_along(reviews_csv: Path) -> None:
     spec, plain = (dropping(reviews_csv, share, (2, 3)) for share in (0.3, 0.0))
     data = spec.task.load()
-    source, whole = Source(spec, data), Source(plain, data)
+    loader, whole = BatchLoader(spec, data), BatchLoader(plain, data)
     for step in range(5):
-        after, before = source.batch(step).inputs, whole.batch(step).inputs
+        after, before = loader.batch(step).inputs, whole.batch(step).inputs
         gone = (after[:, :, 0] == UNKNOWN) & (before[:, :, 0] != UNKNOWN)
         for column, size in ((1, 2), (2, 3)):
             held = torch.stack([torch.nn.functional.pad(gone, (back, 0))[:, : gone.shape[1]] for back in range(size)])

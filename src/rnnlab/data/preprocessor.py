@@ -19,7 +19,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Interface:
+class Preprocessor:
     labels: tuple[str, ...]
     tokenizer: Tokenizer | None  # texts only
     vocabulary: Vocabulary | None  # texts only

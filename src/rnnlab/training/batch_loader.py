@@ -13,7 +13,7 @@ from rnnlab.training.spec import EVAL_EVERY, RunSpec
 AHEAD, AHEAD_BYTES = 16, 1 << 22  # batches made at a time, at most
 
 
-class Source:
+class BatchLoader:
     """Passes over the training rows in ever new orders; or batches that the task draws afresh."""
 
     def __init__(self, spec: RunSpec, data: EncodedData):
