@@ -1,20 +1,22 @@
 """A text that is read part by part is answered as when it is read whole, after every part."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import safetensors.torch
 import torch
 
+from rnnlab.answers.base import Answer
 from rnnlab.answers.calibration import Calibration
+from rnnlab.answers.tags import Tags, TagsPrediction
 from rnnlab.core.errors import RunError
 from rnnlab.data.ngrams import Ngrams
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.tasks.base import TASKS
+from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
 from rnnlab.training.spec import RunSpec, Training
 from rnnlab.use.card import Card
@@ -36,7 +38,13 @@ MODELS: list[dict[str, Any]] = [
 ]
 
 
-def model_of(settings: dict[str, Any], max_length: int | None = None, ngrams: bool = False) -> Predictor:
+class Tagger(Classify):
+    answer: ClassVar[Answer] = Tags()
+
+
+def model_of(
+    settings: dict[str, Any], max_length: int | None = None, ngrams: bool = False, task: type[Classify] = Classify
+) -> Predictor:
     grams = None
     if ngrams:
         ids = np.arange(2, 22, dtype=np.int32)
@@ -45,7 +53,7 @@ def model_of(settings: dict[str, Any], max_length: int | None = None, ngrams: bo
     tokens = 1 if grams is None else 1 + len(grams.sizes)
     preprocessor = Preprocessor(("bad", "good"), Tokenizer("words"), vocabulary, None, None, max_length, tokens=tokens)
     model = ARCHITECTURES.parse({"embedding": {"width": 6}, **settings})
-    spec = RunSpec(TASKS["classify"](), model, Training(), 0)
+    spec = RunSpec(task(), model, Training(), 0)
     with torch.random.fork_rng():
         torch.manual_seed(0)
         weights = assemble(spec, preprocessor).state_dict()
@@ -94,3 +102,15 @@ def test_what_was_read_matters() -> None:
 def test_what_reads_ahead_is_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(RunError, match=words):
         ReadingOn(model_of(settings))
+
+
+@pytest.mark.parametrize("settings", [{"kind": "gru"}, {"kind": "transformer", "look_ahead": False}])
+def test_tags_are_those_of_the_whole_text(settings: dict[str, Any]) -> None:
+    model = model_of(settings, task=Tagger)
+    reading = ReadingOn(model)
+    found = [reading.add(part) for part in PARTS]
+    (whole,) = model.predict([" ".join(PARTS)])
+    assert isinstance(whole, TagsPrediction)
+    steps = [step for part in found if isinstance(part, TagsPrediction) for step in part.steps]
+    assert [label for label, _ in steps] == [label for label, _ in whole.steps]
+    assert [p for _, p in steps] == pytest.approx([p for _, p in whole.steps], rel=1e-4)

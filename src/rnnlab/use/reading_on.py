@@ -6,6 +6,7 @@ import torch
 from rnnlab.answers.prediction import Prediction
 from rnnlab.core.errors import ConfigError, RunError
 from rnnlab.core.words import both
+from rnnlab.data.sequences import Sequences
 from rnnlab.models.baselines import Baseline
 from rnnlab.tasks.base import Task
 from rnnlab.use.predictor import Predictor
@@ -61,8 +62,8 @@ class ReadingOn:
         self.last: Prediction | None = None
 
     def add(self, text: str) -> Prediction:
-        """The answer to the text so far, this part included. What a model was never shown, because texts were cut at
-        its ``max_length``, changes nothing here either."""
+        """The answer to the text so far, this part included; where every step has an answer, those to this part. What a
+        model was never shown, because texts were cut at its ``max_length``, changes nothing here either."""
         data, (share,) = self.preprocessor.encode([text])
         ids = self._with_ngrams(data.values)
         left = None if self.preprocessor.max_length is None else self.preprocessor.max_length - self.tokens
@@ -73,10 +74,10 @@ class ReadingOn:
             inputs = torch.from_numpy(np.ascontiguousarray(ids))[None].long()
             with torch.inference_mode():
                 out, self.state = self.network.advance(inputs, torch.tensor([len(ids)]), self.state)
-            calibrated = out.numpy() / np.float64(self.model.card.temperature)
-            (self.last,) = self.model.task.predictions(
-                calibrated, data, np.array([self.known / self.tokens]), self.preprocessor
-            )
+            calibrated = out.flatten(0, -2).numpy() / np.float64(self.model.card.temperature)  # (1, C), or (T, C)
+            read = Sequences.end_to_end(ids, np.array([0, len(ids)]), np.zeros(1, np.int64), np.zeros(1, np.int64))
+            known = np.array([self.known / self.tokens])
+            (self.last,) = self.model.task.predictions(calibrated, read, known, self.preprocessor)
         return self.last
 
     def _with_ngrams(self, ids: np.ndarray) -> np.ndarray:
