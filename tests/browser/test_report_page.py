@@ -124,7 +124,7 @@ def test_the_figures_are_those_of_compare_to_the_digit(open_page, text, compared
         expected += [arm["row_seconds"], arm["tokens_per_second"], arm["best_epoch"], arm["parameters"]]
         assert [None if value is None else float(value) for value in values[: len(expected)]] == expected
         shown = cells[1].inner_text()
-        assert shown == f"{100 * arm['accuracy']['low']:.1f}–{100 * arm['accuracy']['high']:.1f}"
+        assert shown == f"{100 * arm['score']['low']:.1f}–{100 * arm['score']['high']:.1f}"
 
 
 def test_it_switches_its_language(open_page, text, compared):
