@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -224,3 +225,18 @@ def test_provenance(runs):
     assert len(found.environments) == 1
     assert found.environments[0]["cpu"]
     assert provenance(runs, None).experiment is None
+
+
+def test_kernels_that_are_mixed_are_said() -> None:
+    """They are recorded with each run and are no part of its digest."""
+    from rnnlab.comparing.comparison import _mixed_notes
+
+    def computed_by(seed: int, kernels: str) -> Any:
+        spec = RunSpec(TASKS.parse({"kind": "parity"}), parse_model({"kind": "gru"}), Training(), seed)
+        return SimpleNamespace(
+            label="gru", spec=spec, outcome=Finished({"environment": {"kernels": kernels}}), path=None
+        )
+
+    assert _mixed_notes([computed_by(0, "native avx512"), computed_by(1, "native avx512")]) == []
+    (said,) = _mixed_notes([computed_by(0, "native avx512"), computed_by(1, "torch")])
+    assert "different kernels (native avx512, torch)" in said

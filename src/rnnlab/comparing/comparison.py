@@ -198,7 +198,9 @@ def summarise(
         question=task.question,
         recommended_run=best_run(summaries.get(verdict.recommended or ""), judged.lower_is_better),
         beside=Measure.of(task.answer.beside_the_judged),
-        notes=tuple(dict.fromkeys((*notes, *_chosen_notes(by_label)))),  # a report has them already
+        notes=tuple(
+            dict.fromkeys((*notes, *_chosen_notes(by_label), *_mixed_notes(records)))
+        ),  # a report has them already
     )
 
 
@@ -214,6 +216,24 @@ def _chosen_notes(by_label: dict[str, list[Record]]) -> list[str]:
                 note("chosen on validation: {label}: {names}", label=label, names=" / ".join(dict.fromkeys(texts)))
             )
     return notes
+
+
+def _mixed_notes(records: Sequence[Record]) -> list[str]:
+    """What computed the trained runs, where that differs: they are no longer the same to the bit, and their times can't
+    be compared."""
+    trained = [
+        run.outcome.result for run in _finished(records) if run.spec.training and isinstance(run.outcome, Finished)
+    ]
+    kinds = sorted({result["environment"].get("kernels", "torch") for result in trained if "environment" in result})
+    if len(kinds) < 2:
+        return []
+    return [
+        note(
+            "runs were computed by different kernels ({kernels}): scores differ as those of two seeds may, and times "
+            "can't be compared",
+            kernels=", ".join(kinds),
+        )
+    ]
 
 
 def _ranked(arms: Sequence[ArmSummary], verdict: Verdict) -> tuple[ArmSummary, ...]:

@@ -105,7 +105,7 @@ class Screen:
             self.tuning(result.tuning)
         self.out.print(str(sentence_of(result.verdict)), soft_wrap=True)
         for note in result.notes:
-            if note.startswith(("chosen on validation:", "until sure:", "budget:")):
+            if note.startswith(("chosen on validation:", "until sure:", "budget:", "runs were computed by")):
                 self.out.print("\n" + say("{note}.", note=capitalised(retold(note))), soft_wrap=True)
         if result.recommended_run and result.question:
             self._use(f'rnnlab predict {result.recommended_run} "{result.question}"', before="\n")
