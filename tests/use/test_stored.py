@@ -23,7 +23,7 @@ from rnnlab.tasks.base import TASKS
 from rnnlab.training.assemble import assemble
 from rnnlab.training.run import execute
 from rnnlab.training.spec import RunSpec, Training
-from rnnlab.use.stored import open_model, pack, rebuild
+from rnnlab.use.stored import _check_preprocessor, open_model, pack, rebuild
 
 
 @pytest.fixture(scope="module")
@@ -319,3 +319,15 @@ def test_weights_of_every_architecture_come_back():
             with pytest.raises(RunError, match="it has"):
                 rebuild(larger, preprocessor, safetensors.torch.save(tensors))
     assert done > 2 * len(ARCHITECTURES.names())
+
+
+@pytest.mark.parametrize(("kind", "allowed"), [("classify", False), ("addition", True)])
+def test_symbols_without_a_tokenizer_are_for_tasks_that_make_them(kind: str, allowed: bool) -> None:
+    """A bundle may be anybody's: a model of texts needs both, the tokenizer and the vocabulary."""
+    symbols = Preprocessor(("a", "b"), None, Vocabulary(("<pad>", "<unk>", "x")), None, None, None)
+    task = TASKS.parse({"kind": kind})
+    if allowed:
+        _check_preprocessor(symbols, task)
+        return
+    with pytest.raises(ValueError, match="either texts or numbers"):
+        _check_preprocessor(symbols, task)

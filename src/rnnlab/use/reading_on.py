@@ -29,7 +29,7 @@ class ReadingOn:
                     unless=UNLESS,
                 )
             )
-        if stored.preprocessor.tokenizer is None or model.task.encode.__func__ is not Task.encode:  # type: ignore[attr-defined]
+        if stored.preprocessor.tokenizer is None or type(model.task).encode is not Task.encode:
             raise RunError(
                 both("--stream is for models that read texts, and '{kind}' doesn't ask for one", kind=model.task.kind)
             )
