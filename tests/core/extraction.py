@@ -20,6 +20,16 @@ from rnnlab.core.words import NOTE, Entry, Key, read_po
 SOURCE = Path(__file__).parents[2] / "src" / "rnnlab"
 CATALOGUES = SOURCE / "core" / "catalogues"
 FUNCTIONS = ("say", "both", "plural", "note", "msgid")
+ERRORS = (
+    "RnnlabError",
+    "DataError",
+    "ConfigError",
+    "RunError",
+    "BundleError",
+    "RunsFailed",
+    "Interrupted",
+    "ExportError",
+)
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: {language}\\n"\n'
 
 
@@ -49,19 +59,19 @@ def _in_modules(source: Path) -> Iterator[Text]:
 
 
 def in_module(code: str, where: str, strict: bool = True) -> Iterator[Text]:
-    """The literals that `say`, `both`, `plural`, `note` and `msgid` are called with. Anything else would escape the
-    catalogues, and is an error."""
+    """The literals that `say`, `both`, `plural`, `note`, `msgid` and the errors are called with. Anything else would
+    escape the catalogues, and is an error; an error may also be given a text that was made before."""
     tree = ast.parse(code)
-    imports = [
-        node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "rnnlab.core.words"
-    ]
-    names = {alias.name for node in imports for alias in node.names} if strict else set(FUNCTIONS)
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    imported = {(node.module, alias.name) for node in imports for alias in node.names}
+    functions = {name for module, name in imported if module == "rnnlab.core.words"} if strict else set(FUNCTIONS)
+    names = functions & set(FUNCTIONS) | {name for _, name in imported} & set(ERRORS)
     for node in ast.walk(tree):
-        if not (
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names & set(FUNCTIONS)
-        ):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names):
             continue
         name = node.func.id
+        if name in ERRORS and not isinstance(node.args[0], ast.Constant | ast.JoinedStr):
+            continue
         keywords = {keyword.arg: keyword.value for keyword in node.keywords}
         arguments = node.args[: 2 if name == "plural" else 1]
         literals = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]

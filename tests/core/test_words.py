@@ -184,8 +184,8 @@ def test_texts_are_equal_that_say_the_same():
 
 
 def test_errors_are_said_in_both_languages():
-    inner = ConfigError(both("{path}: no such file", path="x.toml"))
-    error = ConfigError(both("{path}.kind: {error}", path="model", error=inner))
+    inner = ConfigError("{path}: no such file", path="x.toml")
+    error = ConfigError("{path}.kind: {error}", path="model", error=inner)
     with speaking("zh"):
         assert str(error) == "model.kind：x.toml：没有这个文件"
         assert english(error) == "model.kind: x.toml: no such file"

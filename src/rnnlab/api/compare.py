@@ -12,7 +12,7 @@ from rnnlab.core.config import digest_of
 from rnnlab.core.errors import ConfigError, RunsFailed
 from rnnlab.core.files import write_atomically
 from rnnlab.core.registry import load_plugin
-from rnnlab.core.words import both, note, say
+from rnnlab.core.words import note, say
 from rnnlab.data.encoded import EncodedData
 from rnnlab.execute.executors import Executor, cores, executor_for
 from rnnlab.judging.looks import in_play, part_of_alpha, schedule
@@ -50,7 +50,7 @@ class UntilSure:
 def seconds_of(budget: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", budget.strip().lower())
     if not found or float(found[1]) == 0:
-        raise ConfigError(both("budget: must be a time such as 30m, 90s or 1.5h (got {budget!r})", budget=budget))
+        raise ConfigError("budget: must be a time such as 30m, 90s or 1.5h (got {budget!r})", budget=budget)
     return float(found[1]) * _SECONDS[found[2]]
 
 
@@ -150,12 +150,9 @@ def compare_prepared(
     if until_sure is not None:
         if until_sure.max_seeds < len(experiment.seeds):
             raise ConfigError(
-                both(
-                    "max_seeds: must be at least seeds, {count} (got {max_seeds}); leave it out, or ask for "
-                    "fewer seeds",
-                    count=len(experiment.seeds),
-                    max_seeds=until_sure.max_seeds,
-                )
+                "max_seeds: must be at least seeds, {count} (got {max_seeds}); leave it out, or ask for fewer seeds",
+                count=len(experiment.seeds),
+                max_seeds=until_sure.max_seeds,
             )
         looks = schedule(len(experiment.seeds), until_sure.max_seeds)
     budget = until_sure.budget if until_sure and until_sure.budget is not None else budget
@@ -209,11 +206,9 @@ def _folder_with_experiment(runs: Sequence[tuple[str, RunSpec]], name: str, out:
 def refuse_budget_of_trials(experiment: Experiment, budget: float | None) -> None:
     if experiment.tune is not None and budget is not None:
         raise ConfigError(
-            both(
-                "--budget can't be kept with --tune {tune}: every model gets as many trials, however long "
-                "they take; leave one of them out, or tune with fewer --models, --epochs or trials",
-                tune=experiment.tune,
-            )
+            "--budget can't be kept with --tune {tune}: every model gets as many trials, however long "
+            "they take; leave one of them out, or tune with fewer --models, --epochs or trials",
+            tune=experiment.tune,
         )
 
 
@@ -317,7 +312,7 @@ def train_prepared(
 ) -> RunDirectory:
     record = run_all(experiment.specs(), Path(out), executor_for(jobs=1, plugins=plugins), display or Silent())[0]
     if isinstance(record.outcome, Failed):
-        raise RunsFailed(both("{label}: {reason}", label=record.label, reason=record.outcome.reason))
+        raise RunsFailed("{label}: {reason}", label=record.label, reason=record.outcome.reason)
     return RunDirectory(record.path)
 
 

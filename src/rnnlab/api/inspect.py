@@ -12,7 +12,6 @@ from rnnlab.answers.heads import SummaryHead
 from rnnlab.core.config import assign, parse_setting
 from rnnlab.core.errors import ConfigError, DataError, RnnlabError
 from rnnlab.core.seeding import stream_seed
-from rnnlab.core.words import both
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 from rnnlab.inspecting.cost import Cost, cost, has_formula
@@ -94,22 +93,20 @@ def _architecture(model: str, settings: Sequence[str]) -> Architecture:
         path, value = parse_setting(text)
         if path[0] != "model" or len(path) == 1:
             raise ConfigError(
-                both("--set {text}: an untrained model has settings under 'model.' alone (model.hidden=64)", text=text)
+                "--set {text}: an untrained model has settings under 'model.' alone (model.hidden=64)", text=text
             )
         assign(tree, path, value)
     architecture = ARCHITECTURES.parse(tree["model"], "model")
     if architecture.embedding is None:
         architecture = architecture.replace(embedding=Embedding())
     if architecture.embedding is not None and architecture.embedding.vectors is not None:
-        raise ConfigError(
-            both("model.embedding.vectors: random tokens have no pre-trained vectors; train a model with them")
-        )
+        raise ConfigError("model.embedding.vectors: random tokens have no pre-trained vectors; train a model with them")
     return architecture
 
 
 def _read_text(preprocessor: Preprocessor, text: str) -> tuple[Tensor, Tensor, tuple[str, ...]]:
     if preprocessor.tokenizer is None:
-        raise DataError(both("this model reads no texts: leave --text out to look at its validation rows"))
+        raise DataError("this model reads no texts: leave --text out to look at its validation rows")
     text = text.encode("utf-8", "replace").decode()  # a shell may hand over bytes that are no text
     data, _ = preprocessor.encode([text])
     tokens = tuple(preprocessor.tokenizer.tokenize(text)[: preprocessor.max_length]) or (SPECIAL[UNKNOWN],)

@@ -11,7 +11,7 @@ from rnnlab.comparing.studies import Study
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
 from rnnlab.core.registry import load_plugin
-from rnnlab.core.words import Language, both, say
+from rnnlab.core.words import Language, say
 from rnnlab.runs.directory import Finished, RunDirectory, pretty_json
 from rnnlab.show import sweep_files as sweep_tables
 from rnnlab.show.comparison_files import page_path
@@ -70,10 +70,8 @@ def write_scores(comparison: str | Path, output: str | Path) -> None:
     [found] = gather([comparison]).comparisons
     if found.splits_vary:
         raise ConfigError(
-            both(
-                "{comparison}: every seed has test rows of its own, so there is no table of common rows",
-                comparison=comparison,
-            )
+            "{comparison}: every seed has test rows of its own, so there is no table of common rows",
+            comparison=comparison,
         )
     finished = next(record for record in found.records if isinstance(record.outcome, Finished))
     groups = HeldOut.recorded(RunDirectory(finished.path)).groups.tolist()

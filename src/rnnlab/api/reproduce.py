@@ -35,7 +35,7 @@ def find_experiments(names: Sequence[str] = ()) -> list[Path]:
     shipped = {path.stem: path for path in sorted(folder.glob("[0-9]*.toml"))}
     if not names:
         if not shipped:
-            raise ConfigError(both("{folder}: no experiment files; give the path of one", folder=folder))
+            raise ConfigError("{folder}: no experiment files; give the path of one", folder=folder)
         return list(shipped.values())
     found = []
     for name in names:
@@ -61,7 +61,7 @@ def read_experiments(paths: Sequence[Path], quick: bool, settings: Sequence[str]
     without = [str(path) for path, file in zip(paths, files, strict=True) if not file.claims]
     if without:
         raise ConfigError(
-            both("{names}: no [[claim]] to decide; 'rnnlab sweep' runs a file without claims", names=", ".join(without))
+            "{names}: no [[claim]] to decide; 'rnnlab sweep' runs a file without claims", names=", ".join(without)
         )
     return files
 

@@ -14,7 +14,6 @@ from rnnlab.auditing.report import Audit
 from rnnlab.auditing.subject import VARIANTS, Subject, device_of, left_alone
 from rnnlab.auditing.tokens import Tokens, find_tokens
 from rnnlab.core.errors import ConfigError
-from rnnlab.core.words import both
 
 LENGTHS = (1, 2, 3, 5, 9, 14)
 
@@ -78,20 +77,18 @@ def _check(
         what = (
             f"the class {module.__name__}" if isinstance(module, type) else f"an object of type {type(module).__name__}"
         )
-        raise ConfigError(both("an audit needs an nn.Module, not {what}", what=what))
+        raise ConfigError("an audit needs an nn.Module, not {what}", what=what)
     if vocabulary is not None and features is not None:
-        raise ConfigError(both("give either vocabulary (for ids) or features (for numbers), not both"))
+        raise ConfigError("give either vocabulary (for ids) or features (for numbers), not both")
     if features is not None and features < 1:
-        raise ConfigError(both("features: at least 1 (got {features})", features=features))
+        raise ConfigError("features: at least 1 (got {features})", features=features)
     if not lengths or min(lengths) < 1:
-        raise ConfigError(both("lengths: one or more, each at least 1 (got {lengths})", lengths=list(lengths)))
+        raise ConfigError("lengths: one or more, each at least 1 (got {lengths})", lengths=list(lengths))
     if pad_to is not None and pad_to <= max(lengths):
         raise ConfigError(
-            both(
-                "pad_to {pad_to}: must be more than the longest sequence, {longest} steps",
-                pad_to=pad_to,
-                longest=max(lengths),
-            )
+            "pad_to {pad_to}: must be more than the longest sequence, {longest} steps",
+            pad_to=pad_to,
+            longest=max(lengths),
         )
 
 

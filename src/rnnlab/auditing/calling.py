@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from rnnlab.core.errors import ConfigError, did_you_mean
-from rnnlab.core.words import both
 
 EXTRAS = ("lengths", "mask", "padding-mask")
 """What a module may be told: (B,) lengths; a (B, T) mask, True at real steps; one that is True at padding."""
@@ -48,12 +47,10 @@ def extras_of(module: nn.Module, call: str | None) -> tuple[Extra, ...]:
     if len(needed) == 1 and not named and needed[0] == parameters[0].name and needed[0] not in _STATES:
         return (Extra("lengths", needed[0]),)  # a second argument of whatever name
     raise ConfigError(
-        both(
-            "{kind}.forward also needs {names}, which an audit can't make; give a module whose "
-            "forward takes the sequences and, if it wants, lengths or a mask",
-            kind=type(module).__name__,
-            names=", ".join(needed),
-        )
+        "{kind}.forward also needs {names}, which an audit can't make; give a module whose "
+        "forward takes the sequences and, if it wants, lengths or a mask",
+        kind=type(module).__name__,
+        names=", ".join(needed),
     )
 
 
@@ -81,18 +78,16 @@ def _parse_call(call: str) -> list[str]:
     first, *rest = [word.strip() for word in call.split(",")]
     if first not in ("ids", "features"):
         raise ConfigError(
-            both("call: {call!r} must begin with ids (or features), then {names}", call=call, names=" or ".join(EXTRAS))
+            "call: {call!r} must begin with ids (or features), then {names}", call=call, names=" or ".join(EXTRAS)
         )
     for word in rest:
         if word not in EXTRAS:
             raise ConfigError(
-                both(
-                    "call: {word!r} in {call!r}: one of {names}{hint}",
-                    word=word,
-                    call=call,
-                    names=", ".join(EXTRAS),
-                    hint=did_you_mean(word, EXTRAS),
-                )
+                "call: {word!r} in {call!r}: one of {names}{hint}",
+                word=word,
+                call=call,
+                names=", ".join(EXTRAS),
+                hint=did_you_mean(word, EXTRAS),
             )
     return rest
 
@@ -117,10 +112,8 @@ def answer_of(output: Any) -> Tensor:
     found = [tensor for tensor in _tensors(output) if tensor.is_floating_point()]
     if not found:
         raise ConfigError(
-            both(
-                "forward returns {what}; an audit needs a tensor of floating point, for example the logits",
-                what=_what(output),
-            )
+            "forward returns {what}; an audit needs a tensor of floating point, for example the logits",
+            what=_what(output),
         )
     return found[0]
 
@@ -178,8 +171,6 @@ def layout_of(shapes: Sequence[Sequence[int]], sizes: Sequence[tuple[int, int]])
                 "; it follows the steps instead: is batch_first=True missing? "
                 "A module that takes (T, B) is audited with time_first (--time-first)"
             )
-        raise ConfigError(
-            both("no axis of the answer is the batch: its shape is {shown}{hint}", shown=shown, hint=hint)
-        )
+        raise ConfigError("no axis of the answer is the batch: its shape is {shown}{hint}", shown=shown, hint=hint)
     batch = follows.index(batches)
     return Layout(axes, batch, next((a for a in range(axes) if a != batch and follows[a] == steps), None))

@@ -15,7 +15,6 @@ from rnnlab.auditing.remedies import sorted_only
 from rnnlab.auditing.report import Finding
 from rnnlab.auditing.subject import VARIANTS, CannotRun, Run, Subject, left_alone, not_runnable
 from rnnlab.core.errors import ConfigError
-from rnnlab.core.words import both
 
 T = TypeVar("T")
 
@@ -216,7 +215,7 @@ class Examination:
         except CannotRun as error:
             what = type(self.subject.module).__name__
             raise ConfigError(
-                both("{what} can't be run, called as {called}: {error}", what=what, called=self.called, error=error)
+                "{what} can't be run, called as {called}: {error}", what=what, called=self.called, error=error
             ) from None
 
 

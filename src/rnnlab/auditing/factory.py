@@ -14,7 +14,6 @@ from torch import nn
 
 from rnnlab.auditing.subject import one_line
 from rnnlab.core.errors import ConfigError, did_you_mean
-from rnnlab.core.words import both
 
 VOCABULARY = ("vocabulary", "vocab_size", "vocabulary_size", "num_embeddings", "n_words", "num_words", "vocab", "words")
 """Parameters of a factory that are given the size of the vocabulary."""
@@ -33,36 +32,32 @@ def build(target: str, vocabulary: int | None = None, seed: int = 0) -> nn.Modul
 def _build(target: str, vocabulary: int | None, seed: int) -> nn.Module:
     place, _, name = target.rpartition(":")
     if not place or not name:
-        raise ConfigError(both("{target}: must be package.module:factory or path/to/file.py:factory", target=target))
+        raise ConfigError("{target}: must be package.module:factory or path/to/file.py:factory", target=target)
     home = _import_file(Path(place)) if place.endswith(".py") else _import_module(place)
     made: Any = home
     for part in name.split("."):
         if not hasattr(made, part):
             raise ConfigError(
-                both(
-                    "{target}: {place} has no '{part}'{hint}",
-                    target=target,
-                    place=place,
-                    part=part,
-                    hint=did_you_mean(part, _choices(made)),
-                )
+                "{target}: {place} has no '{part}'{hint}",
+                target=target,
+                place=place,
+                part=part,
+                hint=did_you_mean(part, _choices(made)),
             )
         made = getattr(made, part)
     if not isinstance(made, nn.Module):
         if not callable(made):
             what = type(made).__name__
             raise ConfigError(
-                both(
-                    "{target}: must be a module, or a class or function that makes one (its type is {what})",
-                    target=target,
-                    what=what,
-                )
+                "{target}: must be a module, or a class or function that makes one (its type is {what})",
+                target=target,
+                what=what,
             )
         torch.manual_seed(seed)  # whatever its import drew, or that it was imported before
         made = _call(target, made, vocabulary)
     if not isinstance(made, nn.Module):
         raise ConfigError(
-            both("{target}: must return an nn.Module (it returned {kind})", target=target, kind=type(made).__name__)
+            "{target}: must return an nn.Module (it returned {kind})", target=target, kind=type(made).__name__
         )
     return made
 
@@ -77,21 +72,19 @@ def _import_module(place: str) -> ModuleType:
         return importlib.import_module(place)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{place}.".startswith(f"{error.name}."):
-            raise ConfigError(both("{place}: {problem}", place=place, problem=one_line(error))) from error
+            raise ConfigError("{place}: {problem}", place=place, problem=one_line(error)) from error
         raise ConfigError(
-            both(
-                "{place}: no such module here or in the environment ('{name}' is missing)", place=place, name=error.name
-            )
+            "{place}: no such module here or in the environment ('{name}' is missing)", place=place, name=error.name
         ) from None
     except (Exception, SystemExit) as error:
-        raise ConfigError(both("{place}: its import fails: {problem}", place=place, problem=one_line(error))) from error
+        raise ConfigError("{place}: its import fails: {problem}", place=place, problem=one_line(error)) from error
 
 
 def _import_file(path: Path) -> ModuleType:
     """Its folder can be imported from, as when it is run."""
     if not path.is_file():
         near = did_you_mean(path.name, (other.name for other in path.parent.glob("*.py")))
-        raise ConfigError(both("{path}: no such file{near}", path=path, near=near))
+        raise ConfigError("{path}: no such file{near}", path=path, near=near)
     _search(path.parent.resolve())
     spec = importlib.util.spec_from_file_location(f"rnnlab_audited_{path.stem}", path)
     assert spec is not None
@@ -102,7 +95,7 @@ def _import_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
-        raise ConfigError(both("{path}: its import fails: {problem}", path=path, problem=one_line(error))) from error
+        raise ConfigError("{path}: its import fails: {problem}", path=path, problem=one_line(error)) from error
     return module
 
 
@@ -121,17 +114,15 @@ def _call(target: str, factory: Callable[..., Any], vocabulary: int | None) -> A
     missing = [name for name in needed if name not in asked]
     if missing:
         raise ConfigError(
-            both(
-                "{target}: needs {names}; write a function without arguments that returns the module, for "
-                "example  def model(): return {example}(…)",
-                target=target,
-                names=", ".join(missing),
-                example=getattr(factory, "__name__", "Model"),
-            )
+            "{target}: needs {names}; write a function without arguments that returns the module, for "
+            "example  def model(): return {example}(…)",
+            target=target,
+            names=", ".join(missing),
+            example=getattr(factory, "__name__", "Model"),
         )
     if asked and asked[0] in needed and vocabulary is None:
-        raise ConfigError(both("{target}: needs {asked}; say --vocabulary N", target=target, asked=asked[0]))
+        raise ConfigError("{target}: needs {asked}; say --vocabulary N", target=target, asked=asked[0])
     try:
         return factory(**({asked[0]: vocabulary} if asked and vocabulary is not None else {}))
     except (Exception, SystemExit) as error:
-        raise ConfigError(both("{target}: raises {problem}", target=target, problem=one_line(error))) from error
+        raise ConfigError("{target}: raises {problem}", target=target, problem=one_line(error)) from error

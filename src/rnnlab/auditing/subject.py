@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from rnnlab.auditing.calling import Extra, Layout, answer_of, layout_of
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import both
 
 VARIANTS = 4  # sequences of each length
 
@@ -92,11 +93,16 @@ def run_module(module: nn.Module, positional: Sequence[Tensor], named: dict[str,
 
 
 def not_runnable(module: nn.Module, steps: int, called: str, problem: str) -> ConfigError:
-    other = "ids rather than numbers, leave out --features" if "features" in called else "numbers, say --features D"
+    ids, numbers = both("ids rather than numbers, leave out --features"), both("numbers, say --features D")
     return ConfigError(
-        f"{type(module).__name__} can't be run on one sequence of {steps} steps, called as {called}: {problem}\n"
-        f"If it takes {other}; if it needs one fixed length, --pad-to N; if (T, B), --time-first; "
-        "if forward must be given something else, --call"
+        "{name} can't be run on one sequence of {steps} steps, called as {called}: {problem}\n"
+        "If it takes {other}; if it needs one fixed length, --pad-to N; if (T, B), --time-first; "
+        "if forward must be given something else, --call",
+        name=type(module).__name__,
+        steps=steps,
+        called=called,
+        problem=problem,
+        other=ids if "features" in called else numbers,
     )
 
 

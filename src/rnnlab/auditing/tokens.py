@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from rnnlab.auditing.calling import Extra, describe_call
 from rnnlab.auditing.subject import CannotRun, Run, Subject, not_runnable
 from rnnlab.core.errors import ConfigError
-from rnnlab.core.words import both
 
 Lookup = nn.Embedding | nn.EmbeddingBag
 
@@ -38,30 +37,24 @@ def find_tokens(
     if lookup is None and vocabulary is None:
         if problem:
             raise not_runnable(module, max(steps), describe_call("ids", extras), problem)
-        raise ConfigError(
-            both("no nn.Embedding is given the ids: say how many there are (--vocabulary N), or --features D")
-        )
+        raise ConfigError("no nn.Embedding is given the ids: say how many there are (--vocabulary N), or --features D")
     words = vocabulary if vocabulary is not None else lookup.num_embeddings if lookup is not None else 0
     if lookup is not None and words > lookup.num_embeddings:
         rows = lookup.num_embeddings
         raise ConfigError(
-            both(
-                "vocabulary {words}: the embedding has {rows} rows; --vocabulary {rows}, or leave it out",
-                words=words,
-                rows=rows,
-            )
+            "vocabulary {words}: the embedding has {rows} rows; --vocabulary {rows}, or leave it out",
+            words=words,
+            rows=rows,
         )
     if words < 3:
         raise ConfigError(
-            both("vocabulary {words}: at least 3 with the padding, or there is nothing to tell apart", words=words)
+            "vocabulary {words}: at least 3 with the padding, or there is nothing to tell apart", words=words
         )
     if padding_id is None:
         padding_id = (lookup.padding_idx if lookup is not None else None) or 0
     if not 0 <= padding_id < words:
         raise ConfigError(
-            both(
-                "padding id {padding_id}: must be one of the ids, 0 to {words}", padding_id=padding_id, words=words - 1
-            )
+            "padding id {padding_id}: must be one of the ids, 0 to {words}", padding_id=padding_id, words=words - 1
         )
     return Tokens(words, padding_id)
 

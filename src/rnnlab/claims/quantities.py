@@ -268,13 +268,13 @@ def _tagged(tag: str, saved: Recorded, repeat: Repeat) -> np.ndarray:
     """(N,) bool: the rows with this tag."""
     names = _tag_names(saved, repeat)
     if "test.tags" not in saved.arrays or not names:
-        raise RunError(both("{path}: its test rows have no tags", path=repeat.path))
+        raise RunError("{path}: its test rows have no tags", path=repeat.path)
     if tag not in names:
         hint = did_you_mean(tag, names) or known_are(names)
-        raise RunError(both("{path}: no test row has the tag '{tag}'{hint}", path=repeat.path, tag=tag, hint=hint))
+        raise RunError("{path}: no test row has the tag '{tag}'{hint}", path=repeat.path, tag=tag, hint=hint)
     chosen = saved.arrays["test.tags"] == names.index(tag)
     if not chosen.any():
-        raise RunError(both("{path}: no test row has the tag '{tag}'", path=repeat.path, tag=tag))
+        raise RunError("{path}: no test row has the tag '{tag}'", path=repeat.path, tag=tag)
     return chosen
 
 

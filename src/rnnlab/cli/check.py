@@ -6,7 +6,7 @@ import typer
 
 from rnnlab.cli import options
 from rnnlab.cli.loading import loading
-from rnnlab.core.words import both, plural, say
+from rnnlab.core.words import plural, say
 
 
 def check(
@@ -28,9 +28,7 @@ def check(
         from rnnlab.sweeps.studies import read_sweep
 
     if not file.endswith(".toml"):
-        raise ConfigError(
-            both("{file}: an experiment file ends in .toml; 'rnnlab data profile' looks at data", file=file)
-        )
+        raise ConfigError("{file}: an experiment file ends in .toml; 'rnnlab data profile' looks at data", file=file)
     for path in plugin or []:
         load_plugin(path)
     if is_sweep(read_toml(file)):

@@ -125,13 +125,9 @@ def compare(
     if report:
         tables.page_path(report)
     if max_seeds is not None and not until_sure:
-        raise ConfigError(
-            both("--max-seeds belongs to --until-sure and would be ignored; add --until-sure, or leave it out")
-        )
+        raise ConfigError("--max-seeds belongs to --until-sure and would be ignored; add --until-sure, or leave it out")
     if scores and vary_split:
-        raise ConfigError(
-            both("--scores: with --vary-split every seed has test rows of its own; leave one of them out")
-        )
+        raise ConfigError("--scores: with --vary-split every seed has test rows of its own; leave one of them out")
     wanted = UntilSure.of(max_seeds) if until_sure else None
     seconds = None if budget is None else seconds_of(budget)
     plugins = plugin or []

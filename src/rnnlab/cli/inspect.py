@@ -6,7 +6,7 @@ import typer
 
 from rnnlab.cli import options
 from rnnlab.core import words
-from rnnlab.core.words import both, say
+from rnnlab.core.words import say
 
 
 def inspect(
@@ -88,11 +88,11 @@ def _check(run: str | None, model: str | None, text: str | None, untrained: dict
     from rnnlab.core.errors import ConfigError
 
     if (run is None) == (model is None):
-        raise ConfigError(both("give a run to look into, or --model for one that isn't trained"))
+        raise ConfigError("give a run to look into, or --model for one that isn't trained")
     if run is None and text is not None:
-        raise ConfigError(both("--text needs a run: an untrained model knows no words, and reads random ones"))
+        raise ConfigError("--text needs a run: an untrained model knows no words, and reads random ones")
     if run is not None and untrained:
         names = ", ".join(f"--{name}" for name in untrained)
         raise ConfigError(
-            both("{names}: of an untrained model (--model); a run has its own, and it would be ignored", names=names)
+            "{names}: of an untrained model (--model); a run has its own, and it would be ignored", names=names
         )

@@ -7,7 +7,6 @@ import typer
 
 from rnnlab.cli import options
 from rnnlab.cli.loading import loading
-from rnnlab.core.words import both
 
 
 def predict(
@@ -74,9 +73,7 @@ def predict(
 
     asking.check_options(texts, file, out, explain, as_json)
     if stream and (texts or file is not None or explain):
-        raise RunError(
-            both("--stream reads standard input, and explains nothing; leave TEXT, --file and --explain out")
-        )
+        raise RunError("--stream reads standard input, and explains nothing; leave TEXT, --file and --explain out")
     for path in plugin or []:
         load_plugin(path)
     opened = load(model)

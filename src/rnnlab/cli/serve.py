@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rnnlab.cli import options
-from rnnlab.core.words import both, say
+from rnnlab.core.words import say
 
 if TYPE_CHECKING:
     from rnnlab.serving.models import Models
@@ -62,7 +62,7 @@ def serve(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "h11", "anyio"):
             raise
-        raise ConfigError(both("serve needs {name}: pip install 'rnnlab[serve]'", name=error.name)) from None
+        raise ConfigError("serve needs {name}: pip install 'rnnlab[serve]'", name=error.name) from None
     from rnnlab.serving.limits import Limits
 
     for path in plugin or []:

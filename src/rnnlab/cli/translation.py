@@ -27,7 +27,7 @@ def asked_for(arguments: Sequence[str]) -> Language | None:
     a language is left for the verb to refuse."""
     given = os.environ.get("RNNLAB_LANG")
     if given and given not in LANGUAGES:
-        raise ConfigError(both("RNNLAB_LANG={given}: it is en or zh", given=given))
+        raise ConfigError("RNNLAB_LANG={given}: it is en or zh", given=given)
     until = arguments[: arguments.index("--")] if "--" in arguments else arguments
     named = [value for option, value in pairwise(until) if option == "--lang"]
     named += [argument.removeprefix("--lang=") for argument in until if argument.startswith("--lang=")]

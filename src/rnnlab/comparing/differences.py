@@ -16,7 +16,6 @@ from rnnlab.comparing.chapters import Answered, ClassScore, Confusion, Differenc
 from rnnlab.comparing.comparison import Record
 from rnnlab.core.config import canonical_json
 from rnnlab.core.errors import RunError
-from rnnlab.core.words import both
 from rnnlab.models.baselines import Majority
 from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.tasks.base import Task
@@ -118,11 +117,7 @@ def _read(records: Sequence[Record], labels: int) -> tuple[list[_Rows], dict[str
         rows = splits[data]
         if not np.array_equal(targets, rows.targets):
             raise RunError(
-                both(
-                    "{path}: other test rows than those of {other}; compare them apart",
-                    path=record.path,
-                    other=rows.path,
-                )
+                "{path}: other test rows than those of {other}; compare them apart", path=record.path, other=rows.path
             )
         arms.setdefault(record.label, []).append(_Run(rows, answers.astype(small)))
     return list(splits.values()), arms

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from rnnlab.core.errors import RunError
-from rnnlab.core.words import both
 
 FORMAT = 1
 AxisValue = str | int | float | bool
@@ -85,11 +84,9 @@ class Study:
         """What `to_dict` made, after a way through JSON."""
         if values.get("format") != FORMAT:
             raise RunError(
-                both(
-                    "this sweep has format {found!r}; this version of rnnlab reads {ours}",
-                    found=values.get("format"),
-                    ours=FORMAT,
-                )
+                "this sweep has format {found!r}; this version of rnnlab reads {ours}",
+                found=values.get("format"),
+                ours=FORMAT,
             )
         points = (
             Point(

@@ -192,13 +192,13 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        raise ConfigError(both("{path}: no such file", path=path)) from None
+        raise ConfigError("{path}: no such file", path=path) from None
     except UnicodeDecodeError as error:
         raise ConfigError(
-            both("{path}: TOML files are UTF-8, this one isn't (byte {start})", path=path, start=error.start)
+            "{path}: TOML files are UTF-8, this one isn't (byte {start})", path=path, start=error.start
         ) from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(both("{path}: not valid TOML: {error}", path=path, error=error)) from None
+        raise ConfigError("{path}: not valid TOML: {error}", path=path, error=error) from None
 
 
 def parse_setting(text: str) -> tuple[list[str], Any]:
@@ -206,7 +206,7 @@ def parse_setting(text: str) -> tuple[list[str], Any]:
     key, equals, value = text.partition("=")
     parts = [part.strip() for part in key.split(".")]
     if not equals or not all(parts):
-        raise ConfigError(both("--set {text}: write it as path=value, for example --set training.lr=0.01", text=text))
+        raise ConfigError("--set {text}: write it as path=value, for example --set training.lr=0.01", text=text)
     try:
         return parts, tomllib.loads(f"v = {value.strip()}")["v"]
     except tomllib.TOMLDecodeError:
@@ -218,5 +218,5 @@ def assign(tree: dict[str, Any], parts: list[str], value: Any) -> None:
     for part in parts[:-1]:
         tree = tree.setdefault(part, {})
         if not isinstance(tree, dict):
-            raise ConfigError(both("{names}: '{part}' is a value, not a table", names=".".join(parts), part=part))
+            raise ConfigError("{names}: '{part}' is a value, not a table", names=".".join(parts), part=part)
     tree[parts[-1]] = value

@@ -2,7 +2,9 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from rnnlab.core import words
 from rnnlab.core.words import Both, both, plural, same, spoken
 
 
@@ -12,6 +14,10 @@ class RnnlabError(Exception):
     It is a `Both`, so that it can be said in the reader's language, and recorded in English (`english`)."""
 
     exit_code = 1
+
+    def __init__(self, text: str | Both, /, **gaps: Any) -> None:
+        """``DataError("{path}: no such file", path=path)``: as with `both`."""
+        super().__init__(words.both(text, **gaps) if isinstance(text, str) else text)
 
 
 def english(error: BaseException) -> str:

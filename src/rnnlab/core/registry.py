@@ -33,13 +33,11 @@ class Registry(Generic[C]):
             known = self._classes.get(name)
             if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise ConfigError(
-                    both(
-                        "{what} '{name}' is registered twice: {module} and {other}",
-                        what=self.what,
-                        name=name,
-                        module=known.__module__,
-                        other=cls.__module__,
-                    )
+                    "{what} '{name}' is registered twice: {module} and {other}",
+                    what=self.what,
+                    name=name,
+                    module=known.__module__,
+                    other=cls.__module__,
                 )
             cls.kind = name
             self._classes[name] = cls  # type: ignore[assignment]  # D is C or a subclass, which typing can't say
@@ -58,7 +56,7 @@ class Registry(Generic[C]):
         self._load()
         if name not in self._classes:
             hint = did_you_mean(name, self._classes) or known_are(self.names())
-            raise ConfigError(both("unknown {what} '{name}'{hint}", what=self.what, name=name, hint=hint))
+            raise ConfigError("unknown {what} '{name}'{hint}", what=self.what, name=name, hint=hint)
         return self._classes[name]
 
     def parse(self, values: Mapping[str, Any], path: str = "") -> C:
@@ -86,7 +84,7 @@ class Registry(Generic[C]):
         name = rest.pop("kind", None)
         if not isinstance(name, str):
             raise ConfigError(
-                both("{path}.kind: required; one of {names}", path=path or self.what, names=", ".join(self.names()))
+                "{path}.kind: required; one of {names}", path=path or self.what, names=", ".join(self.names())
             )
         try:
             return self[name], rest
@@ -116,7 +114,7 @@ def load_plugin(path: str | Path) -> None:
         return
     spec = importlib.util.spec_from_file_location(name, path) if path.is_file() else None
     if spec is None or spec.loader is None:
-        raise ConfigError(both("--plugin {path}: not a Python file", path=path))
+        raise ConfigError("--plugin {path}: not a Python file", path=path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -124,5 +122,5 @@ def load_plugin(path: str | Path) -> None:
     except Exception as error:
         del sys.modules[name]
         raise ConfigError(
-            both("--plugin {path}: {kind}: {error}", path=path, kind=type(error).__name__, error=error)
+            "--plugin {path}: {kind}: {error}", path=path, kind=type(error).__name__, error=error
         ) from error

@@ -36,12 +36,10 @@ def names() -> list[str]:
 def entry(name: str) -> Entry:
     if name not in ENTRIES:
         raise DataError(
-            both(
-                "unknown data set '{name}'{hint}\nknown: {names}",
-                name=name,
-                hint=did_you_mean(name, names()),
-                names=", ".join(names()),
-            )
+            "unknown data set '{name}'{hint}\nknown: {names}",
+            name=name,
+            hint=did_you_mean(name, names()),
+            names=", ".join(names()),
         )
     return ENTRIES[name]
 
@@ -69,11 +67,9 @@ def get(name: str, progress: Progress | None = None) -> Path:
                     _fetch(name, download, folder, progress)
     except OSError as error:
         raise DataError(
-            both(
-                "{folder}: can't be written ({error}); RNNLAB_CACHE may name another cache folder",
-                folder=folder,
-                error=error,
-            )
+            "{folder}: can't be written ({error}); RNNLAB_CACHE may name another cache folder",
+            folder=folder,
+            error=error,
         ) from None
     return folder
 
@@ -124,7 +120,7 @@ def paths(name: str) -> dict[str, Path]:
 def _places(wanted: Entry) -> list[Path]:
     given = os.environ.get("RNNLAB_DATA")
     if given and not Path(given).expanduser().is_dir():
-        raise DataError(both("RNNLAB_DATA={given}: no such folder", given=given))
+        raise DataError("RNNLAB_DATA={given}: no such folder", given=given)
     return ([Path(given).expanduser() / wanted.folder] if given else []) + [_cached(wanted.name)]
 
 
@@ -153,15 +149,13 @@ def _fetch(name: str, download: Download, folder: Path, progress: Progress | Non
     if download.sha256 is None and before not in (None, seen):
         fetched.unlink()
         raise DataError(
-            both(
-                "{url}: not the file that it was at your first download\nSHA-256 {seen}\nbefore  "
-                "{before}\nit was removed; if you trust the new file, delete the old sum from "
-                "{record_path}",
-                url=download.url,
-                seen=seen,
-                before=before,
-                record_path=_record_path(),
-            )
+            "{url}: not the file that it was at your first download\nSHA-256 {seen}\nbefore  "
+            "{before}\nit was removed; if you trust the new file, delete the old sum from "
+            "{record_path}",
+            url=download.url,
+            seen=seen,
+            before=before,
+            record_path=_record_path(),
         )
     if download.unpack:
         download.unpack(fetched, folder)
@@ -178,13 +172,11 @@ def _check_files(wanted: Entry, folder: Path) -> list[str]:
             before = recorded.get(f"{wanted.name}/{file}")
             if before not in (None, found):
                 raise DataError(
-                    both(
-                        "{folder}: changed since it was fetched\nSHA-256 {found}\nbefore  {before}\ndelete the file, "
-                        "and it will be fetched again",
-                        folder=folder / file,
-                        found=found,
-                        before=before,
-                    )
+                    "{folder}: changed since it was fetched\nSHA-256 {found}\nbefore  {before}\ndelete the file, "
+                    "and it will be fetched again",
+                    folder=folder / file,
+                    found=found,
+                    before=before,
                 )
     other = [file for file, found in sums.items() if found != wanted.tested.get(file, found)]
     if other:
@@ -205,7 +197,7 @@ def _sums(wanted: Entry, folder: Path) -> dict[str, str]:
     try:
         return {file: sha256_of(folder / file) for file in _present(wanted, folder)}
     except OSError as error:
-        raise DataError(both("{folder}: can't be read: {error}", folder=folder, error=error)) from None
+        raise DataError("{folder}: can't be read: {error}", folder=folder, error=error) from None
 
 
 def _present(wanted: Entry, folder: Path) -> list[str]:
@@ -224,11 +216,9 @@ def _recorded() -> dict[str, str]:
         return {}
     except (ValueError, TypeError) as error:
         raise DataError(
-            both(
-                "{record_path}: damaged ({error}); delete it, and sums are recorded anew",
-                record_path=_record_path(),
-                error=error,
-            )
+            "{record_path}: damaged ({error}); delete it, and sums are recorded anew",
+            record_path=_record_path(),
+            error=error,
         ) from None
 
 

@@ -42,7 +42,7 @@ def fetch(url: str, target: Path, *, sha256: str | None, size: int | None, progr
     ``sha256`` may be None where no checksum is known: then the caller has to decide what to believe.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise DataError(both("{url}: only http and https addresses are fetched", url=url))
+        raise DataError("{url}: only http and https addresses are fetched", url=url)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target):
@@ -61,9 +61,7 @@ def fetch(url: str, target: Path, *, sha256: str | None, size: int | None, progr
             move_into_place(part, target)
             _forget(part)
     except OSError as error:
-        raise DataError(
-            both("{target}: can't be written: {value}", target=target, value=error.strerror or error)
-        ) from None
+        raise DataError("{target}: can't be written: {value}", target=target, value=error.strerror or error) from None
     return target
 
 
@@ -78,11 +76,9 @@ def unpack(archive: Path, members: Mapping[str, str], folder: Path) -> None:
                 write_atomically(folder / name, _read_member(opened, archive, member))
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:  # RuntimeError: encrypted, odd methods
         raise DataError(
-            both(
-                "{archive}: not a ZIP archive that can be read ({error}); delete it and try again",
-                archive=archive,
-                error=error,
-            )
+            "{archive}: not a ZIP archive that can be read ({error}); delete it and try again",
+            archive=archive,
+            error=error,
         ) from None
 
 
@@ -91,21 +87,17 @@ def _read_member(opened: zipfile.ZipFile, archive: Path, member: str) -> bytes:
     found = [i for i in opened.infolist() if PurePosixPath(i.filename).parts[-len(wanted) :] == wanted]
     if len(found) != 1:
         raise DataError(
-            both(
-                "{archive}: should hold exactly one {member}, holds {count}",
-                archive=archive,
-                member=member,
-                count=len(found),
-            )
+            "{archive}: should hold exactly one {member}, holds {count}",
+            archive=archive,
+            member=member,
+            count=len(found),
         )
     if found[0].file_size > LARGEST_MEMBER:
         raise DataError(
-            both(
-                "{archive}: {member} would unpack to {file_size:,} bytes, which can't be right",
-                archive=archive,
-                member=member,
-                file_size=found[0].file_size,
-            )
+            "{archive}: {member} would unpack to {file_size:,} bytes, which can't be right",
+            archive=archive,
+            member=member,
+            file_size=found[0].file_size,
         )
     return opened.read(found[0])  # compares the archive's own CRC-32
 
@@ -166,12 +158,10 @@ def _attempt(url: str, part: Path, sha256: str | None, size: int | None, progres
         if size is not None and total not in (None, size):
             _forget(part)
             raise DataError(
-                both(
-                    "{url}: the server offers {total:,} bytes where {size:,} were published; nothing was kept",
-                    url=url,
-                    total=total,
-                    size=size,
-                )
+                "{url}: the server offers {total:,} bytes where {size:,} were published; nothing was kept",
+                url=url,
+                total=total,
+                size=size,
             )
         if start == 0:
             _forget(part)
@@ -190,7 +180,7 @@ def _refused(error: urllib.error.HTTPError, url: str, part: Path, start: int) ->
         raise _Passing("the part on disk doesn't belong to the file on the server")
     if error.code in (408, 425, 429) or error.code >= 500:
         raise _Passing(note("the server answers {code} {reason}", code=error.code, reason=error.reason))
-    raise DataError(both("{url}: the server answers {code} {reason}", url=url, code=error.code, reason=error.reason))
+    raise DataError("{url}: the server answers {code} {reason}", url=url, code=error.code, reason=error.reason)
 
 
 def _total_of_rest(response: http.client.HTTPResponse, part: Path, start: int, known_version: str | None) -> int | None:
@@ -234,14 +224,12 @@ def _check(path: Path, url: str, sha256: str | None) -> None:
         is_part = path.suffix == ".part"
         end = "it was removed: try again" if is_part else "delete it, and it will be fetched again"
         raise DataError(
-            both(
-                "{path}: not the file that {url} stands for\nSHA-256 {found}\nwanted  {sha256}\n{end}",
-                path=path,
-                url=url,
-                found=found,
-                sha256=sha256,
-                end=end,
-            )
+            "{path}: not the file that {url} stands for\nSHA-256 {found}\nwanted  {sha256}\n{end}",
+            path=path,
+            url=url,
+            found=found,
+            sha256=sha256,
+            end=end,
         )
 
 
@@ -251,11 +239,7 @@ class _NoDowngrade(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, req, fp, code, msg, headers, newurl):
         if req.type == "https" and urlsplit(newurl).scheme != "https":
             raise DataError(
-                both(
-                    "{full_url}: the server redirects to {newurl}, which isn't https",
-                    full_url=req.full_url,
-                    newurl=newurl,
-                )
+                "{full_url}: the server redirects to {newurl}, which isn't https", full_url=req.full_url, newurl=newurl
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rnnlab.core.errors import ConfigError, DataError
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.data import splits
 from rnnlab.data.columns import Selection
 from rnnlab.data.examples import Examples
@@ -279,28 +279,21 @@ def _channels_of(given: Sequence[Examples]) -> int:
         for row, array in enumerate(part.series or ()):
             if array.ndim != 2 or not array.size:
                 raise DataError(
-                    both(
-                        "{where}: a series is steps by channels, at least one of each ({shape})",
-                        where=_where(part, row),
-                        shape=array.shape,
-                    )
+                    "{where}: a series is steps by channels, at least one of each ({shape})",
+                    where=_where(part, row),
+                    shape=array.shape,
                 )
             channels = channels or array.shape[1]
             if array.shape[1] != channels:
                 raise DataError(
-                    both(
-                        "{where}: {shape} channels, where the rows before have {channels}",
-                        where=_where(part, row),
-                        shape=array.shape[1],
-                        channels=channels,
-                    )
+                    "{where}: {shape} channels, where the rows before have {channels}",
+                    where=_where(part, row),
+                    shape=array.shape[1],
+                    channels=channels,
                 )
             if not np.isfinite(array).all():
                 raise DataError(
-                    both(
-                        "{where}: a value is missing or infinite; fill it in or leave the row out",
-                        where=_where(part, row),
-                    )
+                    "{where}: a value is missing or infinite; fill it in or leave the row out", where=_where(part, row)
                 )
     return channels or 0
 
@@ -326,22 +319,18 @@ def _labels_of(parts: Mapping[str, Examples]) -> tuple[str, ...]:
         for row, label in enumerate(part.labels):
             if label not in known:
                 raise DataError(
-                    both(
-                        "{where}: the label {label!r} of {name} isn't in train, so no model can learn it; labels "
-                        "of train: {names}",
-                        where=_where(part, row),
-                        label=label,
-                        name=name,
-                        names=", ".join(map(repr, sorted(known)[:10])),
-                    )
+                    "{where}: the label {label!r} of {name} isn't in train, so no model can learn it; labels "
+                    "of train: {names}",
+                    where=_where(part, row),
+                    label=label,
+                    name=name,
+                    names=", ".join(map(repr, sorted(known)[:10])),
                 )
     if len(known) < 2:
         raise DataError(
-            both(
-                "{source}: every row has the label {next!r}; at least two are needed",
-                source=parts["train"].source,
-                next=next(iter(known)),
-            )
+            "{source}: every row has the label {next!r}; at least two are needed",
+            source=parts["train"].source,
+            next=next(iter(known)),
         )
     return tuple(sorted(known, key=natural_order(known)))
 
@@ -372,26 +361,24 @@ def _where(part: Examples, row: int) -> str:
 def _check(parts: Mapping[str, Examples], min_count: int, max_size: int | None, max_length: int | None) -> None:
     if "train" not in parts or not set(parts) <= set(SPLITS):
         raise DataError(
-            both(
-                "parts: 'train' is needed, 'valid' and 'test' are possible (got {value})",
-                value=", ".join(parts) or "nothing",
-            )
+            "parts: 'train' is needed, 'valid' and 'test' are possible (got {value})",
+            value=", ".join(parts) or "nothing",
         )
     for name, part in parts.items():
         if not len(part):
-            raise DataError(both("{source}: no usable rows for {name}", source=part.source, name=name))
+            raise DataError("{source}: no usable rows for {name}", source=part.source, name=name)
         if (part.texts is None) != (parts["train"].texts is None):
             raise DataError(
-                both("{source}: {name} and train must both be texts or both be series", source=part.source, name=name)
+                "{source}: {name} and train must both be texts or both be series", source=part.source, name=name
             )
     for option, value, least in (("min_count", min_count, 1), ("max_size", max_size, 3), ("max_length", max_length, 1)):
         if value is not None and value < least:
             raise ConfigError(
-                both("{option}: must be at least {least} (got {value})", option=option, least=least, value=value)
+                "{option}: must be at least {least} (got {value})", option=option, least=least, value=value
             )
 
 
 def _refuse_for_series(**asked_for: bool) -> None:
     for option, asked in asked_for.items():
         if asked:
-            raise ConfigError(both("{option}: has no meaning for series of numbers; leave it out", option=option))
+            raise ConfigError("{option}: has no meaning for series of numbers; leave it out", option=option)

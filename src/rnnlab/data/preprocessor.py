@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 from rnnlab.core.errors import DataError, RunError
-from rnnlab.core.words import both
 from rnnlab.data.encoded import EncodedData, Scaler
 from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.data.text import encode_texts
@@ -53,11 +52,9 @@ class Preprocessor:
         values = json.loads(text)
         if values.get("format") != FORMAT:
             raise RunError(
-                both(
-                    "model.json has format {found!r}; this version of rnnlab reads {ours}",
-                    found=values.get("format"),
-                    ours=FORMAT,
-                )
+                "model.json has format {found!r}; this version of rnnlab reads {ours}",
+                found=values.get("format"),
+                ours=FORMAT,
             )
         scaler = values["scaler"]
         return cls(
@@ -93,15 +90,13 @@ class Preprocessor:
         array = array[:, None] if array.ndim == 1 else array
         if array.ndim != 2 or array.shape[1] != self.features or not len(array) or not np.isfinite(array).all():
             raise DataError(
-                both(
-                    "this model reads sequences of {features} finite numbers per step, time first (got an array "
-                    "of shape {shape})",
-                    features=self.features,
-                    shape=array.shape,
-                )
+                "this model reads sequences of {features} finite numbers per step, time first (got an array "
+                "of shape {shape})",
+                features=self.features,
+                shape=array.shape,
             )
         return array[: self.max_length]
 
 
 def _wrong(expected: str, got: Any) -> Any:
-    raise DataError(both("this model reads {expected} (got {kind})", expected=expected, kind=type(got).__name__))
+    raise DataError("this model reads {expected} (got {kind})", expected=expected, kind=type(got).__name__)

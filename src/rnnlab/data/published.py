@@ -14,7 +14,7 @@ import numpy as np
 
 from rnnlab.core.errors import DataError
 from rnnlab.core.files import write_atomically
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.data import tables
 from rnnlab.data.download import unpack
 from rnnlab.data.examples import Examples
@@ -76,9 +76,7 @@ def _read_movie_reviews(folder: Path) -> dict[str, Examples]:
     shared = set(train.groups or ()) & set(test.groups or ())
     if shared:
         raise DataError(
-            both(
-                "{folder}: sentence {sentence} stands in train.tsv and in test.tsv", folder=folder, sentence=min(shared)
-            )
+            "{folder}: sentence {sentence} stands in train.tsv and in test.tsv", folder=folder, sentence=min(shared)
         )
     return {"train": train, "test": test}
 
@@ -102,13 +100,11 @@ def _phrases(table: tables.Table, labels: Sequence[str], digest: str) -> Example
             notes.append(said)
         elif label not in ("0", "1", "2", "3", "4"):
             raise DataError(
-                both(
-                    "{path}:{line}: the label of phrase {phrases} is {label!r}, not one of 0 to 4",
-                    path=table.path,
-                    line=line,
-                    phrases=phrases[row],
-                    label=label,
-                )
+                "{path}:{line}: the label of phrase {phrases} is {label!r}, not one of 0 to 4",
+                path=table.path,
+                line=line,
+                phrases=phrases[row],
+                label=label,
             )
         else:
             kept.append(row)
@@ -126,12 +122,10 @@ def _phrases(table: tables.Table, labels: Sequence[str], digest: str) -> Example
 
 def _column(table: tables.Table, name: str) -> Sequence[str]:
     if table.bad:
-        raise DataError(
-            both("{path}:{line}: {reason}", path=table.path, line=table.bad[0].line, reason=table.bad[0].reason)
-        )
+        raise DataError("{path}:{line}: {reason}", path=table.path, line=table.bad[0].line, reason=table.bad[0].reason)
     if name not in table.values:
         raise DataError(
-            both("{path}: no column '{name}', only {names}", path=table.path, name=name, names=", ".join(table.values))
+            "{path}: no column '{name}', only {names}", path=table.path, name=name, names=", ".join(table.values)
         )
     return table.values[name]
 
@@ -156,7 +150,7 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
     except UnicodeDecodeError as error:
-        raise DataError(both("{path}: not UTF-8 (byte {start})", path=path, start=error.start)) from None
+        raise DataError("{path}: not UTF-8 (byte {start})", path=path, start=error.start) from None
 
 
 def _read_sst_phrases(folder: Path) -> Examples:
@@ -212,12 +206,10 @@ def _read_tree(path: Path, number: int, line: str) -> tuple[str, list[str]]:
     if rest != "\0" or "\0" in line:
         found = rest.replace("\0", "…")[:60]
         raise DataError(
-            both(
-                "{path}:{number}: not a tree like (3 (2 It) (3 (3 works) (2 .))), with labels 0 to 4: {found}",
-                path=path,
-                number=number,
-                found=found,
-            )
+            "{path}:{number}: not a tree like (3 (2 It) (3 (3 works) (2 .))), with labels 0 to 4: {found}",
+            path=path,
+            number=number,
+            found=found,
         )
     return line[1], [_unescape(word) for word in _LEAF.findall(line)]
 
@@ -247,16 +239,12 @@ def _pack_imdb(archive: Path, folder: Path) -> None:
                     rows[split].append((int(kind == "pos"), int(number), int(rating), file.read().decode()))
     except (tarfile.TarError, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise DataError(
-            both(
-                "{archive}: not the archive of reviews that it should be ({error}); delete it",
-                archive=archive,
-                error=error,
-            )
+            "{archive}: not the archive of reviews that it should be ({error}); delete it", archive=archive, error=error
         ) from None
     for split, found in rows.items():
         if not found:
             raise DataError(
-                both("{archive}: holds no reviews like aclImdb/{split}/pos/0_9.txt", archive=archive, split=split)
+                "{archive}: holds no reviews like aclImdb/{split}/pos/0_9.txt", archive=archive, split=split
             )
         text = io.StringIO(newline="")
         writer = csv.writer(text)
@@ -281,12 +269,10 @@ def _read_thucnews(folder: Path) -> dict[str, Examples]:
         if unknown is not None:
             line = "" if found.lines is None else f":{found.lines[unknown]}"
             raise DataError(
-                both(
-                    "{path}{line}: class {labels!r} isn't a line of class.txt",
-                    path=path,
-                    line=line,
-                    labels=found.labels[unknown],
-                )
+                "{path}{line}: class {labels!r} isn't a line of class.txt",
+                path=path,
+                line=line,
+                labels=found.labels[unknown],
             )
         digest = hashlib.sha256(f"{found.digest} {classes.digest}".encode()).hexdigest()
         splits[split] = replace(found, labels=[name_of[label] for label in found.labels], digest=digest)

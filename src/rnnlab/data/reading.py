@@ -61,15 +61,13 @@ def read_examples(
     else:
         text_column = numbers.column
         if not table.columns:
-            raise DataError(both("{path}: there are only series, without labels", path=path))
+            raise DataError("{path}: there are only series, without labels", path=path)
     label_column = label if label is not None else _guess_label(table, given | {text_column})
     if label_column == text_column:
         raise DataError(
-            both(
-                "{path}: {text_column!r} can't be both the text and the label; pass --text and --label",
-                path=path,
-                text_column=text_column,
-            )
+            "{path}: {text_column!r} can't be both the text and the label; pass --text and --label",
+            path=path,
+            text_column=text_column,
         )
 
     texts = table.values[text_column] if numbers is None else None
@@ -116,7 +114,7 @@ def check_classes(labels: Sequence[str], source: str) -> None:
             found = both("all {count:,} rows have the class {label}", count=len(labels), label=label)
         else:
             found = both("there are no rows")
-        raise DataError(both("{source}: {found}; a classifier needs at least two classes", source=source, found=found))
+        raise DataError("{source}: {found}; a classifier needs at least two classes", source=source, found=found)
     single = sorted(name for name, count in counts.items() if count == 1)
     if single:
         if len(single) == 1:
@@ -124,12 +122,10 @@ def check_classes(labels: Sequence[str], source: str) -> None:
         else:
             what = both("{count:,} classes have only one row: {labels}", count=len(single), labels=_listed(single))
         raise DataError(
-            both(
-                "{source}: {what}\na class needs two, to learn from one and check on "
-                "the other; add rows, or merge or drop the class",
-                source=source,
-                what=what,
-            )
+            "{source}: {what}\na class needs two, to learn from one and check on "
+            "the other; add rows, or merge or drop the class",
+            source=source,
+            what=what,
         )
 
 
@@ -158,14 +154,12 @@ def require_column(table: Table, role: str, name: str | None) -> None:
     if name is not None and name not in table.columns:
         hint = did_you_mean(name, table.columns)
         raise DataError(
-            both(
-                "{path}: no column {name!r} for the {role}{hint}\ncolumns: {listed}",
-                path=table.path,
-                name=name,
-                role=role,
-                hint=hint,
-                listed=_listed(table.columns),
-            )
+            "{path}: no column {name!r} for the {role}{hint}\ncolumns: {listed}",
+            path=table.path,
+            name=name,
+            role=role,
+            hint=hint,
+            listed=_listed(table.columns),
         )
 
 
@@ -192,13 +186,11 @@ def _guess_label(table: Table, taken: set[str]) -> str:
         known = [name for name in open_to if _has_few_values(table.values[name])]
         if len(known) == 1 and known[0] in map(str.strip, table.values[known[0]]):
             raise DataError(
-                both(
-                    "{path}: line 1 is taken as the header, but reads like a row: {known!r} is also a value "
-                    "of its column; if there is no header, name the columns with --columns, otherwise pass "
-                    "--label",
-                    path=table.path,
-                    known=known[0],
-                )
+                "{path}: line 1 is taken as the header, but reads like a row: {known!r} is also a value "
+                "of its column; if there is no header, name the columns with --columns, otherwise pass "
+                "--label",
+                path=table.path,
+                known=known[0],
             )
     if len(known) != 1:
         _ask(table, "label", known)
@@ -246,14 +238,12 @@ def _ask(table: Table, role: str, candidates: list[str]) -> NoReturn:
     if may_lack_header:
         hint = both("\n(if the first line isn't a header, name the columns with --columns)")
     raise DataError(
-        both(
-            "{path}: which column is the {role}? {found}; pass --{role} NAME\n{described}{hint}",
-            path=table.path,
-            role=role,
-            found=found,
-            described=_described(table),
-            hint=hint,
-        )
+        "{path}: which column is the {role}? {found}; pass --{role} NAME\n{described}{hint}",
+        path=table.path,
+        role=role,
+        found=found,
+        described=_described(table),
+        hint=hint,
     )
 
 
@@ -282,16 +272,14 @@ def _check_label_column(table: Table, column: str, labels: Sequence[str]) -> Non
         return
     what = "these are numbers, and regression isn't supported" if _is_numeric(labels) else "that looks like free text"
     raise DataError(
-        both(
-            "{path}: the label column {column!r} has {distinct:,} different values in {count:,} rows: "
-            "{what}; pass --label with a column of classes\n{described}",
-            path=table.path,
-            column=column,
-            distinct=distinct,
-            count=len(labels),
-            what=what,
-            described=_described(table),
-        )
+        "{path}: the label column {column!r} has {distinct:,} different values in {count:,} rows: "
+        "{what}; pass --label with a column of classes\n{described}",
+        path=table.path,
+        column=column,
+        distinct=distinct,
+        count=len(labels),
+        what=what,
+        described=_described(table),
     )
 
 
@@ -302,7 +290,7 @@ def _require_rows(table: Table, skip_bad: bool) -> None:
     if len(table):
         return
     if not table.bad:
-        raise DataError(both("{path}: there are no rows, only the header", path=table.path))
+        raise DataError("{path}: there are no rows, only the header", path=table.path)
     if skip_bad:
         _none_left(table, table.bad)
     _refuse(table, table.bad)
@@ -310,12 +298,10 @@ def _require_rows(table: Table, skip_bad: bool) -> None:
 
 def _none_left(table: Table, bad: list[BadRow]) -> NoReturn:
     raise DataError(
-        both(
-            "{path}: all {count:,} rows are bad, none is left; {path}:{line_of}",
-            path=table.path,
-            count=len(bad),
-            line_of=_line_of(bad[0]),
-        )
+        "{path}: all {count:,} rows are bad, none is left; {path}:{line_of}",
+        path=table.path,
+        count=len(bad),
+        line_of=_line_of(bad[0]),
     )
 
 
@@ -334,14 +320,12 @@ def _refuse(table: Table, bad: list[BadRow]) -> NoReturn:
     if len(bad) > SHOWN:
         listed.append(both("... and {more:,} more", more=len(bad) - SHOWN))
     raise DataError(
-        both(
-            "{path}: {bad:,} of {rows:,} rows can't be used\n{listed}\nmend these rows, or pass --skip-bad to leave "
-            "them out",
-            path=table.path,
-            bad=len(bad),
-            rows=rows,
-            listed=joined(listed, "\n"),
-        )
+        "{path}: {bad:,} of {rows:,} rows can't be used\n{listed}\nmend these rows, or pass --skip-bad to leave "
+        "them out",
+        path=table.path,
+        bad=len(bad),
+        rows=rows,
+        listed=joined(listed, "\n"),
     )
 
 

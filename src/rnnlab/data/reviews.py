@@ -45,7 +45,6 @@ import numpy as np
 
 from rnnlab.core.errors import ConfigError, did_you_mean, known_are
 from rnnlab.core.seeding import generator
-from rnnlab.core.words import both
 from rnnlab.data.examples import Examples
 
 FILES = {language: Path(__file__).parent / "grammars" / f"{language}.toml" for language in ("en", "zh")}
@@ -90,15 +89,13 @@ def generate(rows: int = 6000, language: str = "en", seed: int = 0) -> Examples:
     """Labelled reviews, shuffled: a function of its arguments alone."""
     if language not in FILES:
         hint = did_you_mean(language, FILES) or known_are(FILES)
-        raise ConfigError(both("reviews: unknown language {language!r}{hint}", language=language, hint=hint))
+        raise ConfigError("reviews: unknown language {language!r}{hint}", language=language, hint=hint)
     if not FEWEST_ROWS <= rows <= MOST_ROWS:
         raise ConfigError(
-            both(
-                "reviews: rows must be between {fewest_rows:,} and {most_rows:,}, got {rows:,}",
-                fewest_rows=FEWEST_ROWS,
-                most_rows=MOST_ROWS,
-                rows=rows,
-            )
+            "reviews: rows must be between {fewest_rows:,} and {most_rows:,}, got {rows:,}",
+            fewest_rows=FEWEST_ROWS,
+            most_rows=MOST_ROWS,
+            rows=rows,
         )
     rng = generator(seed, "data")
     writer = Writer(grammar(language), rng)

@@ -92,25 +92,21 @@ def choose_column(file: RowFile, column: str | None) -> str:
     if file.fixed is not None:
         if column is not None:
             raise DataError(
-                both(
-                    "{path}: a {suffix} file has no columns; leave out {column!r}",
-                    path=file.path,
-                    suffix=file.source.suffix,
-                    column=column,
-                )
+                "{path}: a {suffix} file has no columns; leave out {column!r}",
+                path=file.path,
+                suffix=file.source.suffix,
+                column=column,
             )
         return SERIES
     arrays, seen = peek(file)
     if column is not None:
         if column not in seen:
             raise DataError(
-                both(
-                    "{path}: no column {column!r}{hint}\ncolumns: {listed}",
-                    path=file.path,
-                    column=column,
-                    hint=did_you_mean(column, seen),
-                    listed=_listed(seen),
-                )
+                "{path}: no column {column!r}{hint}\ncolumns: {listed}",
+                path=file.path,
+                column=column,
+                hint=did_you_mean(column, seen),
+                listed=_listed(seen),
             )
         return column
     if len(arrays) != 1:
@@ -118,12 +114,10 @@ def choose_column(file: RowFile, column: str | None) -> str:
         if arrays:
             found = both("several columns hold arrays of numbers: {names}", names=_listed(arrays))
         raise DataError(
-            both(
-                "{path}: {found}; say which column to use with --text\ncolumns: {listed}",
-                path=file.path,
-                found=found,
-                listed=_listed(seen),
-            )
+            "{path}: {found}; say which column to use with --text\ncolumns: {listed}",
+            path=file.path,
+            found=found,
+            listed=_listed(seen),
         )
     return arrays[0]
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.core.seeding import generator
-from rnnlab.core.words import both
 from rnnlab.data.examples import Examples
 from rnnlab.data.sequences import gather_rows, offsets_of
 
@@ -81,16 +80,14 @@ def assign(
     for name, found in rows.items():
         if not len(found):
             raise DataError(
-                both(
-                    "{source}: {count:,} rows in {count_2:,} separate groups are too few to split off "
-                    "{name!r}: at least one label needs {count_3} of them; give more rows, or a file of its "
-                    "own for {name!r}",
-                    source=source,
-                    count=len(targets),
-                    count_2=len(sizes),
-                    name=name,
-                    count_3=len(share),
-                )
+                "{source}: {count:,} rows in {count_2:,} separate groups are too few to split off "
+                "{name!r}: at least one label needs {count_3} of them; give more rows, or a file of its "
+                "own for {name!r}",
+                source=source,
+                count=len(targets),
+                count_2=len(sizes),
+                name=name,
+                count_3=len(share),
             )
     return rows
 
@@ -99,18 +96,13 @@ def _shares(fractions: Mapping[str, float]) -> dict[str, float]:
     for name, fraction in fractions.items():
         if not 0 < fraction < 1:
             raise ConfigError(
-                both(
-                    "{name}_fraction: must be between 0 and 1, both excluded (got {fraction!r})",
-                    name=name,
-                    fraction=fraction,
-                )
+                "{name}_fraction: must be between 0 and 1, both excluded (got {fraction!r})",
+                name=name,
+                fraction=fraction,
             )
     if sum(fractions.values()) >= 1:
         raise ConfigError(
-            both(
-                "{names}: must leave rows to train on (sum below 1)",
-                names=" + ".join(f"{n}_fraction" for n in fractions),
-            )
+            "{names}: must leave rows to train on (sum below 1)", names=" + ".join(f"{n}_fraction" for n in fractions)
         )
     return {"train": 1 - sum(fractions.values()), **fractions}
 

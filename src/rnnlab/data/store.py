@@ -21,7 +21,6 @@ import numpy as np
 from rnnlab.core.cache import cache_dir
 from rnnlab.core.errors import DataError, RnnlabError
 from rnnlab.core.files import write_atomically
-from rnnlab.core.words import both
 from rnnlab.data.encoded import SPLITS, EncodedData, Scaler
 from rnnlab.data.sequences import Sequences
 from rnnlab.data.tokenizers import Tokenizer
@@ -104,10 +103,10 @@ def unpack(packed: bytes, wanted: str) -> None:
             data = _from_files({name: archive.read(name) for name in archive.namelist()})
     except (zipfile.BadZipFile, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            both("the data that were sent can't be read: {kind}: {error}", kind=type(error).__name__, error=error)
+            "the data that were sent can't be read: {kind}: {error}", kind=type(error).__name__, error=error
         ) from None
     if fingerprint(data) != wanted:
-        raise DataError(both("the data that were sent are not those with the fingerprint {wanted}", wanted=wanted))
+        raise DataError("the data that were sent are not those with the fingerprint {wanted}", wanted=wanted)
     folder = cache_dir() / "encoded"
     save(data, folder / f"sent-{wanted}")
     write_atomically(folder / f"{wanted}.key", f"sent-{wanted}")

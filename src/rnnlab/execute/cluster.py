@@ -23,7 +23,7 @@ from uuid import uuid4
 
 from rnnlab.core.errors import ConfigError, RnnlabError, RunError
 from rnnlab.core.files import write_atomically
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.data import store
 from rnnlab.execute.executors import EventSink, Limits, failure, interrupt_flag
 from rnnlab.execute.processes import GRACE, Order, order_of, supervise
@@ -98,12 +98,10 @@ def knock(option: str, address: str, command: str) -> None:
     except OSError as error:
         why = error.strerror or str(error)
         raise RnnlabError(
-            both(
-                "{option}: nobody answers there ({why}); start a cluster with {command}",
-                option=option,
-                why=why,
-                command=command,
-            )
+            "{option}: nobody answers there ({why}); start a cluster with {command}",
+            option=option,
+            why=why,
+            command=command,
         ) from None
 
 
@@ -282,7 +280,7 @@ def _plugin(path: str) -> tuple[str, str]:
     try:
         return Path(path).name, Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(both("--plugin {path}: can't be read: {error}", path=path, error=error)) from None
+        raise ConfigError("--plugin {path}: can't be read: {error}", path=path, error=error) from None
 
 
 def bring_home(run: RunDirectory, message: Message) -> Outcome:
@@ -308,18 +306,16 @@ def _check(files: dict[str, bytes], path: Path) -> None:
     strange = set(files) - set(FILES)
     if strange:
         raise RunError(
-            both(
-                "{path}: the worker sent files that are no part of a run: {names}",
-                path=path,
-                names=", ".join(sorted(strange)),
-            )
+            "{path}: the worker sent files that are no part of a run: {names}",
+            path=path,
+            names=", ".join(sorted(strange)),
         )
     if "result.json" in files:
         sums = json.loads(files["result.json"])["files"]
         found = {name: hashlib.sha256(files[name]).hexdigest() for name in SEALED if name in files}
         if sums != found:
             raise RunError(
-                both("{path}: the files that the worker sent are not those that it wrote; run it again", path=path)
+                "{path}: the files that the worker sent are not those that it wrote; run it again", path=path
             )
 
 
@@ -338,11 +334,9 @@ def work(
         wanted = parcel["fingerprint"]
         if parcel["rnnlab"] != version("rnnlab"):
             raise RnnlabError(
-                both(
-                    "the worker has rnnlab {version}, the command came from {rnnlab}; install the same",
-                    version=version("rnnlab"),
-                    rnnlab=parcel["rnnlab"],
-                )
+                "the worker has rnnlab {version}, the command came from {rnnlab}; install the same",
+                version=version("rnnlab"),
+                rnnlab=parcel["rnnlab"],
             )
         if wanted is not None and data is not None:
             _keep(data, wanted)
@@ -404,11 +398,8 @@ def _keep(data: bytes, wanted: str) -> None:
         store.unpack(data, wanted)
     except OSError as error:
         raise RnnlabError(
-            both(
-                "the worker can't keep the data in its cache: {error}; set RNNLAB_CACHE there to a folder "
-                "that it may use",
-                error=error,
-            )
+            "the worker can't keep the data in its cache: {error}; set RNNLAB_CACHE there to a folder that it may use",
+            error=error,
         ) from None
 
 

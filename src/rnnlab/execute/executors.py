@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rnnlab.core.errors import ConfigError, RnnlabError, did_you_mean, english, known_are
-from rnnlab.core.words import both
 from rnnlab.runs.directory import Failed, Outcome
 
 if TYPE_CHECKING:
@@ -49,14 +48,14 @@ class Limits:
     def __post_init__(self) -> None:
         if self.minutes is not None and not self.minutes > 0:
             raise ConfigError(
-                both("the time limit of a run must be more than 0 minutes (got {minutes})", minutes=self.minutes)
+                "the time limit of a run must be more than 0 minutes (got {minutes})", minutes=self.minutes
             )
         if self.memory_mb is not None and not self.memory_mb > 0:
             raise ConfigError(
-                both("the memory limit of a run must be more than 0 MB (got {memory_mb})", memory_mb=self.memory_mb)
+                "the memory limit of a run must be more than 0 MB (got {memory_mb})", memory_mb=self.memory_mb
             )
         if self.retries < 0:
-            raise ConfigError(both("retries must be 0 or more (got {retries})", retries=self.retries))
+            raise ConfigError("retries must be 0 or more (got {retries})", retries=self.retries)
 
 
 class Serial:
@@ -94,13 +93,11 @@ def executor_for(
     engine, _, address = on.partition("://")
     if engine not in ENGINES or (address and engine not in ("dask", "ray")) or on.endswith("://"):
         known = known_are((*ENGINES, "dask://HOST:PORT", "ray://HOST:PORT"))
-        raise ConfigError(both("--on: unknown engine '{on}'{hint}", on=on, hint=did_you_mean(engine, ENGINES) or known))
+        raise ConfigError("--on: unknown engine '{on}'{hint}", on=on, hint=did_you_mean(engine, ENGINES) or known)
     if jobs is not None and jobs < 0:
-        raise ConfigError(both("--jobs must be 0 (in this process) or more (got {jobs})", jobs=jobs))
+        raise ConfigError("--jobs must be 0 (in this process) or more (got {jobs})", jobs=jobs)
     if jobs == 0 and engine not in ("processes", "serial"):
-        raise ConfigError(
-            both("--jobs 0 computes in this process, where '{on}' has no part; leave one of them out", on=on)
-        )
+        raise ConfigError("--jobs 0 computes in this process, where '{on}' has no part; leave one of them out", on=on)
     if engine == "serial" or jobs == 0:
         return _serial(jobs, limits)
     if engine == "processes":
@@ -115,14 +112,11 @@ def executor_for(
 def _serial(jobs: int | None, limits: Limits) -> Serial:
     if jobs is not None and jobs > 1:
         raise ConfigError(
-            both("--on serial does one run at a time and would ignore --jobs {jobs}; use --on processes", jobs=jobs)
+            "--on serial does one run at a time and would ignore --jobs {jobs}; use --on processes", jobs=jobs
         )
     if limits.minutes is not None or limits.memory_mb is not None:
         raise ConfigError(
-            both(
-                "a run in this process can't be ended from outside, so limits would be ignored; use --on "
-                "processes --jobs 1"
-            )
+            "a run in this process can't be ended from outside, so limits would be ignored; use --on processes --jobs 1"
         )
     return Serial()
 
@@ -135,11 +129,7 @@ def _connection(engine: str, address: str, jobs: int | None) -> Any:
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:
             raise ConfigError(
-                both(
-                    "--on: '{engine}://{address}' is no address; write {engine}://HOST:PORT",
-                    engine=engine,
-                    address=address,
-                )
+                "--on: '{engine}://{address}' is no address; write {engine}://HOST:PORT", engine=engine, address=address
             )
     try:
         if engine == "dask":
@@ -150,11 +140,9 @@ def _connection(engine: str, address: str, jobs: int | None) -> Any:
             from rnnlab.execute.on_ray import connect
     except ModuleNotFoundError as error:
         raise ConfigError(
-            both(
-                "--on {engine} needs {name}, which isn't installed: pip install 'rnnlab[{engine}]'",
-                engine=engine,
-                name=error.name,
-            )
+            "--on {engine} needs {name}, which isn't installed: pip install 'rnnlab[{engine}]'",
+            engine=engine,
+            name=error.name,
         ) from None
     return partial(connect, address or None, jobs or cores())
 

@@ -18,7 +18,7 @@ from dask import config
 from distributed import Client, Future, KilledWorker, LocalCluster, Worker, get_worker
 
 from rnnlab.core.errors import RnnlabError
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.execute.cluster import PATIENCE, Message, knock, work
 from rnnlab.execute.processes import script_hidden
 
@@ -39,11 +39,9 @@ def connect(address: str | None, jobs: int) -> "Iterator[OnDask]":
             client = Client(target, timeout=PATIENCE, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise RnnlabError(
-                both(
-                    "--on dask://{address}: no Dask scheduler answers there ({kind})",
-                    address=address,
-                    kind=type(error).__name__,
-                )
+                "--on dask://{address}: no Dask scheduler answers there ({kind})",
+                address=address,
+                kind=type(error).__name__,
             ) from None
         with client:
             cluster = OnDask(client, address)
@@ -96,11 +94,9 @@ class OnDask:
         places = sum(threads.values())
         if not places and not self.futures:
             raise RnnlabError(
-                both(
-                    "--on dask://{address}: the scheduler has no workers; start some with 'dask worker "
-                    "tcp://{address} --nthreads 1', or say --jobs N if they come when there is work",
-                    address=self.address,
-                )
+                "--on dask://{address}: the scheduler has no workers; start some with 'dask worker "
+                "tcp://{address} --nthreads 1', or say --jobs N if they come when there is work",
+                address=self.address,
             )
         return places
 
@@ -127,11 +123,9 @@ class OnDask:
             self.heard = time.monotonic()
         elif time.monotonic() - self.heard > GONE or self.client.status in ("closing", "closed"):
             raise RnnlabError(
-                both(
-                    "the Dask scheduler {value} is gone; finished runs are kept, and the same command goes on "
-                    "where this one stopped",
-                    value=self.address or "on this machine",
-                )
+                "the Dask scheduler {value} is gone; finished runs are kept, and the same command goes on "
+                "where this one stopped",
+                value=self.address or "on this machine",
             )
         found = []
         with contextlib.suppress(queue.Empty):

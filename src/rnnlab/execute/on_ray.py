@@ -22,7 +22,7 @@ import ray
 from ray.exceptions import RayError
 
 from rnnlab.core.errors import RnnlabError
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.execute.cluster import Message, knock, work
 
 ALONE = 60.0  # seconds without a question, after which there is no head any more
@@ -37,10 +37,8 @@ def connect(address: str | None, jobs: int) -> "Iterator[OnRay]":
         knock(f"--on ray://{address}", address, "'ray start --head', which listens for clients on port 10001")
         if ray.is_initialized():
             raise RnnlabError(
-                both(
-                    "--on ray://{address}: this process is connected to another cluster; ray.shutdown() first",
-                    address=address,
-                )
+                "--on ray://{address}: this process is connected to another cluster; ray.shutdown() first",
+                address=address,
             )
     if ray.is_initialized():
         with contextlib.closing(OnRay(scratch=None)) as cluster:
@@ -76,14 +74,14 @@ def _init(address: str | None, jobs: int, scratch: str | None) -> None:
         ray.init(**options)
     except ImportError as error:  # Ray's client is a part of its own
         raise RnnlabError(
-            both("{where} needs {value}: pip install 'rnnlab[ray]'", where=where, value=error.name or "ray[client]")
+            "{where} needs {value}: pip install 'rnnlab[ray]'", where=where, value=error.name or "ray[client]"
         ) from None
     except (ConnectionError, OSError, TimeoutError, RuntimeError, ValueError) as error:
         text = str(error).strip().splitlines() or [type(error).__name__]
         hint = "; a cluster may ask for a token, which $RAY_AUTH_TOKEN gives ('ray get-auth-token' on its head)"
         known = hint if address not in (None, "auto") else ""
         raise RnnlabError(
-            both("{where}: no Ray cluster answers there: {text}{known}", where=where, text=text[0], known=known)
+            "{where}: no Ray cluster answers there: {text}{known}", where=where, text=text[0], known=known
         ) from None
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from rnnlab import kernels as native
 from rnnlab.core.errors import RnnlabError, english
 from rnnlab.core.system import start_method
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.execute.executors import EventSink, Limits, failure, interrupt_flag
 from rnnlab.runs.directory import Failed, Outcome, RunDirectory, Stopped
 
@@ -78,7 +78,7 @@ def supervise(
     """Do runs, ``jobs`` at a time, to the end, or until ``stopping`` says so: then those under way are `Stopped`."""
     if limits.memory_mb is not None and _memory_mb(os.getpid()) is None:
         raise RnnlabError(
-            both("the memory limit can't be held here: this system doesn't say (in /proc) what a process holds")
+            "the memory limit can't be held here: this system doesn't say (in /proc) what a process holds"
         )
     native.prepare()
     todo = enumerate(orders)

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rnnlab.core.errors import ConfigError
-from rnnlab.core.words import both
 from rnnlab.inspecting.products import GATES, PRODUCTS, Product
 from rnnlab.models.base import Architecture
 from rnnlab.models.convolution import CNN2, TextCNN
@@ -79,7 +78,7 @@ def cost(
     if length < 1 or batch < 1:
         raise ValueError(f"length and batch must be 1 or more (got {length} and {batch})")
     if words is not None and architecture.embedding is None:
-        raise ConfigError(both("model.embedding: required for text"))
+        raise ConfigError("model.embedding: required for text")
     counted = parameters(architecture, words=words, features=features, tokens=tokens, classes=classes, reads=reads)
     d = _input_width(architecture, features, tokens)
     encoder = encoder_products(architecture, d, batch, length)
@@ -136,7 +135,7 @@ def encoder_products(architecture: Architecture, d: int, b: int, n: int) -> list
     """The matrix products of a forward pass between the embedding and the head."""
     if type(architecture) not in PRODUCTS:
         raise ConfigError(
-            both("'{kind}' has no formula for its FLOPs; count those of the model it builds", kind=architecture.kind)
+            "'{kind}' has no formula for its FLOPs; count those of the model it builds", kind=architecture.kind
         )
     pooled: list[Product] = []
     if getattr(architecture, "pooling", None) == "attention":
@@ -189,9 +188,7 @@ def encoder_parameters(architecture: Architecture, d: int) -> int:
     """Of everything between the embedding and the head."""
     if not has_formula(architecture):
         raise ConfigError(
-            both(
-                "'{kind}' has no formula for its parameters; count those of the model it builds", kind=architecture.kind
-            )
+            "'{kind}' has no formula for its parameters; count those of the model it builds", kind=architecture.kind
         )
     return _FORMULAS[type(architecture)](architecture, d)
 

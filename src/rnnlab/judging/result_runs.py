@@ -7,7 +7,6 @@ from typing import NoReturn
 import numpy as np
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import both
 from rnnlab.judging.findings import ArmScores
 from rnnlab.judging.result_table import Coded, ResultTable
 
@@ -90,15 +89,13 @@ def _refuse_twice(table: ResultTable, cells: np.ndarray, runs: _Runs, row: Coded
         first, second = pairs[np.argmin(pairs[:, 1])]
         more = f"; there are {len(again):,} such scores" if len(again) > 1 else ""
         raise DataError(
-            both(
-                "{where}: {names}, row {texts!r} has a score already, at {where_2}{more}\neach run has one "
-                "score per row: remove one of the two, or give the second run a seed of its own",
-                where=table.where(second),
-                names=runs.names[runs.of_entry[first]],
-                texts=row.texts[row.codes[first]],
-                where_2=table.where(first),
-                more=more,
-            )
+            "{where}: {names}, row {texts!r} has a score already, at {where_2}{more}\neach run has one "
+            "score per row: remove one of the two, or give the second run a seed of its own",
+            where=table.where(second),
+            names=runs.names[runs.of_entry[first]],
+            texts=row.texts[row.codes[first]],
+            where_2=table.where(first),
+            more=more,
         )
 
 
@@ -111,34 +108,30 @@ def _refuse_gaps(table: ResultTable, runs: _Runs, row: Coded) -> NoReturn:
         entry = int(np.flatnonzero(row.codes == rare[0])[0])
         more = f"; there are {len(rare):,} such rows" if len(rare) > 1 else ""
         raise DataError(
-            both(
-                "{where}: row {texts!r} is in {runs_of_row} of {many:,} runs only, for example in "
-                "{names}{more}\nevery run must be scored on the same rows, with the same names: mend the "
-                "names, or remove these rows",
-                where=table.where(entry),
-                texts=row.texts[rare[0]],
-                runs_of_row=runs_of_row[rare[0]],
-                many=many,
-                names=runs.names[runs.of_entry[entry]],
-                more=more,
-            )
+            "{where}: row {texts!r} is in {runs_of_row} of {many:,} runs only, for example in "
+            "{names}{more}\nevery run must be scored on the same rows, with the same names: mend the "
+            "names, or remove these rows",
+            where=table.where(entry),
+            texts=row.texts[rare[0]],
+            runs_of_row=runs_of_row[rare[0]],
+            many=many,
+            names=runs.names[runs.of_entry[entry]],
+            more=more,
         )
     rows_of_run = np.bincount(runs.of_entry)
     short = np.flatnonzero(rows_of_run < len(row.texts))
     lacks = np.setdiff1d(np.arange(len(row.texts)), row.codes[runs.of_entry == short[0]])
     more = f"; {len(short):,} runs lack rows" if len(short) > 1 else ""
     raise DataError(
-        both(
-            "{source}: {names} has no score for {count:,} of {count_2:,} rows, for example row "
-            "{texts!r}{more}\nevery run must be scored on the same rows: add the scores, or remove "
-            "these rows from all runs",
-            source=table.source,
-            names=runs.names[short[0]],
-            count=len(lacks),
-            count_2=len(row.texts),
-            texts=row.texts[lacks[0]],
-            more=more,
-        )
+        "{source}: {names} has no score for {count:,} of {count_2:,} rows, for example row "
+        "{texts!r}{more}\nevery run must be scored on the same rows: add the scores, or remove "
+        "these rows from all runs",
+        source=table.source,
+        names=runs.names[short[0]],
+        count=len(lacks),
+        count_2=len(row.texts),
+        texts=row.texts[lacks[0]],
+        more=more,
     )
 
 
@@ -152,15 +145,13 @@ def _groups(table: ResultTable, row: Coded) -> np.ndarray:
     if len(differs):
         entry, before = int(differs[0]), int(first[row.codes[differs[0]]])
         raise DataError(
-            both(
-                "{where}: row {texts!r} is in group {texts_2!r}, but in {texts_3!r} at {where_2}\na row "
-                "belongs to one group, whichever run is scored on it",
-                where=table.where(entry),
-                texts=row.texts[row.codes[entry]],
-                texts_2=group.texts[group.codes[entry]],
-                texts_3=group.texts[group.codes[before]],
-                where_2=table.where(before),
-            )
+            "{where}: row {texts!r} is in group {texts_2!r}, but in {texts_3!r} at {where_2}\na row "
+            "belongs to one group, whichever run is scored on it",
+            where=table.where(entry),
+            texts=row.texts[row.codes[entry]],
+            texts_2=group.texts[group.codes[entry]],
+            texts_3=group.texts[group.codes[before]],
+            where_2=table.where(before),
         )
     return group.codes[first]
 
@@ -207,16 +198,14 @@ def _refuse_change(
         one = int(entries[differs[0]])
         other = int(first[owners[one]])
         raise DataError(
-            both(
-                "{where}: {name} of {names} is {values:g}, but {values_2:g} at {where_2}\nit must be the "
-                "same in all its lines",
-                where=table.where(one),
-                name=name,
-                names=names[owners[one]],
-                values=values[one],
-                values_2=values[other],
-                where_2=table.where(other),
-            )
+            "{where}: {name} of {names} is {values:g}, but {values_2:g} at {where_2}\nit must be the "
+            "same in all its lines",
+            where=table.where(one),
+            name=name,
+            names=names[owners[one]],
+            values=values[one],
+            values_2=values[other],
+            where_2=table.where(other),
         )
 
 

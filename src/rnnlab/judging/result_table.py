@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from rnnlab.core.errors import ConfigError, DataError, did_you_mean
-from rnnlab.core.words import both
 from rnnlab.data import formats
 from rnnlab.data.tables import tabulate
 
@@ -58,12 +57,10 @@ class ResultTable:
         if "" in found.texts:
             entry, count = found.first([text == "" for text in found.texts])
             raise DataError(
-                both(
-                    "{where}: the {name} is empty{in_all}; every score needs its {name}",
-                    where=self.where(entry),
-                    name=name,
-                    in_all=_in_all(count),
-                )
+                "{where}: the {name} is empty{in_all}; every score needs its {name}",
+                where=self.where(entry),
+                name=name,
+                in_all=_in_all(count),
             )
         return found
 
@@ -84,13 +81,11 @@ class ResultTable:
             entry, count = found.first([flag is None for flag in said])
             got = found.texts[found.codes[entry]]
             raise DataError(
-                both(
-                    "{where}: {name} is {got!r}{in_all}; write 0 or 1, true or false",
-                    where=self.where(entry),
-                    name=name,
-                    got=got,
-                    in_all=_in_all(count),
-                )
+                "{where}: {name} is {got!r}{in_all}; write 0 or 1, true or false",
+                where=self.where(entry),
+                name=name,
+                got=got,
+                in_all=_in_all(count),
             )
         return np.array(said, bool)[found.codes]
 
@@ -99,7 +94,7 @@ class ResultTable:
             return code(self.values[name])
         except TypeError:  # lists and dicts have no hash
             raise DataError(
-                both("{source}: the {name} must be a text or a number in every entry", source=self.source, name=name)
+                "{source}: the {name} must be a text or a number in every entry", source=self.source, name=name
             ) from None
 
     def _numbers(self, name: str, remedy: str, least: float = -math.inf, empty: float | None = None) -> np.ndarray:
@@ -109,14 +104,12 @@ class ResultTable:
             entry, count = found.first([number is None for number in numbers])
             got = repr(found.texts[found.codes[entry]]) if found.texts[found.codes[entry]] else "empty"
             raise DataError(
-                both(
-                    "{where}: the {name} is {got}{in_all}; {remedy}",
-                    where=self.where(entry),
-                    name=name,
-                    got=got,
-                    in_all=_in_all(count),
-                    remedy=remedy,
-                )
+                "{where}: the {name} is {got}{in_all}; {remedy}",
+                where=self.where(entry),
+                name=name,
+                got=got,
+                in_all=_in_all(count),
+                remedy=remedy,
             )
         return np.array(numbers, np.float64)[found.codes]
 
@@ -153,16 +146,14 @@ def read_table(path: str | Path, columns: Mapping[str, str] | None = None) -> Re
     if table.bad:
         row = table.bad[0]
         raise DataError(
-            both(
-                "{path}:{line}: {reason}{in_all}; mend or remove such lines",
-                path=path,
-                line=row.line,
-                reason=row.reason,
-                in_all=_in_all(len(table.bad)),
-            )
+            "{path}:{line}: {reason}{in_all}; mend or remove such lines",
+            path=path,
+            line=row.line,
+            reason=row.reason,
+            in_all=_in_all(len(table.bad)),
         )
     if not len(table):
-        raise DataError(both("{path}: there are no scores, only the header", path=path))
+        raise DataError("{path}: there are no scores, only the header", path=path)
     found, ignored = _find_columns(str(path), table.columns, columns or {})
     values = {name: list(table.values[column]) for name, column in found.items()}
     return ResultTable(str(path), values, table.lines, table.notes + ignored)
@@ -177,9 +168,9 @@ def table_of(data: Any, columns: Mapping[str, str] | None = None, source: str = 
     lengths = {name: len(values) for name, values in given.items()}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name!r} {length:,}" for name, length in lengths.items())
-        raise DataError(both("{source}: columns must be equally long, found {said}", source=source, said=said))
+        raise DataError("{source}: columns must be equally long, found {said}", source=source, said=said)
     if not given or not next(iter(lengths.values())):
-        raise DataError(both("{source}: there are no scores in it", source=source))
+        raise DataError("{source}: there are no scores in it", source=source)
     found, ignored = _find_columns(source, tuple(given), columns or {})
     return ResultTable(source, {name: given[column] for name, column in found.items()}, None, ignored)
 
@@ -190,11 +181,9 @@ def _columns_of(data: Any) -> dict[str, Any]:
     if isinstance(data, list | tuple):
         if not all(isinstance(entry, Mapping) for entry in data):
             raise DataError(
-                both(
-                    "{in_memory}: a list must hold dicts, one per score, found {kind}",
-                    in_memory=IN_MEMORY,
-                    kind=_kind(data),
-                )
+                "{in_memory}: a list must hold dicts, one per score, found {kind}",
+                in_memory=IN_MEMORY,
+                kind=_kind(data),
             )
         names = dict.fromkeys(name for entry in data for name in entry)
         return {str(name): [entry.get(name) for entry in data] for name in names}
@@ -203,12 +192,10 @@ def _columns_of(data: Any) -> dict[str, Any]:
     names = getattr(data, "column_names", None) or getattr(data, "columns", None)
     if names is None or not hasattr(data, "__getitem__"):
         raise DataError(
-            both(
-                "{in_memory}: a path, a dict of columns, a list of dicts, a frame, or a dict of arrays "
-                "(seeds, rows) by model is needed, found {kind}",
-                in_memory=IN_MEMORY,
-                kind=_kind(data),
-            )
+            "{in_memory}: a path, a dict of columns, a list of dicts, a frame, or a dict of arrays "
+            "(seeds, rows) by model is needed, found {kind}",
+            in_memory=IN_MEMORY,
+            kind=_kind(data),
         )
     return {str(name): _values(data[name]) for name in names}
 
@@ -218,11 +205,9 @@ def _by_interchange(data: Any) -> Any:
         from pyarrow.interchange import from_dataframe
     except ImportError:
         raise DataError(
-            both(
-                "{in_memory}: reading {kind} needs pyarrow: pip install 'rnnlab[parquet]'",
-                in_memory=IN_MEMORY,
-                kind=_kind(data),
-            )
+            "{in_memory}: reading {kind} needs pyarrow: pip install 'rnnlab[parquet]'",
+            in_memory=IN_MEMORY,
+            kind=_kind(data),
         ) from None
     return from_dataframe(data)
 
@@ -253,12 +238,10 @@ def _find_columns(
     if unknown is not None:
         hint = did_you_mean(unknown, NAMES)
         raise ConfigError(
-            both(
-                "columns: {unknown!r} is no column of a table of results{hint}\nknown: {names}",
-                unknown=unknown,
-                hint=hint,
-                names=", ".join(NAMES),
-            )
+            "columns: {unknown!r} is no column of a table of results{hint}\nknown: {names}",
+            unknown=unknown,
+            hint=hint,
+            names=", ".join(NAMES),
         )
     found = {name: _named(source, there, name, named.get(name)) for name in NAMES}
     missing = [name for name in REQUIRED if found[name] is None]
@@ -275,25 +258,21 @@ def _named(source: str, there: Sequence[str], name: str, wanted: str | None) -> 
     if wanted is not None and wanted not in there:
         hint = did_you_mean(wanted, there)
         raise DataError(
-            both(
-                "{source}: no column {wanted!r} for the {name}{hint}\ncolumns: {quoted}",
-                source=source,
-                wanted=wanted,
-                name=name,
-                hint=hint,
-                quoted=_quoted(there),
-            )
+            "{source}: no column {wanted!r} for the {name}{hint}\ncolumns: {quoted}",
+            source=source,
+            wanted=wanted,
+            name=name,
+            hint=hint,
+            quoted=_quoted(there),
         )
     same = [column for column in there if column.strip().casefold() == name]
     if wanted is None and len(same) > 1:
         raise DataError(
-            both(
-                "{source}: {quoted} are all the {name}; say which with --columns {name}={same}",
-                source=source,
-                quoted=_quoted(same),
-                name=name,
-                same=same[0],
-            )
+            "{source}: {quoted} are all the {name}; say which with --columns {name}={same}",
+            source=source,
+            quoted=_quoted(same),
+            name=name,
+            same=same[0],
         )
     return wanted or (same[0] if same else None)
 
@@ -301,17 +280,15 @@ def _named(source: str, there: Sequence[str], name: str, wanted: str | None) -> 
 def _refuse_missing(source: str, there: Sequence[str], missing: Sequence[str]) -> NoReturn:
     hints = [did_you_mean(name, there) for name in missing]
     raise DataError(
-        both(
-            "{source}: no column {names}{hint}\ncolumns: {quoted}\na table of results has a header with "
-            "{others} and one line per score; if a column has another name, pass --columns "
-            "{missing}=NAME",
-            source=source,
-            names=", ".join(map(repr, missing)),
-            hint=next(filter(None, hints), ""),
-            quoted=_quoted(there),
-            others=", ".join(REQUIRED),
-            missing=missing[0],
-        )
+        "{source}: no column {names}{hint}\ncolumns: {quoted}\na table of results has a header with "
+        "{others} and one line per score; if a column has another name, pass --columns "
+        "{missing}=NAME",
+        source=source,
+        names=", ".join(map(repr, missing)),
+        hint=next(filter(None, hints), ""),
+        quoted=_quoted(there),
+        others=", ".join(REQUIRED),
+        missing=missing[0],
     )
 
 
@@ -322,14 +299,12 @@ def _refuse_near_miss(source: str, column: str, open_names: Sequence[str]) -> No
     near += [name for name in open_names if sorted(name) == sorted(typed)]
     if near:
         raise DataError(
-            both(
-                "{source}: the column {column!r} isn't known; did you mean {near!r}?\nif it is that, pass "
-                "--columns {near}={column}; if it is something else, rename it, since unknown columns are "
-                "ignored",
-                source=source,
-                column=column,
-                near=near[0],
-            )
+            "{source}: the column {column!r} isn't known; did you mean {near!r}?\nif it is that, pass "
+            "--columns {near}={column}; if it is something else, rename it, since unknown columns are "
+            "ignored",
+            source=source,
+            column=column,
+            near=near[0],
         )
 
 

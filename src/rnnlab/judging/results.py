@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from rnnlab.core.errors import ConfigError, DataError, did_you_mean
-from rnnlab.core.words import both
 from rnnlab.judging import verdict
 from rnnlab.judging.findings import ArmScores, CostUnit, Verdict
 from rnnlab.judging.result_runs import Results, runs_of
@@ -77,7 +76,7 @@ def gather(
 def _refuse_unused(reason: str, **options: Any) -> None:
     for name, value in options.items():
         if value is not None:
-            raise ConfigError(both("{name}: {reason}; leave it out", name=name, reason=reason))
+            raise ConfigError("{name}: {reason}; leave it out", name=name, reason=reason)
 
 
 # Arrays by model
@@ -103,15 +102,13 @@ def _from_arrays(
     other = next((label for label, width in widths.items() if width != rows), None)
     if other is not None:
         raise DataError(
-            both(
-                "{in_memory}: {next} has scores for {rows:,} rows and {other} for {widths:,}; every model "
-                "must be scored on the same rows",
-                in_memory=IN_MEMORY,
-                next=next(iter(widths)),
-                rows=rows,
-                other=other,
-                widths=widths[other],
-            )
+            "{in_memory}: {next} has scores for {rows:,} rows and {other} for {widths:,}; every model "
+            "must be scored on the same rows",
+            in_memory=IN_MEMORY,
+            next=next(iter(widths)),
+            rows=rows,
+            other=other,
+            widths=widths[other],
         )
     costs = dict(costs or {})
     fixed = [baselines] if isinstance(baselines, str) else list(baselines or ())
@@ -129,33 +126,27 @@ def _array(label: str, values: Any) -> np.ndarray:
         found = np.asarray(values, dtype=np.float64)
     except (ValueError, TypeError):
         raise DataError(
-            both(
-                "{in_memory}: the scores of {label} aren't an array of numbers (seeds, rows)",
-                in_memory=IN_MEMORY,
-                label=label,
-            )
+            "{in_memory}: the scores of {label} aren't an array of numbers (seeds, rows)",
+            in_memory=IN_MEMORY,
+            label=label,
         ) from None
     if found.ndim != 2 or not found.size:
         raise DataError(
-            both(
-                "{in_memory}: the scores of {label} must have the shape (seeds, rows), found {shape}",
-                in_memory=IN_MEMORY,
-                label=label,
-                shape=found.shape,
-            )
+            "{in_memory}: the scores of {label} must have the shape (seeds, rows), found {shape}",
+            in_memory=IN_MEMORY,
+            label=label,
+            shape=found.shape,
         )
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
         at, row = bad[0]
         raise DataError(
-            both(
-                "{in_memory}: {label}, seed {at}, row {row}: the score is {found}; write a number",
-                in_memory=IN_MEMORY,
-                label=label,
-                at=at,
-                row=row,
-                found=found[at, row],
-            )
+            "{in_memory}: {label}, seed {at}, row {row}: the score is {found}; write a number",
+            in_memory=IN_MEMORY,
+            label=label,
+            at=at,
+            row=row,
+            found=found[at, row],
         )
     return found
 
@@ -166,11 +157,7 @@ def _row_groups(groups: Sequence[Any] | None, rows: int) -> np.ndarray:
     found = code(groups).codes
     if len(found) != rows:
         raise DataError(
-            both(
-                "groups: one group per row is needed, found {count:,} groups for {rows:,} rows",
-                count=len(found),
-                rows=rows,
-            )
+            "groups: one group per row is needed, found {count:,} groups for {rows:,} rows", count=len(found), rows=rows
         )
     return found
 
@@ -179,12 +166,10 @@ def _refuse_strangers(option: str, labels: Iterable[str], known: Mapping[str, An
     for label in labels:
         if label not in known:
             raise ConfigError(
-                both(
-                    "{option}: there is no model {label!r}{hint}",
-                    option=option,
-                    label=label,
-                    hint=did_you_mean(str(label), known),
-                )
+                "{option}: there is no model {label!r}{hint}",
+                option=option,
+                label=label,
+                hint=did_you_mean(str(label), known),
             )
 
 
@@ -193,15 +178,11 @@ def _refuse_strangers(option: str, labels: Iterable[str], known: Mapping[str, An
 
 def _check_options(found: Results, alpha: float, cost_unit: CostUnit | None) -> None:
     if not 0 < alpha < 1:
-        raise ConfigError(
-            both("alpha: must lie between 0 and 1 (got {alpha:g}); 0.05 gives 95 % intervals", alpha=alpha)
-        )
+        raise ConfigError("alpha: must lie between 0 and 1 (got {alpha:g}); 0.05 gives 95 % intervals", alpha=alpha)
     if cost_unit is not None and all(arm.cost is None for arm in found.arms):
         raise ConfigError(
-            both(
-                "cost_unit: there are no costs that could be in {cost_unit}; add a column cost, or leave it out",
-                cost_unit=cost_unit,
-            )
+            "cost_unit: there are no costs that could be in {cost_unit}; add a column cost, or leave it out",
+            cost_unit=cost_unit,
         )
 
 
@@ -210,24 +191,20 @@ def _margin(margin: float | None, right_or_wrong: bool) -> float:
         if right_or_wrong:
             return POINT
         raise ConfigError(
-            both(
-                "margin: scores that aren't 0 and 1 need a margin (--margin), in the unit of the score: "
-                "the largest difference that you wouldn't care about. Two models within it count as "
-                "equally good. For accuracy it is 0.01; for a loss or an error, ask what difference would "
-                "make you change the model."
-            )
+            "margin: scores that aren't 0 and 1 need a margin (--margin), in the unit of the score: "
+            "the largest difference that you wouldn't care about. Two models within it count as "
+            "equally good. For accuracy it is 0.01; for a loss or an error, ask what difference would "
+            "make you change the model."
         )
     if not 0 < margin < float("inf"):
-        raise ConfigError(both("margin: must be a number above 0 (got {margin:g})", margin=margin))
+        raise ConfigError("margin: must be a number above 0 (got {margin:g})", margin=margin)
     if right_or_wrong and margin > MOST_MARGIN:
         raise ConfigError(
-            both(
-                "margin: scores of 0 and 1 are shares, so {margin:g} would be {margin_2:g} points (at "
-                "most {most_margin:g}); half a point is 0.005",
-                margin=margin,
-                margin_2=100 * margin,
-                most_margin=100 * MOST_MARGIN,
-            )
+            "margin: scores of 0 and 1 are shares, so {margin:g} would be {margin_2:g} points (at "
+            "most {most_margin:g}); half a point is 0.005",
+            margin=margin,
+            margin_2=100 * margin,
+            most_margin=100 * MOST_MARGIN,
         )
     return margin
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from rnnlab.core.config import Config
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.registry import Registry
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.models.embedding import Embedding, TokenVectors
 from rnnlab.models.pooling import Pool, inside
 from rnnlab.models.space import Space
@@ -51,12 +51,10 @@ class Encoder(nn.Module):
         """Before the first step of so many sequences."""
         if not self.causal:
             raise ConfigError(
-                both(
-                    "{kind} reads what comes later too, so it can't go on from a state: its answers would "
-                    "change with every new step. Take one that reads the past alone: bidirectional = false, "
-                    "look_ahead = false; `rnn`, `gru` and `lstm` do so unless told otherwise",
-                    kind=type(self).__name__,
-                )
+                "{kind} reads what comes later too, so it can't go on from a state: its answers would "
+                "change with every new step. Take one that reads the past alone: bidirectional = false, "
+                "look_ahead = false; `rnn`, `gru` and `lstm` do so unless told otherwise",
+                kind=type(self).__name__,
             )
         return self._begin(rows)
 

@@ -86,30 +86,24 @@ class Embedding(Config):
             return TokenVectors(_random_table(words, self.width, self.spread), None, self.dropout)
         if self.channels is None or pretrained is None:
             raise ConfigError(
-                both(
-                    "model.embedding: the vectors '{vectors}' were not looked up, or no channels chosen",
-                    vectors=self.vectors,
-                )
+                "model.embedding: the vectors '{vectors}' were not looked up, or no channels chosen",
+                vectors=self.vectors,
             )
         if pretrained.shape[0] != words:
             raise ConfigError(
-                both(
-                    "model.embedding: {shape} vectors for a vocabulary of {words} words",
-                    shape=pretrained.shape[0],
-                    words=words,
-                )
+                "model.embedding: {shape} vectors for a vocabulary of {words} words",
+                shape=pretrained.shape[0],
+                words=words,
             )
         if self.channels == "two":
             return TokenVectors(_random_table(words, self.width, self.spread), _filled(pretrained), self.dropout)
         if pretrained.shape[1] != self.width:
             raise ConfigError(
-                both(
-                    "model.embedding.width: {width}, but '{vectors}' has vectors of {shape} numbers; write "
-                    "width = {shape}, or leave it out",
-                    width=self.width,
-                    vectors=self.vectors,
-                    shape=pretrained.shape[1],
-                )
+                "model.embedding.width: {width}, but '{vectors}' has vectors of {shape} numbers; write "
+                "width = {shape}, or leave it out",
+                width=self.width,
+                vectors=self.vectors,
+                shape=pretrained.shape[1],
             )
         if self.channels == "tuned":
             return TokenVectors(_filled(pretrained), None, self.dropout)

@@ -83,11 +83,9 @@ class Network(nn.Module):
         pool = getattr(self.encoder, "pool", None)
         if not isinstance(pool, Pool):
             raise ConfigError(
-                both(
-                    "{kind} makes its summary in a way of its own, which can't be carried from step to "
-                    "step; give it `self.pool = Pool(…)`, and the summary from that",
-                    kind=type(self.encoder).__name__,
-                )
+                "{kind} makes its summary in a way of its own, which can't be carried from step to "
+                "step; give it `self.pool = Pool(…)`, and the summary from that",
+                kind=type(self.encoder).__name__,
             )
         return pool
 

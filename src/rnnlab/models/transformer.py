@@ -243,11 +243,9 @@ class LearnedPositions(nn.Module):
     def _check(self, longest: int) -> None:
         if longest > self.max_length:
             raise DataError(
-                both(
-                    "a sequence has {longest} steps, but the learned positions of this transformer end at "
-                    "model.max_length = {max_length}; cut the sequence, or train with a larger max_length or "
-                    "with positions = 'sinusoidal'",
-                    longest=longest,
-                    max_length=self.max_length,
-                )
+                "a sequence has {longest} steps, but the learned positions of this transformer end at "
+                "model.max_length = {max_length}; cut the sequence, or train with a larger max_length or "
+                "with positions = 'sinusoidal'",
+                longest=longest,
+                max_length=self.max_length,
             )

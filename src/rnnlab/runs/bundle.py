@@ -19,7 +19,6 @@ from typing import BinaryIO, NoReturn
 
 from rnnlab.core.errors import BundleError
 from rnnlab.core.files import write_parts
-from rnnlab.core.words import both
 
 SUFFIX = ".rnnlab"
 FORMAT = 1
@@ -56,23 +55,17 @@ def write_bundle(path: str | Path, members: Mapping[str, bytes]) -> None:
     for name in MEMBERS:
         if not 0 < len(members[name]) <= CAPS[name]:
             raise BundleError(
-                both(
-                    "{path}: {name} has {count:,} bytes; possible are 1 to {most:,}",
-                    path=path,
-                    name=name,
-                    count=len(members[name]),
-                    most=CAPS[name],
-                )
+                "{path}: {name} has {count:,} bytes; possible are 1 to {most:,}",
+                path=path,
+                name=name,
+                count=len(members[name]),
+                most=CAPS[name],
             )
     manifest = _manifest(version("rnnlab"), {name: members[name] for name in MEMBERS})
     ordered = {MANIFEST: manifest, **{name: members[name] for name in MEMBERS}}
     if sum(map(len, ordered.values())) > LARGEST:
         raise BundleError(
-            both(
-                "{path}: the model is too large for a bundle, which holds up to {most:,} bytes",
-                path=path,
-                most=LARGEST,
-            )
+            "{path}: the model is too large for a bundle, which holds up to {most:,} bytes", path=path, most=LARGEST
         )
     write_parts(path, _parts(ordered))
 
@@ -83,7 +76,7 @@ def read_bundle(path: str | Path) -> dict[str, bytes]:
         with open(path, "rb") as file:
             return _Reader(Path(path), file).read()
     except OSError as error:
-        raise BundleError(both("{path}: can't be read: {value}", path=path, value=error.strerror or error)) from None
+        raise BundleError("{path}: can't be read: {value}", path=path, value=error.strerror or error) from None
 
 
 class _Reader:
@@ -162,7 +155,7 @@ class _Reader:
         self._refuse(f"damaged: {how}; copy it again from where it came, or pack the run again")
 
     def _refuse(self, reason: str) -> NoReturn:
-        raise BundleError(both("{path}: {reason}", path=self.path, reason=reason))
+        raise BundleError("{path}: {reason}", path=self.path, reason=reason)
 
 
 def _manifest(writer: str, members: Mapping[str, bytes]) -> bytes:

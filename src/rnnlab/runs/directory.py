@@ -21,7 +21,6 @@ from typing import Any
 
 from rnnlab.core.errors import RunError
 from rnnlab.core.files import write_atomically
-from rnnlab.core.words import both
 
 RESULT_FORMAT = 1
 CHECKPOINT = "checkpoint.safetensors"
@@ -83,13 +82,11 @@ class RunDirectory:
             return None
         if result.get("format") != RESULT_FORMAT:
             raise RunError(
-                both(
-                    "{file}: format {found!r}, but this version of rnnlab reads {ours}; upgrade rnnlab "
-                    "or delete the run to compute it again",
-                    file=self / "result.json",
-                    found=result.get("format"),
-                    ours=RESULT_FORMAT,
-                )
+                "{file}: format {found!r}, but this version of rnnlab reads {ours}; upgrade rnnlab "
+                "or delete the run to compute it again",
+                file=self / "result.json",
+                found=result.get("format"),
+                ours=RESULT_FORMAT,
             )
         return Diverged(result) if result["status"] == "diverged" else Finished(result)
 
@@ -112,25 +109,18 @@ class RunDirectory:
         result = self.result()
         if result is None:
             raise RunError(
-                both("{path}: not a finished run (no result.json); run the command again to finish it", path=self.path)
+                "{path}: not a finished run (no result.json); run the command again to finish it", path=self.path
             )
         expected = result["files"].get(name)
         if expected is None:
             raise RunError(
-                both(
-                    "{path}: this run has no {name} (status: {status})",
-                    path=self.path,
-                    name=name,
-                    status=result["status"],
-                )
+                "{path}: this run has no {name} (status: {status})", path=self.path, name=name, status=result["status"]
             )
         if not (self / name).is_file():
-            raise RunError(both("{file}: missing; delete the run directory to compute it again", file=self / name))
+            raise RunError("{file}: missing; delete the run directory to compute it again", file=self / name)
         if sha256_of(self / name) != expected:
             raise RunError(
-                both(
-                    "{file}: damaged (SHA-256 differs); delete the run directory to compute it again", file=self / name
-                )
+                "{file}: damaged (SHA-256 differs); delete the run directory to compute it again", file=self / name
             )
         return self / name
 
@@ -165,16 +155,16 @@ class RunDirectory:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise RunError(both("{path}: another process is computing this run", path=self.path)) from None
+                raise RunError("{path}: another process is computing this run", path=self.path) from None
             yield
 
     def _json(self, name: str) -> dict[str, Any]:
         try:
             return json.loads((self / name).read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise RunError(both("{path}: not a run directory (no {name})", path=self.path, name=name)) from None
+            raise RunError("{path}: not a run directory (no {name})", path=self.path, name=name) from None
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise RunError(both("{file}: damaged: {error}", file=self / name, error=error)) from None
+            raise RunError("{file}: damaged: {error}", file=self / name, error=error) from None
 
 
 def find_runs(folder: str | Path) -> list[RunDirectory]:
@@ -182,7 +172,7 @@ def find_runs(folder: str | Path) -> list[RunDirectory]:
     folder = Path(folder)
     if not folder.is_dir():
         raise RunError(
-            both("{folder}: no such folder; runs are written by 'rnnlab compare' and 'rnnlab train'", folder=folder)
+            "{folder}: no such folder; runs are written by 'rnnlab compare' and 'rnnlab train'", folder=folder
         )
     specs = folder.glob("*/spec.json")
     return [RunDirectory(p.parent) for p in sorted(specs, key=lambda p: (os.stat(p).st_mtime, p.parent.name))]
@@ -197,9 +187,9 @@ def find_run(path: str | Path) -> RunDirectory:
     if len(matches) == 1:
         return RunDirectory(matches[0])
     if matches:
-        raise RunError(both("{path}: ambiguous: {names}", path=path, names=", ".join(sorted(p.name for p in matches))))
+        raise RunError("{path}: ambiguous: {names}", path=path, names=", ".join(sorted(p.name for p in matches)))
     raise RunError(
-        both("{path}: not a run directory; 'rnnlab runs {parent}' lists what there is", path=path, parent=path.parent)
+        "{path}: not a run directory; 'rnnlab runs {parent}' lists what there is", path=path, parent=path.parent
     )
 
 

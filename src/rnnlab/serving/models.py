@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rnnlab.core.errors import ConfigError, RnnlabError, RunError
-from rnnlab.core.words import both
 from rnnlab.data.vocabulary import UNKNOWN
 from rnnlab.runs.bundle import SUFFIX
 from rnnlab.serving.refusals import Refusal
@@ -114,10 +113,10 @@ def named(arguments: Sequence[str]) -> dict[str, str]:
         if not sign or Path(argument).exists():
             name, path = Path(argument).resolve().name.removesuffix(SUFFIX), argument
         if not name or not name.isprintable() or not path:
-            raise ConfigError(both("{argument!r}: a model is given as PATH, or as NAME=PATH", argument=argument))
+            raise ConfigError("{argument!r}: a model is given as PATH, or as NAME=PATH", argument=argument)
         if name in paths:
             raise ConfigError(
-                both("two models are called {name!r}: give one another name, NAME={path}", name=name, path=path)
+                "two models are called {name!r}: give one another name, NAME={path}", name=name, path=path
             )
         paths[name] = path
     return paths
@@ -127,9 +126,7 @@ def open_served(name: str, path: str) -> ServedModel:
     predictor = load(path)
     if predictor.preprocessor.features is not None:
         raise RunError(
-            both(
-                "{path}: this model reads numeric sequences, and serve answers for texts: use rnnlab predict", path=path
-            )
+            "{path}: this model reads numeric sequences, and serve answers for texts: use rnnlab predict", path=path
         )
     try:
         Explainer(predictor.stored)

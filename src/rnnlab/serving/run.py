@@ -16,7 +16,6 @@ import torch
 import uvicorn
 
 from rnnlab.core.errors import ConfigError
-from rnnlab.core.words import both
 from rnnlab.serving.app import Application
 from rnnlab.serving.limits import Limits
 from rnnlab.serving.metrics import Metrics
@@ -68,7 +67,7 @@ def listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = found[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise ConfigError(both("--host {host}: {value}", host=host, value=error.strerror or error)) from None
+        raise ConfigError("--host {host}: {value}", host=host, value=error.strerror or error) from None
     try:
         if os.name == "posix":  # on Windows it would let two servers share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -77,7 +76,7 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         reason = f"can't listen on {host}, port {port}: {error.strerror or error}"
-        raise ConfigError(both("{reason}; choose another with --port (0: any free one)", reason=reason)) from None
+        raise ConfigError("{reason}; choose another with --port (0: any free one)", reason=reason) from None
     return listener
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from rnnlab.core.errors import ConfigError
-from rnnlab.core.words import both
 from rnnlab.serving.refusals import Refusal
 
 TOKEN = "RNNLAB_TOKEN"
@@ -39,23 +38,19 @@ class Access:
         token = os.environ.get(TOKEN) or None
         if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
             raise ConfigError(
-                both(
-                    "{token}: at least {shortest_token} ASCII characters are needed (got {count})",
-                    token=TOKEN,
-                    shortest_token=SHORTEST_TOKEN,
-                    count=len(token),
-                )
+                "{token}: at least {shortest_token} ASCII characters are needed (got {count})",
+                token=TOKEN,
+                shortest_token=SHORTEST_TOKEN,
+                count=len(token),
             )
         if not is_loopback(host) and token is None:
             raise ConfigError(
-                both(
-                    "--host {host}: other machines could ask the models then, which needs a token. Set "
-                    "{token} (at least {shortest_token} characters), for example:\n  export {token}=$(python "
-                    '-c "import secrets; print(secrets.token_urlsafe(24))")',
-                    host=host,
-                    token=TOKEN,
-                    shortest_token=SHORTEST_TOKEN,
-                )
+                "--host {host}: other machines could ask the models then, which needs a token. Set "
+                "{token} (at least {shortest_token} characters), for example:\n  export {token}=$(python "
+                '-c "import secrets; print(secrets.token_urlsafe(24))")',
+                host=host,
+                token=TOKEN,
+                shortest_token=SHORTEST_TOKEN,
             )
         everywhere = host in ("", "0.0.0.0", "::")
         own = {socket.gethostname(), socket.getfqdn()} if everywhere else set[str]()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
 from rnnlab.core.numbers import count, interval_text, score_text
-from rnnlab.core.words import both
 from rnnlab.runs.directory import pretty_json
 
 if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
@@ -29,9 +28,9 @@ def page_path(output: str | Path) -> Path:
     """The path of a page that is to be written. Its folder is made: a mistake shows before any work."""
     path = Path(output)
     if path.suffix.lower() not in (".html", ".htm"):
-        raise ConfigError(both("{path}: a report is a page, so its name must end in .html", path=path))
+        raise ConfigError("{path}: a report is a page, so its name must end in .html", path=path)
     if path.is_dir():
-        raise ConfigError(both("{path}: this is a folder; give the name of a file", path=path))
+        raise ConfigError("{path}: this is a folder; give the name of a file", path=path)
     make_room(str(path))
     return path
 

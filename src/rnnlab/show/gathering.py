@@ -95,9 +95,7 @@ def gather(paths: Sequence[str | Path]) -> Gathered:
     comparisons.sort(key=lambda found: (-len(found.records), found.name, sorted(found.digests)))
     if not comparisons and not sweeps:
         said = joined([both("\n  {remark}", remark=retold(remark)) for remark in remarks], "")
-        raise RunError(
-            both("{names}: no run that a report could tell of{said}", names=", ".join(map(str, paths)), said=said)
-        )
+        raise RunError("{names}: no run that a report could tell of{said}", names=", ".join(map(str, paths)), said=said)
     ordered = sorted(sweeps, key=lambda found: found.name)
     return Gathered(tuple(comparisons), tuple(ordered), tuple(specs.values()), tuple(remarks))
 
@@ -147,7 +145,7 @@ def _tuning(folder: Path, origin: dict[str, Any]) -> Tuning | None:
     try:
         return Tuning.from_dict(origin["tuning"])
     except (KeyError, TypeError, ValueError) as error:
-        raise RunError(both("{folder}: damaged: {error}", folder=folder / ORIGIN, error=error)) from None
+        raise RunError("{folder}: damaged: {error}", folder=folder / ORIGIN, error=error) from None
 
 
 def _sweep(folder: Path) -> RecordedSweep:
@@ -155,7 +153,7 @@ def _sweep(folder: Path) -> RecordedSweep:
     try:
         studies = tuple(Study.from_dict(study) for study in saved["studies"])
     except (KeyError, TypeError, ValueError) as error:
-        raise RunError(both("{folder}: damaged: {error}", folder=folder / "sweep.json", error=error)) from None
+        raise RunError("{folder}: damaged: {error}", folder=folder / "sweep.json", error=error) from None
     runs = folder.resolve() / origin.get("runs", "../..")
     return RecordedSweep(folder.resolve().name, studies, runs, origin.get("command"))
 
@@ -168,7 +166,7 @@ def _json(path: Path, missing: dict[str, Any] | None = None) -> dict[str, Any]:
             raise
         return missing
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise RunError(both("{path}: damaged: {error}", path=path, error=error)) from None
+        raise RunError("{path}: damaged: {error}", path=path, error=error) from None
 
 
 def _specs(runs: Sequence[RunDirectory]) -> dict[str, dict[str, Any]]:

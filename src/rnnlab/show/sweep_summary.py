@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from rnnlab.comparing.studies import Arrival, Axis, Point, Repeat, Study, arrival
 from rnnlab.core.errors import ConfigError, did_you_mean, known_are
-from rnnlab.core.words import both
 from rnnlab.show.sweep_texts import step_text, value_text
 
 MOST_VALUES = 24  # of an axis, for a heatmap that nobody asked for
@@ -128,7 +127,7 @@ def find_axis(study: Study, name: str) -> Axis:
             return axis
     known = [axis.name for axis in study.axes]
     hint = did_you_mean(name, known) or known_are(known)
-    raise ConfigError(both("the sweep '{name}' has no axis '{name_2}'{hint}", name=study.name, name_2=name, hint=hint))
+    raise ConfigError("the sweep '{name}' has no axis '{name_2}'{hint}", name=study.name, name_2=name, hint=hint)
 
 
 def value_labels(axis: Axis) -> list[str]:

@@ -24,7 +24,7 @@ from rnnlab.comparing.comparison import Comparison, HeldOut, summarise
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
-from rnnlab.core.words import both, note, note_list, plural, say
+from rnnlab.core.words import note, note_list, plural, say
 from rnnlab.data.encoded import EncodedData
 from rnnlab.execute.executors import Executor
 from rnnlab.judging.looks import not_behind, part_of_alpha, schedule
@@ -150,12 +150,10 @@ class _Budgeting:
             cheapest = min(paces.values(), key=lambda pace: pace.seconds(1))
             needed = cheapest.seconds(1) * min(FIRST_SEEDS, self.most_seeds) / self.jobs
             raise ConfigError(
-                both(
-                    "--budget: {budget:.0f} s are too few for one epoch of any model (the fastest takes "
-                    "{needed:.0f} s, after the baselines); give more time, fewer rows or smaller models",
-                    budget=self.budget,
-                    needed=needed,
-                )
+                "--budget: {budget:.0f} s are too few for one epoch of any model (the fastest takes "
+                "{needed:.0f} s, after the baselines); give more time, fewer rows or smaller models",
+                budget=self.budget,
+                needed=needed,
             )
         self.experiment = replace(self.asked, arms=self._limited(paces, made.rounds))
         self.watch(self._intention(made))
@@ -315,12 +313,10 @@ def refuse_budget(experiment: Experiment) -> None:
     for label, arm in experiment.arms.items():
         if arm.training.minutes is not None:
             raise ConfigError(
-                both(
-                    "--budget plans the epochs of every model, and '{label}' has training.minutes = "
-                    "{minutes:g} (--minutes, --match seconds); leave one of them out",
-                    label=label,
-                    minutes=arm.training.minutes,
-                )
+                "--budget plans the epochs of every model, and '{label}' has training.minutes = "
+                "{minutes:g} (--minutes, --match seconds); leave one of them out",
+                label=label,
+                minutes=arm.training.minutes,
             )
 
 

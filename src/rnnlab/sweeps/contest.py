@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rnnlab.core.errors import Interrupted
-from rnnlab.core.words import both
 from rnnlab.execute.executors import Executor
 from rnnlab.runs.directory import RunDirectory
 from rnnlab.sweeps.draws import Setting
@@ -118,13 +117,11 @@ def compute(contests: Sequence[Contest], out: Path, executor: Executor, display:
     except KeyboardInterrupt:
         done = sum(trial.settled for contest in contests for trial in contest.trials)
         raise Interrupted(
-            both(
-                "stopped: {done} of {total} trials are done and kept in {out}; the same command goes on "
-                "where this one stopped",
-                done=done,
-                total=sum(contest.total for contest in contests),
-                out=out,
-            )
+            "stopped: {done} of {total} trials are done and kept in {out}; the same command goes on "
+            "where this one stopped",
+            done=done,
+            total=sum(contest.total for contest in contests),
+            out=out,
         ) from None
     finally:
         display.end()

@@ -13,7 +13,6 @@ import numpy as np
 from rnnlab.comparing.studies import AxisValue
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.seeding import generator, stream_seed
-from rnnlab.core.words import both
 from rnnlab.sweeps.axes import AnyAxis, Choices, Range
 
 Setting = tuple[int | float, ...]
@@ -88,10 +87,8 @@ def require_optuna() -> Any:
         import optuna
     except ImportError:
         raise ConfigError(
-            both(
-                "strategy = 'tpe' needs Optuna, which isn't installed: pip install 'rnnlab[optuna]'; "
-                "'random' and 'asha' do without"
-            )
+            "strategy = 'tpe' needs Optuna, which isn't installed: pip install 'rnnlab[optuna]'; "
+            "'random' and 'asha' do without"
         ) from None
     return optuna
 

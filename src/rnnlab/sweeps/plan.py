@@ -51,9 +51,7 @@ def experiment_tree(
     if data is not None and data.endswith(".toml"):
         tree = read_toml(data)
         if is_sweep(tree):
-            raise ConfigError(
-                both("{data}: this file has axes, not arms: run it with 'rnnlab sweep {data}'", data=data)
-            )
+            raise ConfigError("{data}: this file has axes, not arms: run it with 'rnnlab sweep {data}'", data=data)
         if isinstance(tree.get("task"), dict):
             tree["task"] = seen_from(Path(data).parent, tree["task"])
     elif data is not None:
@@ -138,7 +136,7 @@ def named_model(name: str) -> dict[str, Any]:
     if name not in ARCHITECTURES.names():
         known = sorted([*ARCHITECTURES.names(), *SHORT_NAMES])
         hint = did_you_mean(name, known) or known_are(known)
-        raise ConfigError(both("unknown model '{name}'{hint}", name=name, hint=hint))
+        raise ConfigError("unknown model '{name}'{hint}", name=name, hint=hint)
     return {"kind": name}
 
 
@@ -250,10 +248,8 @@ def _refuse_idle_words(arms: dict[str, Arm], task: Task) -> None:
         and all(a.model.embedding is None or not a.model.embedding.vectors for a in arms.values())
     ):
         raise ConfigError(
-            both(
-                "task.extra_words: no model has the vectors '{source}'; pass --vectors {source}, or leave it out",
-                source=source,
-            )
+            "task.extra_words: no model has the vectors '{source}'; pass --vectors {source}, or leave it out",
+            source=source,
         )
 
 
@@ -261,12 +257,10 @@ def _refuse_lookup(arms: dict[str, Arm], task: Task) -> None:
     for label, arm in arms.items():
         if arm.model.lookup and not task.answer.looks_up:
             raise ConfigError(
-                both(
-                    "arms.{label}.model.lookup: rows are looked up where each has one label, and '{kind}' has "
-                    "others; leave it out",
-                    label=label,
-                    kind=task.kind,
-                )
+                "arms.{label}.model.lookup: rows are looked up where each has one label, and '{kind}' has "
+                "others; leave it out",
+                label=label,
+                kind=task.kind,
             )
 
 
@@ -274,11 +268,9 @@ def _refuse_frozen_ngrams(arms: dict[str, Arm], data: EncodedData) -> None:
     for label, arm in arms.items() if data.vocabulary is not None and data.vocabulary.ngrams is not None else ():
         if arm.model.embedding is not None and arm.model.embedding.channels == "frozen":
             raise ConfigError(
-                both(
-                    "arms.{label}.model.embedding.channels: 'frozen' trains no vectors, so that those of "
-                    "task.ngrams would stay zero; take 'tuned' or 'two', or leave task.ngrams out",
-                    label=label,
-                )
+                "arms.{label}.model.embedding.channels: 'frozen' trains no vectors, so that those of "
+                "task.ngrams would stay zero; take 'tuned' or 'two', or leave task.ngrams out",
+                label=label,
             )
 
 
@@ -319,11 +311,9 @@ def _refuse_twins(arms: dict[str, Arm]) -> None:
     for one, other in itertools.combinations(arms, 2):
         if arms[one] == arms[other]:
             raise ConfigError(
-                both(
-                    "match: '{one}' and '{other}' differ in size alone, and matched they are the same; leave one out",
-                    one=one,
-                    other=other,
-                )
+                "match: '{one}' and '{other}' differ in size alone, and matched they are the same; leave one out",
+                one=one,
+                other=other,
             )
 
 

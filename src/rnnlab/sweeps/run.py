@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from rnnlab.comparing.comparison import SEEN_SHARE
 from rnnlab.core.errors import Interrupted
-from rnnlab.core.words import both
 from rnnlab.data.encoded import EncodedData
 from rnnlab.execute.executors import Executor
 from rnnlab.models.baselines import BASELINES, LookedUp, Majority
@@ -125,13 +124,11 @@ def run_all(
     if interrupted:
         done = sum(not isinstance(o, Stopped | Failed) for o in outcomes.values())
         raise Interrupted(
-            both(
-                "stopped: {done} of {count} runs are finished and kept in {folder}; the same command goes "
-                "on where this one stopped",
-                done=done,
-                count=len(runs),
-                folder=folder,
-            )
+            "stopped: {done} of {count} runs are finished and kept in {folder}; the same command goes "
+            "on where this one stopped",
+            done=done,
+            count=len(runs),
+            folder=folder,
         )
     return [
         RunRecord(label, spec, outcomes[n], folder / spec.digest)

@@ -115,7 +115,7 @@ def read_sweep(
     """A sweep file, with --set over everything that it says. Every problem is told at once."""
     tree = read_toml(file)
     if not is_sweep(tree) and "arms" in tree:
-        raise ConfigError(both("{file}: this file has arms, not axes: run it with 'rnnlab compare {file}'", file=file))
+        raise ConfigError("{file}: this file has arms, not axes: run it with 'rnnlab compare {file}'", file=file)
     name = str(tree.get("name", Path(file).stem))
     found = [
         say("{key}: must be a table", key=key) for key in ("study", "quick") if not isinstance(tree.get(key, {}), dict)
@@ -132,12 +132,10 @@ def read_sweep(
     if len(chosen) < len(only or own):
         missing = [key for key in only if key not in own]
         raise ConfigError(
-            both(
-                "{file}: no study {names}; there are {others}",
-                file=file,
-                names=", ".join(map(repr, missing)),
-                others=", ".join(own),
-            )
+            "{file}: no study {names}; there are {others}",
+            file=file,
+            names=", ".join(map(repr, missing)),
+            others=", ".join(own),
         )
     studies = {}
     for key, values in chosen.items():

@@ -16,7 +16,7 @@ from rnnlab.answers.tags import Tags
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import DataError
 from rnnlab.core.seeding import generator
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.data import addition, store
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.preprocessor import Preprocessor
@@ -231,20 +231,18 @@ class Addition(Task):
 def _numbers_of(text: Any) -> tuple[str, str]:
     """The two numbers of ``"123 + 989"``, without zeros in front."""
     if not isinstance(text, str):
-        raise DataError(both("this model reads texts such as 123+989 (got {kind})", kind=type(text).__name__))
+        raise DataError("this model reads texts such as 123+989 (got {kind})", kind=type(text).__name__)
     found = WRITTEN.fullmatch(text.translate(FULL_WIDTH))
     shown = text if len(text) <= 40 else f"{text[:37]}..."
     if found is None:
-        raise DataError(both("this model adds two whole numbers, written like 123+989 (got {shown!r})", shown=shown))
+        raise DataError("this model adds two whole numbers, written like 123+989 (got {shown!r})", shown=shown)
     one, two = (number.lstrip("0") or "0" for number in found.groups())
     if max(len(one), len(two)) > LONGEST_ASKED:
         raise DataError(
-            both(
-                "{shown!r}: {longest:,} digits; at most {longest_asked:,} can be asked for",
-                shown=shown,
-                longest=max(len(one), len(two)),
-                longest_asked=LONGEST_ASKED,
-            )
+            "{shown!r}: {longest:,} digits; at most {longest_asked:,} can be asked for",
+            shown=shown,
+            longest=max(len(one), len(two)),
+            longest_asked=LONGEST_ASKED,
         )
     return one, two
 

@@ -11,7 +11,7 @@ from rnnlab.answers.prediction import Prediction
 from rnnlab.core.config import Config
 from rnnlab.core.errors import DataError
 from rnnlab.core.registry import Registry
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.data import store
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.preprocessor import Preprocessor
@@ -64,9 +64,7 @@ class Task(Config):
         data = self.encoded()
         if self.fingerprint and store.fingerprint(data) != self.fingerprint:
             name = getattr(self, "data", self.kind)
-            raise DataError(
-                both("{name}: the data changed since the run was planned; start the command again", name=name)
-            )
+            raise DataError("{name}: the data changed since the run was planned; start the command again", name=name)
         return data
 
     def given_split(self) -> str | None:

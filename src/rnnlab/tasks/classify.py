@@ -186,7 +186,7 @@ class Classify(Task):
                 yield resolved(seed)
             except Changed:
                 raise DataError(
-                    both("{data}: it changed while it was read; start the command again", data=self.data)
+                    "{data}: it changed while it was read; start the command again", data=self.data
                 ) from None
 
     def _resolved(self, data: EncodedData) -> Self:
@@ -291,7 +291,7 @@ class Classify(Task):
             if _encode_alike(texts, data, np.array(rows, np.int64)):
                 return texts
         raise DataError(
-            both("{data}: not the rows that were trained and tested on; the source changed since", data=self.data)
+            "{data}: not the rows that were trained and tested on; the source changed since", data=self.data
         )
 
     def read(self) -> dict[str, Examples]:
@@ -336,11 +336,9 @@ def _existing(path: str) -> Path:
         known = [*catalogue.names(), "reviews"]
         hint = did_you_mean(path, [*known, *(p.name for p in Path(path).parent.glob("*") if p.is_file())])
         raise DataError(
-            both(
-                "{path}: no such file, and not a data set of the catalogue ({names}){hint}",
-                path=path,
-                names=", ".join(known),
-                hint=hint,
-            )
+            "{path}: no such file, and not a data set of the catalogue ({names}){hint}",
+            path=path,
+            names=", ".join(known),
+            hint=hint,
         )
     return Path(path)

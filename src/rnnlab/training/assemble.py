@@ -10,7 +10,6 @@ from rnnlab.core.cache import cache_dir
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
-from rnnlab.core.words import both
 from rnnlab.data import vectors
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.base import Architecture
@@ -67,7 +66,7 @@ def look_up(embedding: Embedding, words: Sequence[str]) -> np.ndarray:
 def _check(embedding: Embedding, digest: str) -> None:
     if embedding.vectors_digest not in (None, digest):
         raise ConfigError(
-            both("{vectors}: the vectors changed since the run was planned; start again", vectors=embedding.vectors)
+            "{vectors}: the vectors changed since the run was planned; start again", vectors=embedding.vectors
         )
 
 
@@ -78,10 +77,7 @@ def resolve_device(name: str) -> str:
             torch.empty(0, device=name)
         except (RuntimeError, AssertionError, NotImplementedError):
             raise ConfigError(
-                both(
-                    "training.device: torch can't use '{name}' here; take auto or cpu (cuda, mps where they are)",
-                    name=name,
-                )
+                "training.device: torch can't use '{name}' here; take auto or cpu (cuda, mps where they are)", name=name
             ) from None
         return name
     accelerator = torch.accelerator.current_accelerator()

@@ -182,11 +182,9 @@ class RunSpec:
         if values.get("format") != SPEC_FORMAT:
             found = values.get("format")
             raise ConfigError(
-                both(
-                    "this spec has format {found!r}; this version of rnnlab reads format {spec_format}",
-                    found=found,
-                    spec_format=SPEC_FORMAT,
-                )
+                "this spec has format {found!r}; this version of rnnlab reads format {spec_format}",
+                found=found,
+                spec_format=SPEC_FORMAT,
             )
         training = values["training"]
         return cls(

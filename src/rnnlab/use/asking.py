@@ -25,15 +25,13 @@ Progress = Callable[[int, int], None]  # rows done, rows in all
 def check_options(texts: Sequence[str] | None, file: str | None, out: str | None, explain: bool, as_json: bool) -> None:
     """Refuse options that contradict each other, before a model is opened."""
     if file is not None and texts:
-        raise RunError(both("give texts or --file, not both"))
+        raise RunError("give texts or --file, not both")
     if out is not None and file is None:
-        raise RunError(
-            both("-o writes the rows of --file, which isn't given; redirect the output instead: > answers.tsv")
-        )
+        raise RunError("-o writes the rows of --file, which isn't given; redirect the output instead: > answers.tsv")
     if out is not None and as_json:
-        raise RunError(both("-o writes the format of --file, and --json would be ignored; leave one of them out"))
+        raise RunError("-o writes the format of --file, and --json would be ignored; leave one of them out")
     if out is not None and explain:
-        raise RunError(both("--explain is for reading, and has no columns in -o; leave one of them out"))
+        raise RunError("--explain is for reading, and has no columns in -o; leave one of them out")
 
 
 def ask(
@@ -49,13 +47,13 @@ def ask(
     input."""
     for option, given in (("--text names a column", column), ("--skip-bad is about rows", skip_bad)):
         if given and file is None:
-            raise RunError(both("{option} of --file, which isn't given", option=option))
+            raise RunError("{option} of --file, which isn't given", option=option)
     if file is not None:
         source = open_file(model, file, column, skip_bad)
         for portion, inputs, answers in _answered(model, source, skip_bad, explain):
             yield _names(model, portion, inputs), answers
     elif model.preprocessor.vocabulary is None:
-        raise RunError(both("this model reads numeric sequences: give them with --file (.ts or .jsonl)"))
+        raise RunError("this model reads numeric sequences: give them with --file (.ts or .jsonl)")
     elif texts:
         yield texts, _tell(model, texts, explain)
     else:
@@ -112,20 +110,16 @@ def predict_file(
     out, endings = Path(out), source.file.endings()
     if out.suffix.lower() not in endings:
         raise DataError(
-            both(
-                "{out}: {file} can be written as {names}; give -o such a name",
-                out=out,
-                file=file,
-                names=" or ".join(endings),
-            )
+            "{out}: {file} can be written as {names}; give -o such a name",
+            out=out,
+            file=file,
+            names=" or ".join(endings),
         )
     if out.exists() and out.samefile(file):
-        raise DataError(both("{out}: would be written over the rows it is made from; give -o another name", out=out))
+        raise DataError("{out}: would be written over the rows it is made from; give -o another name", out=out)
     if model.task.answer.reads == "states" and (probabilities or top > 1):
         raise RunError(
-            both(
-                "--top and --probabilities need one label per row, and '{kind}' has one per step", kind=model.task.kind
-            )
+            "--top and --probabilities need one label per row, and '{kind}' has one per step", kind=model.task.kind
         )
     added, notes = _added_columns(model, source, top, probabilities)
     skipped = 0
@@ -152,12 +146,10 @@ def open_file(model: Predictor, file: str | Path, column: str | None, skip_bad: 
         _refuse(file, source.bad, source.bad_rows)
     if source.bad_rows == source.rows:
         raise DataError(
-            both(
-                "{file}: no row can be read; {file}:{line}: {reason}",
-                file=file,
-                line=source.bad[0].line,
-                reason=retold(source.bad[0].reason),
-            )
+            "{file}: no row can be read; {file}:{line}: {reason}",
+            file=file,
+            line=source.bad[0].line,
+            reason=retold(source.bad[0].reason),
         )
     return source
 
@@ -263,5 +255,5 @@ def _decoded(line: bytes, number: int) -> str:
         return line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r")
     except UnicodeDecodeError:
         raise DataError(
-            both("standard input, line {number}: not UTF-8; convert it, or pass it as --file", number=number)
+            "standard input, line {number}: not UTF-8; convert it, or pass it as --file", number=number
         ) from None

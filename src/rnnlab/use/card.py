@@ -11,7 +11,6 @@ import numpy as np
 
 from rnnlab.answers.calibration import Calibration
 from rnnlab.core.errors import RunError
-from rnnlab.core.words import both
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.tokenizers import describe_scripts, scripts
 from rnnlab.models.baselines import Baseline
@@ -54,7 +53,7 @@ class Card:
     def from_json(cls, text: str) -> Self:
         values = json.loads(text, parse_constant=_no_number)
         if values.pop("format", None) != FORMAT:
-            raise RunError(both("the model card has another format; upgrade rnnlab"))
+            raise RunError("the model card has another format; upgrade rnnlab")
         accuracy, calibration = values["accuracy"], values["calibration"]
         values["accuracy"] = accuracy and Interval(**accuracy)
         values["calibration"] = calibration and Calibration(**calibration)
@@ -75,7 +74,7 @@ def card_of(
     comparison in the same folder that holds the run, if there is one."""
     result = run.result()
     if result is None or result["status"] != "finished":
-        raise RunError(both("{path}: not a finished run; there is nothing to say of its model", path=run.path))
+        raise RunError("{path}: not a finished run; there is nothing to say of its model", path=run.path)
     answers = Recorded.of(run, spec.task)
     recorded = _recorded_arm(run)
     if recorded is not None:

@@ -11,7 +11,6 @@ import torch
 
 from rnnlab.answers.prediction import Explanation, Prediction
 from rnnlab.core.errors import DataError, RunError, did_you_mean
-from rnnlab.core.words import both
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 from rnnlab.models.baselines import Baseline, Learnt, TfIdf
 from rnnlab.models.nbsvm import NbSvm, levels_of
@@ -27,15 +26,11 @@ class Explainer:
         self.stored, self.preprocessor = stored, stored.preprocessor
         model = stored.spec.model
         if self.preprocessor.vocabulary is None:
-            raise RunError(both("--explain weighs the tokens of a text, and this model reads numeric sequences"))
+            raise RunError("--explain weighs the tokens of a text, and this model reads numeric sequences")
         if self.preprocessor.tokenizer is None:
-            raise RunError(
-                both("--explain weighs the tokens of a text, and '{kind}' reads none", kind=stored.spec.task.kind)
-            )
+            raise RunError("--explain weighs the tokens of a text, and '{kind}' reads none", kind=stored.spec.task.kind)
         if isinstance(model, Baseline) and not isinstance(model, TfIdf | NbSvm):
-            raise RunError(
-                both("--explain: '{kind}' doesn't look at the text; there is nothing to explain", kind=model.kind)
-            )
+            raise RunError("--explain: '{kind}' doesn't look at the text; there is nothing to explain", kind=model.kind)
 
     def explain(
         self, text: str, prediction: Prediction, label: str | None = None, most_points: int | None = None
@@ -45,12 +40,10 @@ class Explainer:
         label = prediction.label if label is None else label
         if label not in labels:
             raise DataError(
-                both(
-                    "no label {label!r}{hint}\nlabels: {names}",
-                    label=label,
-                    hint=did_you_mean(label, labels),
-                    names=", ".join(labels),
-                )
+                "no label {label!r}{hint}\nlabels: {names}",
+                label=label,
+                hint=did_you_mean(label, labels),
+                names=", ".join(labels),
             )
         data, _ = self.preprocessor.encode([text])
         words = tokenizer.tokenize(text)[: self.preprocessor.max_length] or [SPECIAL[UNKNOWN]]

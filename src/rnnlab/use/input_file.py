@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import both
 from rnnlab.data import formats, series
 from rnnlab.data.formats.base import BadRow, Portion, RowFile
 from rnnlab.data.formats.cells import texts_of
@@ -42,11 +41,9 @@ class InputFile:
             self.bad += [BadRow(portion.lines[at], reason) for at, reason in found]
         if not self.rows:
             raise DataError(
-                both(
-                    "{path}: there are no rows{value}",
-                    path=path,
-                    value=", only the header" if self.file.takes_names else "",
-                )
+                "{path}: there are no rows{value}",
+                path=path,
+                value=", only the header" if self.file.takes_names else "",
             )
 
     def portions(self) -> Iterator[tuple[Portion, list[Any]]]:
@@ -63,20 +60,16 @@ class InputFile:
 def _require(file: RowFile, holding: str) -> None:
     if holding not in file.holds:
         other = "texts, and a {} file holds numbers" if holding == "texts" else "numbers, and a {} file holds texts"
-        raise DataError(
-            both("{path}: this model reads {format}", path=file.path, format=other.format(file.source.suffix))
-        )
+        raise DataError("{path}: this model reads {format}", path=file.path, format=other.format(file.source.suffix))
 
 
 def _text_column(file: RowFile, column: str | None) -> str:
     if file.fixed is not None:
         if column is not None:
             raise DataError(
-                both(
-                    "{path}: a {suffix} file has one text per line and no columns; leave --text out",
-                    path=file.path,
-                    suffix=file.source.suffix,
-                )
+                "{path}: a {suffix} file has one text per line and no columns; leave --text out",
+                path=file.path,
+                suffix=file.source.suffix,
             )
         return file.fixed[0]
     first: list[Portion] = []
@@ -91,10 +84,8 @@ def _text_column(file: RowFile, column: str | None) -> str:
     chosen = column if column is not None else guess_text(sample, set())
     if any(isinstance(value, list) for portion in first for value in portion.values(chosen)):
         raise DataError(
-            both(
-                "{path}: this model reads texts, and the column {chosen!r} holds arrays of numbers",
-                path=file.path,
-                chosen=chosen,
-            )
+            "{path}: this model reads texts, and the column {chosen!r} holds arrays of numbers",
+            path=file.path,
+            chosen=chosen,
         )
     return chosen

@@ -11,7 +11,6 @@ import torch
 
 from rnnlab.answers.prediction import Explanation, Prediction
 from rnnlab.core.errors import DataError, RunError
-from rnnlab.core.words import both
 from rnnlab.data.batches import collate, evaluation_batches
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.baselines import Baseline
@@ -38,11 +37,9 @@ class Predictor:
         self.task = stored.spec.task
         if self.task.question is None:
             raise RunError(
-                both(
-                    "{name}: predict answers with one label per sequence, and '{kind}' doesn't",
-                    name=stored.name,
-                    kind=self.task.kind,
-                )
+                "{name}: predict answers with one label per sequence, and '{kind}' doesn't",
+                name=stored.name,
+                kind=self.task.kind,
             )
 
     def predict(self, inputs: Iterable[str] | Iterable[np.ndarray]) -> list[Prediction]:
@@ -52,7 +49,7 @@ class Predictor:
     def stream(self, inputs: Iterable[str] | Iterable[np.ndarray]) -> Iterator[Prediction]:
         """As `predict`, for inputs of any number, in constant memory."""
         if isinstance(inputs, str | np.ndarray):  # whose letters or steps would be taken for the inputs
-            raise DataError(both("give a list of inputs, for example predict([text]), not a single one"))
+            raise DataError("give a list of inputs, for example predict([text]), not a single one")
         inputs = iter(inputs)
         while chunk := list(islice(inputs, CHUNK)):
             yield from self._answers(chunk)
@@ -61,7 +58,7 @@ class Predictor:
         """The answer to one text and how much each of its tokens speaks for it, or for another ``label``. With at most
         so many points of integration it is quicker and, for a network with sharp corners, less exact."""
         if not isinstance(text, str):
-            raise DataError(both("explain takes one text, for example explain('not good at all')"))
+            raise DataError("explain takes one text, for example explain('not good at all')")
         explainer = self._explainer  # first: it may refuse
         (prediction,) = self._answers([text])
         return explainer.explain(text, prediction, label, most_points)

@@ -23,34 +23,27 @@ class ReadingOn:
         kind = stored.spec.model.kind
         if isinstance(stored.spec.model, Baseline):
             raise RunError(
-                both(
-                    "--stream: '{kind}' counts whole texts, and has no state to go on from; {unless}",
-                    kind=kind,
-                    unless=UNLESS,
-                )
+                "--stream: '{kind}' counts whole texts, and has no state to go on from; {unless}",
+                kind=kind,
+                unless=UNLESS,
             )
         if stored.preprocessor.tokenizer is None or type(model.task).encode is not Task.encode:
             raise RunError(
-                both("--stream is for models that read texts, and '{kind}' doesn't ask for one", kind=model.task.kind)
+                "--stream is for models that read texts, and '{kind}' doesn't ask for one", kind=model.task.kind
             )
         if stored.lookup is not None:
             raise RunError(
-                both(
-                    "--stream: this model looks whole texts up in its training rows (model.lookup); {unless}",
-                    unless=UNLESS,
-                )
+                "--stream: this model looks whole texts up in its training rows (model.lookup); {unless}", unless=UNLESS
             )
         self.model, self.preprocessor, self.network = model, stored.preprocessor, stored.network
         try:
             self.network.begin(1)
         except ConfigError as error:
             raise RunError(
-                both(
-                    "--stream: '{kind}' can't answer while a text grows. {error}; {unless}",
-                    kind=kind,
-                    error=error,
-                    unless=UNLESS,
-                )
+                "--stream: '{kind}' can't answer while a text grows. {error}; {unless}",
+                kind=kind,
+                error=error,
+                unless=UNLESS,
             ) from None
         self.begin()
 

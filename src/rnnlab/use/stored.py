@@ -16,7 +16,6 @@ from torch import Tensor
 
 from rnnlab.core.errors import BundleError, RnnlabError, RunError
 from rnnlab.core.seeding import stream_seed
-from rnnlab.core.words import both
 from rnnlab.data import catalogue, store
 from rnnlab.data.lookup import Lookup
 from rnnlab.data.preprocessor import Preprocessor
@@ -61,12 +60,10 @@ class StoredModel:
             arrays = safetensors.numpy.load(self.weights)
             found = Lookup(arrays["lookup.keys"], arrays["lookup.counts"])
         except (SafetensorError, KeyError) as error:
-            raise RunError(
-                both("the weights hold no table of training rows to look up: {error}", error=error)
-            ) from None
+            raise RunError("the weights hold no table of training rows to look up: {error}", error=error) from None
         shapes = (len(found.keys),), (len(found.keys), len(self.preprocessor.labels))
         if (found.keys.shape, found.counts.shape) != shapes or not len(found.keys):
-            raise RunError(both("the weights hold a table of training rows to look up that isn't one"))
+            raise RunError("the weights hold a table of training rows to look up that isn't one")
         return found
 
     @cached_property
@@ -75,7 +72,7 @@ class StoredModel:
         try:
             return safetensors.numpy.load(self.weights)
         except SafetensorError as error:
-            raise RunError(both("the weights can't be read: {error}", error=error)) from None
+            raise RunError("the weights can't be read: {error}", error=error) from None
 
 
 def open_model(path: str | Path) -> StoredModel:
@@ -89,9 +86,7 @@ def pack(run: str | Path, output: str | Path | None = None) -> Path:
     Refused is a model whose architecture or task comes from a plugin: a bundle promises to work wherever rnnlab is
     installed, and a plugin is a program, which doesn't travel in a file of data."""
     if is_bundle(run):
-        raise BundleError(
-            both("{run}: is a file; what is packed is a run directory ('rnnlab runs' lists them)", run=run)
-        )
+        raise BundleError("{run}: is a file; what is packed is a run directory ('rnnlab runs' lists them)", run=run)
     found = find_run(run)
     _refuse_plugins(found)
     stored = _of_run(found)
@@ -109,12 +104,10 @@ def pack(run: str | Path, output: str | Path | None = None) -> Path:
     path = Path(output) if output is not None else Path(f"{spec.model.kind}-{spec.digest[:8]}{SUFFIX}")
     if path.is_dir():
         raise BundleError(
-            both(
-                "{path}: is a folder; say which file to write, for example {other}{suffix}",
-                path=path,
-                other=path / "model",
-                suffix=SUFFIX,
-            )
+            "{path}: is a folder; say which file to write, for example {other}{suffix}",
+            path=path,
+            other=path / "model",
+            suffix=SUFFIX,
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bundle(path, members)
@@ -125,7 +118,7 @@ def rebuild(spec: RunSpec, preprocessor: Preprocessor, weights: bytes) -> Networ
     try:
         tensors = {n: t for n, t in safetensors.torch.load(weights).items() if not n.startswith("lookup.")}
     except SafetensorError as error:
-        raise RunError(both("the weights can't be read: {error}", error=error)) from None
+        raise RunError("the weights can't be read: {error}", error=error) from None
     _check_size(spec, preprocessor, tensors)
     embedding = getattr(spec.model, "embedding", None)
     placeholder = None
@@ -134,13 +127,13 @@ def rebuild(spec: RunSpec, preprocessor: Preprocessor, weights: bytes) -> Networ
         vectors = tensors.get(name)
         words = 0 if preprocessor.vocabulary is None else len(preprocessor.vocabulary.words)
         if vectors is None or vectors.ndim != 2 or vectors.dtype != torch.float32 or len(vectors) < words:
-            raise RunError(both("the weights are not of this network: they have no {name} with vectors", name=name))
+            raise RunError("the weights are not of this network: they have no {name} with vectors", name=name)
         placeholder = vectors.numpy()[:words]  # of the right shape, whatever rows they are: all are loaded below
     network = assemble(spec, preprocessor, placeholder, for_training=False)
     try:
         network.load_state_dict(tensors)
     except RuntimeError as error:
-        raise RunError(both("the weights are not of this network: {error}", error=error)) from None
+        raise RunError("the weights are not of this network: {error}", error=error) from None
     return network.eval()
 
 
@@ -149,7 +142,7 @@ def _of_bundle(path: str | Path) -> StoredModel:
     try:
         return _of_members(members)
     except RnnlabError as error:
-        raise BundleError(both("{path}: {error}", path=path, error=error)) from None
+        raise BundleError("{path}: {error}", path=path, error=error) from None
 
 
 def _of_members(members: Mapping[str, bytes]) -> StoredModel:
@@ -163,12 +156,7 @@ def _of_members(members: Mapping[str, bytes]) -> StoredModel:
         card = Card.from_json(members[part].decode())
     except _MALFORMED as error:
         raise BundleError(
-            both(
-                "its {part} is not as rnnlab writes it: {kind}: {error}",
-                part=part,
-                kind=type(error).__name__,
-                error=error,
-            )
+            "its {part} is not as rnnlab writes it: {kind}: {error}", part=part, kind=type(error).__name__, error=error
         ) from None
     return StoredModel(spec.digest, spec, preprocessor, members["weights.safetensors"], card)
 
@@ -193,9 +181,7 @@ def _of_run(run: RunDirectory) -> StoredModel:
     result = run.result()
     if result is not None and result["status"] == "diverged":
         where = result["divergence"]
-        raise RunError(
-            both("{path}: this run diverged at step {step}; it left no model", path=run.path, step=where["step"])
-        )
+        raise RunError("{path}: this run diverged at step {step}; it left no model", path=run.path, step=where["step"])
     preprocessor = Preprocessor.from_json(run.verified("model.json").read_text(encoding="utf-8"))
     spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
     weights = run.verified("weights.safetensors").read_bytes()
@@ -218,11 +204,9 @@ def _check_size(spec: RunSpec, preprocessor: Preprocessor, tensors: Mapping[str,
             asked += (len(preprocessor.vocabulary) + getattr(model, "buckets", 0)) * embedding.width
     if asked > there:
         raise RunError(
-            both(
-                "the weights are not of this network: they have {there:,} numbers, and it has {asked:,} or more",
-                there=there,
-                asked=asked,
-            )
+            "the weights are not of this network: they have {there:,} numbers, and it has {asked:,} or more",
+            there=there,
+            asked=asked,
         )
 
 
@@ -233,13 +217,11 @@ def _refuse_plugins(run: RunDirectory) -> None:
         ours = [name for registry in registries for name in registry.names() if _is_ours(registry[name])]
         if kind not in ours:
             raise BundleError(
-                both(
-                    "{path}: the {what} '{kind}' comes from a plugin, which a bundle can't hold, so that "
-                    "nobody else could open it; copy the run directory and the plugin instead",
-                    path=run.path,
-                    what=what,
-                    kind=kind,
-                )
+                "{path}: the {what} '{kind}' comes from a plugin, which a bundle can't hold, so that "
+                "nobody else could open it; copy the run directory and the plugin instead",
+                path=run.path,
+                what=what,
+                kind=kind,
             )
 
 
@@ -268,7 +250,7 @@ def open_run(run: RunDirectory) -> tuple[RunSpec, Preprocessor, Network]:
     spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
     if isinstance(spec.model, Baseline):
         raise RunError(
-            both("{path}: '{kind}' is a baseline: it has no network to look into", path=run.path, kind=spec.model.kind)
+            "{path}: '{kind}' is a baseline: it has no network to look into", path=run.path, kind=spec.model.kind
         )
     network = rebuild(spec, preprocessor, run.verified("weights.safetensors").read_bytes())
     assert isinstance(network, Network)

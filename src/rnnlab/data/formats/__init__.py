@@ -9,7 +9,6 @@ from pathlib import Path
 
 from rnnlab.core.errors import DataError
 from rnnlab.core.registry import load_installed_plugins
-from rnnlab.core.words import both
 from rnnlab.data.formats.base import FORMATS, RowFile
 from rnnlab.data.formats.cells import check_names
 from rnnlab.data.formats.source import Source
@@ -33,19 +32,15 @@ def read_whole(path: str | Path, names: Sequence[str] | None = None, *, holding:
     if names is not None:
         if cls.fixed is not None:
             raise DataError(
-                both(
-                    "{path}: a {suffixes} file has no columns; leave out the column names",
-                    path=path,
-                    suffixes=cls.suffixes[0],
-                )
+                "{path}: a {suffixes} file has no columns; leave out the column names",
+                path=path,
+                suffixes=cls.suffixes[0],
             )
         if not cls.takes_names:
             raise DataError(
-                both(
-                    "{path}: a {suffix} file names its columns itself; leave out the column names",
-                    path=path,
-                    suffix=Path(path).suffix,
-                )
+                "{path}: a {suffix} file names its columns itself; leave out the column names",
+                path=path,
+                suffix=Path(path).suffix,
             )
         check_names(f"{path}: the given columns", names)
     return cls(Source.load(path), names)
@@ -65,12 +60,10 @@ def format_of(path: str | Path, *, holding: str = "", labelled: bool = True) -> 
     if suffix not in fitting:
         supported = ", ".join(fitting)
         raise DataError(
-            both(
-                "{path}: can't read '{suffix}' files{purpose}; supported: {supported}",
-                path=path,
-                suffix=suffix,
-                purpose=PURPOSE[holding],
-                supported=supported,
-            )
+            "{path}: can't read '{suffix}' files{purpose}; supported: {supported}",
+            path=path,
+            suffix=suffix,
+            purpose=PURPOSE[holding],
+            supported=supported,
         )
     return fitting[suffix]

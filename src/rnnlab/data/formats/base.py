@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from rnnlab.core.errors import ConfigError
-from rnnlab.core.words import both
 from rnnlab.data.formats.source import Source
 
 PORTION = 4096  # rows that are held at a time
@@ -94,12 +93,10 @@ def file_format(*suffixes: str) -> Callable[[F], F]:
             for suffix in set(suffixes) & set(other.suffixes):
                 if other.labelled == cls.labelled:
                     raise ConfigError(
-                        both(
-                            "{suffix} is registered twice: {module} and {other}",
-                            suffix=suffix,
-                            module=other.__module__,
-                            other=cls.__module__,
-                        )
+                        "{suffix} is registered twice: {module} and {other}",
+                        suffix=suffix,
+                        module=other.__module__,
+                        other=cls.__module__,
                     )
         cls.suffixes = suffixes
         FORMATS.append(cls)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 
 FIELD_CAP = 1_000_000  # characters; a longer field is a damaged file, or a whole book that no model here could read
 
@@ -38,11 +38,11 @@ def check_names(where: str, names: Sequence[str]) -> None:
     for number, name in enumerate(names, 1):
         if not name.strip():
             hint = " (pandas writes its index so; use to_csv(..., index=False))" if number == 1 else ""
-            raise DataError(both("{where}: column {number} has no name{hint}", where=where, number=number, hint=hint))
+            raise DataError("{where}: column {number} has no name{hint}", where=where, number=number, hint=hint)
         if problem := field_problem([name]) or unicode_problem(name):
-            raise DataError(both("{where}: column {number}: {problem}", where=where, number=number, problem=problem))
+            raise DataError("{where}: column {number}: {problem}", where=where, number=number, problem=problem)
         if name in seen:
-            raise DataError(both("{where}: two columns are named {name!r}", where=where, name=name))
+            raise DataError("{where}: two columns are named {name!r}", where=where, name=name)
         seen.add(name)
 
 
@@ -81,7 +81,7 @@ def refuse_unreadable(column: str, text: str) -> None:
     """Nothing is written that couldn't be read again."""
     if problem := field_problem([text]) or unicode_problem(text):
         raise DataError(
-            both("{column!r}: {problem}, which no file that rnnlab writes can hold", column=column, problem=problem)
+            "{column!r}: {problem}, which no file that rnnlab writes can hold", column=column, problem=problem
         )
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.data.formats.base import Answered, Cell, Portion, RowFile, file_format, in_portions
 from rnnlab.data.formats.cells import FIELD_CAP, as_text, check_names, field_problem, refuse_unreadable
 from rnnlab.data.formats.source import Source
@@ -70,9 +70,7 @@ class Delimited(RowFile):
                     refuse_unreadable(column, text)
                     if delimiter == "\t" in text and _NEWLINE.search(text):
                         raise DataError(
-                            both(
-                                "{column!r}: a tab and a line break in one field can't be told from rows", column=column
-                            )
+                            "{column!r}: a tab and a line break in one field can't be told from rows", column=column
                         )
             yield to_lines(texts, delimiter)
 
@@ -117,10 +115,10 @@ class Delimited(RowFile):
         line, fields, problem = next(parser(self, None), (0, [], ""))
         if problem:
             raise DataError(
-                both("{path}:{line}: the header can't be read: {problem}", path=self.path, line=line, problem=problem)
+                "{path}:{line}: the header can't be read: {problem}", path=self.path, line=line, problem=problem
             )
         if not fields:
-            raise DataError(both("{path}: the file is empty", path=self.path))
+            raise DataError("{path}: the file is empty", path=self.path)
         self.columns = tuple(name.strip() for name in fields)
         check_names(f"{self.path}:{line}: the header", self.columns)
 

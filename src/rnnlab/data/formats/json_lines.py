@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.data.formats.base import Answered, Cell, Portion, RowFile, file_format, in_portions
 from rnnlab.data.formats.cells import check_names, refuse_unreadable, unicode_problem
 from rnnlab.data.formats.source import Source
@@ -45,12 +45,10 @@ class JsonLines(RowFile):
                     seen.update(dict.fromkeys(row))
                     if len(seen) > COLUMN_CAP:
                         raise DataError(
-                            both(
-                                "{path}:{number}: more than {column_cap:,} different keys; is this a table?",
-                                path=self.path,
-                                number=number,
-                                column_cap=COLUMN_CAP,
-                            )
+                            "{path}:{number}: more than {column_cap:,} different keys; is this a table?",
+                            path=self.path,
+                            number=number,
+                            column_cap=COLUMN_CAP,
                         )
             if len(seen) > len(self.columns):
                 self.columns = tuple(seen)

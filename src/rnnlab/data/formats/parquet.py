@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import both
 from rnnlab.data.formats import base
 from rnnlab.data.formats.base import Answered, Cell, Portion, RowFile, file_format, in_portions
 from rnnlab.data.formats.cells import check_names, refuse_unreadable
@@ -45,7 +44,7 @@ class Parquet(RowFile):
             with arrow.parquet.ParquetFile(where) as file:
                 yield file
         except (arrow.ArrowException, OSError, ValueError, NotImplementedError) as error:
-            raise DataError(both("{path}: not a readable Parquet file: {error}", path=self.path, error=error)) from None
+            raise DataError("{path}: not a readable Parquet file: {error}", path=self.path, error=error) from None
 
     def extended(self, suffix: str, added: Mapping[str, type], answered: Answered) -> Iterator[bytes]:
         arrow = _pyarrow(self.path)
@@ -84,9 +83,7 @@ def _pyarrow(path: str) -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise DataError(
-            both("{path}: reading Parquet needs pyarrow: pip install 'rnnlab[parquet]'", path=path)
-        ) from None
+        raise DataError("{path}: reading Parquet needs pyarrow: pip install 'rnnlab[parquet]'", path=path) from None
     return pyarrow
 
 

@@ -4,7 +4,6 @@ import codecs
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import both
 from rnnlab.data.formats.base import Answered, Cell, Portion, RowFile, file_format, in_portions
 from rnnlab.data.formats.cells import as_text, field_problem, refuse_unreadable
 from rnnlab.data.formats.delimited import DELIMITERS, to_lines
@@ -47,6 +46,6 @@ class PlainText(RowFile):
         for number, (text,) in enumerate(rows):
             refuse_unreadable("text", text)
             if "\n" in text or "\r" in text:
-                raise DataError(both("a line of a .txt file is one text, and can't hold a line break"))
+                raise DataError("a line of a .txt file is one text, and can't hold a line break")
             mark = codecs.BOM_UTF8 if not number and text.startswith("\ufeff") else b""  # or that would be it
             yield mark + f"{text}\n".encode()

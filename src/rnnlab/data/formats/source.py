@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.data.unchanged import read_whole
 
 WHOLE = 1 << 24  # bytes: the encoding of a larger file on the disk is told from a piece of this size
@@ -33,13 +33,13 @@ class Source:
     @classmethod
     def on_disk(cls, path: str | Path) -> "Source":
         if not Path(path).exists():
-            raise DataError(both("{path}: no such file", path=path))
+            raise DataError("{path}: no such file", path=path)
         if not Path(path).is_file():
             raise DataError(
-                both("{path}: not a file that can be read twice; send its lines to standard input instead", path=path)
+                "{path}: not a file that can be read twice; send its lines to standard input instead", path=path
             )
         if Path(path).stat().st_size == 0:
-            raise DataError(both("{path}: the file is empty", path=path))
+            raise DataError("{path}: the file is empty", path=path)
         return cls(path, None)
 
     @property
@@ -91,12 +91,10 @@ class Source:
                     yield line
         except UnicodeDecodeError:
             raise DataError(
-                both(
-                    "{path}: not {upper} after line {number}; save it as UTF-8",
-                    path=self.path,
-                    upper=self.encoding.upper(),
-                    number=number,
-                )
+                "{path}: not {upper} after line {number}; save it as UTF-8",
+                path=self.path,
+                upper=self.encoding.upper(),
+                number=number,
             ) from None
 
     def text(self) -> str:
@@ -117,13 +115,13 @@ def _load(path: str | Path) -> bytes:
     try:
         data = read_whole(path)
     except FileNotFoundError:
-        raise DataError(both("{path}: no such file", path=path)) from None
+        raise DataError("{path}: no such file", path=path) from None
     except (OSError, ValueError) as error:
         raise DataError(
-            both("{path}: can't be read: {value}", path=path, value=getattr(error, "strerror", None) or error)
+            "{path}: can't be read: {value}", path=path, value=getattr(error, "strerror", None) or error
         ) from None
     if not data or data.isspace():
-        raise DataError(both("{path}: the file is empty", path=path))
+        raise DataError("{path}: the file is empty", path=path)
     return data
 
 
@@ -132,11 +130,9 @@ def _encoding_of(path: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         if (at := _undecodable(data, "utf-16")) is not None:
             raise DataError(
-                both(
-                    "{path}: byte {at} isn't UTF-16, as the file's first two bytes promise; save it as UTF-8",
-                    path=path,
-                    at=at,
-                )
+                "{path}: byte {at} isn't UTF-16, as the file's first two bytes promise; save it as UTF-8",
+                path=path,
+                at=at,
             )
         return "utf-16", (note("read as UTF-16"),)
     if (at := _undecodable(data, "utf-8")) is None:
@@ -144,10 +140,10 @@ def _encoding_of(path: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     line = data.count(b"\n", 0, at) + 1
     where = f"{path}: byte {at} (line {line}) isn't UTF-8"
     if _undecodable(data, "gb18030") is not None:
-        raise DataError(both("{where}, and the file isn't GB18030 either; save it as UTF-8", where=where))
+        raise DataError("{where}, and the file isn't GB18030 either; save it as UTF-8", where=where)
     if not _looks_chinese(data):
         raise DataError(
-            both("{where}; it can be decoded as GB18030, but not to everyday Chinese; save it as UTF-8", where=where)
+            "{where}; it can be decoded as GB18030, but not to everyday Chinese; save it as UTF-8", where=where
         )
     return "gb18030", (note("read as GB18030"),)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.data.formats.base import SERIES, Answered, Cell, Portion, RowFile, file_format, in_portions
 from rnnlab.data.formats.cells import as_text
 from rnnlab.data.formats.delimited import DELIMITERS, to_lines
@@ -80,7 +80,7 @@ class Ts(RowFile):
         classes = sorted({label for _, label in rows})
         for label in classes:
             if not re.fullmatch(r"[^\s:\0]+", label):
-                raise DataError(both("{label!r}: the label of a .ts file is one word without colons", label=label))
+                raise DataError("{label!r}: the label of a .ts file is one word without colons", label=label)
         yield f"@timeStamps false\n@classLabel true {' '.join(classes)}\n@data\n".encode()
         for array, label in rows:
             channels = [",".join(map(repr, channel)) for channel in array.T.astype(np.float64).tolist()]
@@ -99,39 +99,31 @@ def _read_header(path: str, lines: Iterable[str]) -> _Header:
         yes = values[:1] != [] and values[0].lower() == "true"
         if not key.startswith("@"):
             raise DataError(
-                both("{where}: a .ts file begins with lines like '@timeStamps false' and then '@data'", where=where)
+                "{where}: a .ts file begins with lines like '@timeStamps false' and then '@data'", where=where
             )
         if key == "@data":
             if labels == frozenset():
                 raise DataError(
-                    both(
-                        "{where}: the header lacks '@classLabel true' and the classes, or '@classLabel false'",
-                        where=where,
-                    )
+                    "{where}: the header lacks '@classLabel true' and the classes, or '@classLabel false'", where=where
                 )
             return _Header(number, channels, labels)
         if key == "@timestamps" and yes:
             raise DataError(
-                both(
-                    "{where}: time stamps aren't supported; resample to equal steps and set @timeStamps false",
-                    where=where,
-                )
+                "{where}: time stamps aren't supported; resample to equal steps and set @timeStamps false", where=where
             )
         if key == "@targetlabel" and yes:
             raise DataError(
-                both(
-                    "{where}: a numeric target means regression, which rnnlab doesn't do; it needs classes", where=where
-                )
+                "{where}: a numeric target means regression, which rnnlab doesn't do; it needs classes", where=where
             )
         if key == "@univariate" and yes:
             channels = 1
         if key in ("@dimensions", "@dimension"):
             if len(values) != 1 or not re.fullmatch(r"[1-9][0-9]{0,5}", values[0]):
-                raise DataError(both("{where}: {words} needs one number from 1", where=where, words=words[0]))
+                raise DataError("{where}: {words} needs one number from 1", where=where, words=words[0])
             channels = int(values[0])
         if key == "@classlabel":
             labels = frozenset(values[1:]) if yes else None
-    raise DataError(both("{path}: no '@data' line; a .ts file has its rows after it", path=path))
+    raise DataError("{path}: no '@data' line; a .ts file has its rows after it", path=path)
 
 
 def _from_channels(channels: list[str], declared: int | None) -> np.ndarray:

@@ -14,7 +14,6 @@ import vl_convert
 
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
-from rnnlab.core.words import both
 from rnnlab.show.figures.themes import LIGHT_CONFIG, themed
 
 SCALE = 2  # pixels of a PNG for one of the chart
@@ -32,11 +31,9 @@ def save(chart: Any, *paths: str | Path, warn: Warn = to_stderr) -> None:
     unknown = [path for path in paths if Path(path).suffix not in (".png", ".svg")]
     if unknown:
         raise ConfigError(
-            both(
-                "{unknown}: charts are written as .png or .svg (got '{suffix}')",
-                unknown=unknown[0],
-                suffix=Path(unknown[0]).suffix,
-            )
+            "{unknown}: charts are written as .png or .svg (got '{suffix}')",
+            unknown=unknown[0],
+            suffix=Path(unknown[0]).suffix,
         )
     drawn, texts = _svg(chart)
     for path in map(Path, paths):

@@ -101,11 +101,9 @@ def load_ledger(text: str) -> Ledger:
         values = json.loads(text)
         if values["format"] != FORMAT:
             raise DataError(
-                both(
-                    "this ledger has format {format!r}; this version of rnnlab reads {ours}",
-                    format=values["format"],
-                    ours=FORMAT,
-                )
+                "this ledger has format {format!r}; this version of rnnlab reads {ours}",
+                format=values["format"],
+                ours=FORMAT,
             )
         about = values["provenance"]
         provenance = Provenance(
@@ -125,7 +123,7 @@ def load_ledger(text: str) -> Ledger:
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            both("not a ledger as rnnlab writes it ({kind}: {error})", kind=type(error).__name__, error=error)
+            "not a ledger as rnnlab writes it ({kind}: {error})", kind=type(error).__name__, error=error
         ) from None
 
 

@@ -69,7 +69,7 @@ def _find(what: str, kinds: Sequence[Kind], name: str) -> Kind:
     known = {kind.name: kind for kind in kinds}
     if name not in known:
         hint = did_you_mean(name, known) or known_are(known)
-        raise ConfigError(both("unknown {what} '{name}'{hint}", what=what.removesuffix("s"), name=name, hint=hint))
+        raise ConfigError("unknown {what} '{name}'{hint}", what=what.removesuffix("s"), name=name, hint=hint)
     return known[name]
 
 

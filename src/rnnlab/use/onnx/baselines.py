@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from rnnlab.core.words import both
 from rnnlab.models.baselines import Baseline, Learnt, Majority, Statistics, TfIdf
 from rnnlab.models.nbsvm import NbSvm, levels_of
 from rnnlab.models.ngrams import spelled_out
@@ -23,7 +22,7 @@ def baseline_logits(g: Graph, inputs: str, rows: Rows, baseline: Baseline, learn
         return _nbsvm(g, inputs, rows, learnt)
     if type(baseline) is Statistics:
         return _statistics(g, inputs, rows, learnt)
-    raise ExportError(both("export has no translation of the baseline '{kind}'", kind=baseline.kind))
+    raise ExportError("export has no translation of the baseline '{kind}'", kind=baseline.kind)
 
 
 def _counts(g: Graph, ids: str, rows: Rows, grams: list[np.ndarray]) -> str:

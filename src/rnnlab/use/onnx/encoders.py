@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rnnlab.core.words import both
 from rnnlab.models.base import Encoder
 from rnnlab.models.convolution import ConvolutionalEncoder
 from rnnlab.models.dilated import Block, DilatedEncoder
@@ -33,11 +32,9 @@ def encode(g: Graph, x: str, rows: Rows, encoder: Encoder, name: str = "encoder"
     translate = TRANSLATIONS.get(type(encoder))
     if translate is None:
         raise ExportError(
-            both(
-                "export has no translation of '{kind}', which isn't an encoder of rnnlab's own "
-                "catalogue (rnnlab list models); rnnlab predict and rnnlab serve take the run as it is",
-                kind=type(encoder).__name__,
-            )
+            "export has no translation of '{kind}', which isn't an encoder of rnnlab's own "
+            "catalogue (rnnlab list models); rnnlab predict and rnnlab serve take the run as it is",
+            kind=type(encoder).__name__,
         )
     return translate(g, x, rows, encoder, name)
 

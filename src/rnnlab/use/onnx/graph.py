@@ -8,7 +8,6 @@ import onnx
 from onnx import helper, numpy_helper
 from torch import Tensor
 
-from rnnlab.core.words import both
 from rnnlab.use.onnx import ExportError
 
 OPSET = 18  # with IR version 8: what ONNX Runtime reads since 1.14, native and in a browser
@@ -77,13 +76,11 @@ class Graph:
         size = sum(len(tensor.raw_data) for tensor in weights) + sum(len(text.encode()) for text in metadata.values())
         if size > LIMIT:
             raise ExportError(
-                both(
-                    "the weights take {size:.1f} GB, and one ONNX file holds less than {limit:.1f} GB; more "
-                    "would need files beside it, which rnnlab doesn't write: train with a smaller vocabulary "
-                    "(task.max_size), fewer buckets or narrower vectors",
-                    size=size / 2**30,
-                    limit=LIMIT / 2**30,
-                )
+                "the weights take {size:.1f} GB, and one ONNX file holds less than {limit:.1f} GB; more "
+                "would need files beside it, which rnnlab doesn't write: train with a smaller vocabulary "
+                "(task.max_size), fewer buckets or narrower vectors",
+                size=size / 2**30,
+                limit=LIMIT / 2**30,
             )
         graph = helper.make_graph(nodes, name, self.inputs, self.outputs, weights)
         model = helper.make_model(

@@ -8,7 +8,6 @@ import numpy as np
 import onnxruntime
 import torch
 
-from rnnlab.core.words import both
 from rnnlab.data.sequences import offsets_of
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.transformer import LearnedPositions
@@ -39,7 +38,7 @@ def check_parity(model: StoredModel, exported: bytes) -> Parity:
     for number, (inputs, lengths) in enumerate(_batches(model)):
         expected = _answers(model, inputs, lengths)
         if number == 0 and not np.isfinite(expected).all():
-            raise ExportError(both("the model answers a single step with what is no number; nothing was written"))
+            raise ExportError("the model answers a single step with what is no number; nothing was written")
         found = np.asarray(session.run(["logits"], {name: inputs, "lengths": lengths})[0])
         off = _difference(found, expected)
         if off.max() > TOLERANCE and not model.is_baseline:
@@ -50,16 +49,14 @@ def check_parity(model: StoredModel, exported: bytes) -> Parity:
             difference, where = float(off.max()), inputs.shape[:2]
     if difference > TOLERANCE:
         raise ExportError(
-            both(
-                "ONNX Runtime and torch differ by {difference:.1e} of the largest logit (in {where} "
-                "sequences of {where_2} steps; torch's own rounding is {rounding:.1e}), and more than "
-                "{tolerance:.0e} isn't accepted; nothing was written",
-                difference=difference,
-                where=where[0],
-                where_2=where[1],
-                rounding=rounding,
-                tolerance=TOLERANCE,
-            )
+            "ONNX Runtime and torch differ by {difference:.1e} of the largest logit (in {where} "
+            "sequences of {where_2} steps; torch's own rounding is {rounding:.1e}), and more than "
+            "{tolerance:.0e} isn't accepted; nothing was written",
+            difference=difference,
+            where=where[0],
+            where_2=where[1],
+            rounding=rounding,
+            tolerance=TOLERANCE,
         )
     return Parity(difference, rounding, len(SHAPES))
 

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 from torch import nn
 
-from rnnlab.core.words import both
 from rnnlab.models.embedding import PADDING, TokenVectors
 from rnnlab.models.fasttext import END, PRIME, NgramVectors
 from rnnlab.models.pooling import Pool
@@ -111,7 +110,7 @@ def embed(g: Graph, ids: str, rows: Rows, embedding: TokenVectors, tokens: int) 
     if type(embedding) is NgramVectors:
         return _embed_ngrams(g, ids, rows, embedding)
     if type(embedding) is not TokenVectors:
-        raise ExportError(both("export has no translation of the embedding '{kind}'", kind=type(embedding).__name__))
+        raise ExportError("export has no translation of the embedding '{kind}'", kind=type(embedding).__name__)
     channels = [
         g.op("Gather", g.constant(table, f"embedding.{name}"), ids)
         for name, table in (("table", embedding.table), ("frozen", embedding.frozen))
@@ -177,7 +176,7 @@ def _rows_of(g: Graph, ids: str, step: str, steps: str, embedding: NgramVectors,
 def pooled(g: Graph, states: str, rows: Rows, pool: Pool, name: str) -> str:
     """(B, T, H), zero at padding → (B, width)."""
     if type(pool) is not Pool:
-        raise ExportError(both("export has no translation of the pooling '{kind}'", kind=type(pool).__name__))
+        raise ExportError("export has no translation of the pooling '{kind}'", kind=type(pool).__name__)
     if pool.kind == "last":
         return _last(g, states, rows, pool)
     if pool.kind == "first+last":

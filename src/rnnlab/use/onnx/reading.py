@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from rnnlab.core.words import both
 from rnnlab.data import tokenizers
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import PADDING, UNKNOWN
@@ -73,11 +72,9 @@ def rules(tokenizer: Tokenizer) -> dict[str, Any]:
     """What the tokeniser does, in the order in which it does it."""
     if tokenizers.VERSION != WRITTEN_FOR:
         raise ExportError(
-            both(
-                "the tokenisers have version {version} and export describes {written_for}; upgrade rnnlab",
-                version=tokenizers.VERSION,
-                written_for=WRITTEN_FOR,
-            )
+            "the tokenisers have version {version} and export describes {written_for}; upgrade rnnlab",
+            version=tokenizers.VERSION,
+            written_for=WRITTEN_FOR,
         )
     found: dict[str, Any] = {
         **tokenizer.to_dict(),

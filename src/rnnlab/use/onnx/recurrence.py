@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnlab.core.words import both
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell
 from rnnlab.models.parallel import MinGRU, MinimalEncoder, MinimalLayer, MinLSTM
 from rnnlab.models.recurrent import RecurrentEncoder
@@ -135,9 +134,7 @@ def _minimal_layer(g: Graph, x: str, rows: Rows, layer: torch.nn.Module, name: s
         forget, take = g.ops("Split", [gates], 2, axis=2, num_outputs=2)
         update = g.op("Sub", _log_sigmoid(g, take), _log_sigmoid(g, forget))
     else:
-        raise ExportError(
-            both("export has no translation of the minimal recurrence '{kind}'", kind=type(kind).__name__)
-        )
+        raise ExportError("export has no translation of the minimal recurrence '{kind}'", kind=type(kind).__name__)
     keep = g.op("Sigmoid", g.op("Neg", update))
     above = g.op("Relu", candidate)
     positive = g.op("Add", above, g.op("Sigmoid", g.op("Sub", candidate, above)))

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rnnlab.core.words import both
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.graph import Graph
 
@@ -30,11 +29,11 @@ class Symbol:
             return args[0]._layer_norm(args[1])
         if args and isinstance(args[0], Symbol):
             return getattr(args[0], name)(*args[1:], **(kwargs or {}))
-        raise ExportError(both("export has no translation of '{name}' in the step of a recurrent cell", name=name))
+        raise ExportError("export has no translation of '{name}' in the step of a recurrent cell", name=name)
 
     def __getattr__(self, name: str) -> "Callable[[], Symbol]":
         if name not in UNARY:
-            raise ExportError(both("export has no translation of '{name}' in the step of a recurrent cell", name=name))
+            raise ExportError("export has no translation of '{name}' in the step of a recurrent cell", name=name)
         return lambda: self._op(UNARY[name], self)
 
     def __add__(self, other: Any) -> "Symbol":

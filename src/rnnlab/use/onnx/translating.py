@@ -6,7 +6,6 @@ import json
 import onnx
 
 from rnnlab.answers.heads import StateHead, SummaryHead
-from rnnlab.core.words import both
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.network import Network
 from rnnlab.use.onnx import ExportError
@@ -49,11 +48,9 @@ def _network_logits(g: Graph, x: str, rows: Rows, network: Network, tokens: int)
     if type(head) is StateHead:
         return linear(g, states, head.linear, "head.linear"), ["batch", "length", head.linear.out_features]
     raise ExportError(
-        both(
-            "export has no translation of '{kind}', the head of a task that isn't one of rnnlab's "
-            "own tasks (rnnlab list tasks)",
-            kind=type(head).__name__,
-        )
+        "export has no translation of '{kind}', the head of a task that isn't one of rnnlab's "
+        "own tasks (rnnlab list tasks)",
+        kind=type(head).__name__,
     )
 
 

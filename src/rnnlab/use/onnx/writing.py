@@ -82,12 +82,12 @@ def export_model(model: str | Path | StoredModel, path: str | Path) -> Exported:
     """A run directory or a bundle as ONNX. Nothing is written unless ONNX Runtime gives torch's answers."""
     path = Path(path)
     if path.suffix != SUFFIX:
-        raise ExportError(both("{path}: the name of the file has to end with {suffix}", path=path, suffix=SUFFIX))
+        raise ExportError("{path}: the name of the file has to end with {suffix}", path=path, suffix=SUFFIX)
     if not path.parent.is_dir():
-        raise ExportError(both("{path}: there is no folder {parent}", path=path, parent=path.parent))
+        raise ExportError("{path}: there is no folder {parent}", path=path, parent=path.parent)
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
-            raise ExportError(both("export needs the package '{package}': pip install 'rnnlab[onnx]'", package=package))
+            raise ExportError("export needs the package '{package}': pip install 'rnnlab[onnx]'", package=package)
     from rnnlab.use.onnx import parity, translating
 
     stored = model if isinstance(model, StoredModel) else open_model(model)
