@@ -70,7 +70,7 @@ def test_ids_of_n_grams_stand_between_those_of_words_and_of_extra_words():
     assert vocabulary.with_ngrams(ids, offsets).tolist() == [[2, 0, 0], [3, 4, 0], [2, 0, 0], [2, 0, 0], [3, 4, 0]]
     again = Vocabulary.from_dict(vocabulary.to_dict())
     assert again == vocabulary
-    preprocessor = Preprocessor(("x", "y"), Tokenizer("words"), again, None, None, None, 3)
+    preprocessor = Preprocessor(labels=("x", "y"), tokenizer=Tokenizer("words"), vocabulary=again, tokens=3)
     data, known = preprocessor.encode(["a b c", "b", ""])
     assert data.values.tolist() == [[2, 0, 0], [3, 4, 0], [5, PADDING, PADDING], [3, 0, 0], [UNKNOWN, 0, 0]]
     assert known.tolist() == [1, 1, 0]

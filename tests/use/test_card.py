@@ -10,7 +10,7 @@ import safetensors.numpy
 
 from rnnlab.answers.calibration import ece, fit_temperature
 from rnnlab.core.errors import RunError
-from rnnlab.data.preprocessor import Preprocessor
+from rnnlab.data.preprocessor import Preprocessor, Scaler
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import Vocabulary
 from rnnlab.judging.spread import group_sums, measure
@@ -28,9 +28,6 @@ def preprocessor(**changes: Any) -> Preprocessor:
         "labels": LABELS,
         "tokenizer": Tokenizer("words"),
         "vocabulary": Vocabulary(("<pad>", "<unk>", "film", "the", "fine")),
-        "scaler": None,
-        "features": None,
-        "max_length": None,
     }
     return Preprocessor(**(values | changes))
 
@@ -197,7 +194,7 @@ def test_probabilities_that_stay_wrong(tmp_path):
 
 def test_series_and_other_answers(tmp_path):
     run, spec = write_run(tmp_path, task="first-last")
-    numbers = preprocessor(tokenizer=None, vocabulary=None, features=3)
+    numbers = preprocessor(tokenizer=None, vocabulary=None, scaler=Scaler((0.0,) * 3, (1.0,) * 3))
     card = card_of(run, spec, numbers)
     assert card.intended_use.startswith(
         "Gives sequences of 3 numbers a step like those of 'first-last' one of 3 labels"

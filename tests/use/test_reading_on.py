@@ -51,7 +51,13 @@ def model_of(
         grams = Ngrams.build(ids, np.array([0, len(ids)]), (2, 3), 100, len(WORDS))
     vocabulary = Vocabulary(WORDS, None, grams)
     tokens = 1 if grams is None else 1 + len(grams.sizes)
-    preprocessor = Preprocessor(("bad", "good"), Tokenizer("words"), vocabulary, None, None, max_length, tokens=tokens)
+    preprocessor = Preprocessor(
+        labels=("bad", "good"),
+        tokenizer=Tokenizer("words"),
+        vocabulary=vocabulary,
+        max_length=max_length,
+        tokens=tokens,
+    )
     model = ARCHITECTURES.parse({"embedding": {"width": 6}, **settings})
     spec = RunSpec(task(), model, Training(), 0)
     with torch.random.fork_rng():

@@ -13,8 +13,7 @@ import torch
 import rnnlab
 from rnnlab.core.config import parse
 from rnnlab.core.errors import BundleError, RnnlabError, RunError
-from rnnlab.data.encoded import Scaler
-from rnnlab.data.preprocessor import Preprocessor
+from rnnlab.data.preprocessor import Preprocessor, Scaler
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import Vocabulary
 from rnnlab.models.base import ARCHITECTURES
@@ -269,8 +268,8 @@ def test_a_vectors_model_without_its_vectors(runs, tmp_path):
 # --- every architecture comes back ---------------------------------------------------------------------------------
 
 VOCABULARY = Vocabulary(("<pad>", "<unk>", *map(str, range(30))))
-TEXT = Preprocessor(("a", "b"), Tokenizer("words"), VOCABULARY, None, None, None)
-SERIES = Preprocessor(("a", "b"), None, None, Scaler((0.0,) * 3, (1.0,) * 3), 3, None)
+TEXT = Preprocessor(labels=("a", "b"), tokenizer=Tokenizer("words"), vocabulary=VOCABULARY)
+SERIES = Preprocessor(labels=("a", "b"), scaler=Scaler((0.0,) * 3, (1.0,) * 3))
 GIVEN = {"vectors": "somewhere.txt", "vectors_digest": "0"}
 EMBEDDINGS = {
     "random": {"width": 6},
@@ -324,7 +323,7 @@ def test_weights_of_every_architecture_come_back():
 @pytest.mark.parametrize(("kind", "allowed"), [("classify", False), ("addition", True)])
 def test_symbols_without_a_tokenizer_are_for_tasks_that_make_them(kind: str, allowed: bool) -> None:
     """A bundle may be anybody's: a model of texts needs both, the tokenizer and the vocabulary."""
-    symbols = Preprocessor(("a", "b"), None, Vocabulary(("<pad>", "<unk>", "x")), None, None, None)
+    symbols = Preprocessor(labels=("a", "b"), vocabulary=Vocabulary(("<pad>", "<unk>", "x")))
     task = TASKS.parse({"kind": kind})
     if allowed:
         _check_preprocessor(symbols, task)

@@ -14,6 +14,7 @@ from rnnlab.data import splits
 from rnnlab.data.columns import Selection
 from rnnlab.data.examples import Examples
 from rnnlab.data.ngrams import Ngrams
+from rnnlab.data.preprocessor import Preprocessor, Scaler, Side
 from rnnlab.data.profile import profile
 from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
 from rnnlab.data.text import Tokenized, count_values, tokenize_all, translate
@@ -24,38 +25,15 @@ SPLITS = ("train", "valid", "test")
 MOST_EXTRA = 20_000  # words that no row has: of 50 numbers each, they take 4 MB in every run
 
 
-@dataclass(frozen=True)
-class Scaler:
-    """Mean and standard deviation of each channel over all steps of the training rows."""
-
-    mean: tuple[float, ...]
-    std: tuple[float, ...]  # 1 for a channel that never changes
-
-    def apply(self, values: np.ndarray) -> np.ndarray:
-        """(N, D) → (N, D) float32, standardised."""
-        return ((values - np.array(self.mean)) / np.array(self.std)).astype(np.float32)
-
-
-@dataclass(frozen=True)
-class EncodedData:
+@dataclass(frozen=True, kw_only=True)
+class EncodedData(Preprocessor):
     """Everything that training needs, and everything that a prediction on new rows needs."""
 
     train: Sequences
     valid: Sequences
     test: Sequences
-    labels: tuple[str, ...] = ()  # target i is the label labels[i]
     tag_names: tuple[str, ...] = ()
-    tokenizer: Tokenizer | None = None  # texts only
-    vocabulary: Vocabulary | None = None  # texts only
-    scaler: Scaler | None = None  # series only
-    features: int | None = None  # channels of a series; None for texts
-    max_length: int | None = None  # rows are cut to their first so many tokens or steps
     profile: dict[str, Any] = field(default_factory=dict)  # Profile.to_dict()
-
-    @property
-    def tokens(self) -> int:
-        """Token ids a step."""
-        return self.train.values.shape[1] if self.vocabulary is not None and self.train.values.ndim == 2 else 1
 
 
 def encode(
@@ -81,7 +59,7 @@ def encode(
     given, rows, targets, units = divided.given, divided.rows, divided.targets, divided.units
 
     if given[0].texts is not None:
-        encoded, about = _encode_texts(
+        arrays, side, about = _encode_texts(
             given, rows, tokenizer, min_count, max_size, max_length, extra_words, ngrams, ngram_size
         )
     else:
@@ -92,30 +70,20 @@ def encode(
             extra_words=len(extra_words) > 0,
             ngrams=len(ngrams) > 0,
         )
-        encoded, about = _encode_series(given, rows, max_length)
+        arrays, side, about = _encode_series(given, rows, max_length)
     tag_names = tuple(sorted({tag for part in given for tag in part.tags or ()}))
     tags = _tags_of(given, tag_names) if tag_names else None
     facts = profile(given, rows, contents=divided.contents, units=units, max_length=max_length, **about)
     sequences = {
         name: Sequences.end_to_end(
-            *encoded.arrays[name],
+            *arrays[name],
             targets[chosen],
             units[chosen],
             None if tags is None or tags[chosen[0]] < 0 else tags[chosen],
         )
         for name, chosen in rows.items()
     }
-    return EncodedData(
-        **sequences,
-        labels=divided.labels,
-        tag_names=tag_names,
-        tokenizer=encoded.tokenizer,
-        vocabulary=encoded.vocabulary,
-        scaler=encoded.scaler,
-        features=None if encoded.scaler is None else len(encoded.scaler.mean),
-        max_length=max_length,
-        profile=facts.to_dict(),
-    )
+    return EncodedData(**sequences, **vars(side), labels=divided.labels, tag_names=tag_names, profile=facts.to_dict())
 
 
 @dataclass(frozen=True)
@@ -151,12 +119,8 @@ def divide(
     return Division(given, labels, targets, np.concatenate(per_part), units, rows)
 
 
-@dataclass(frozen=True)
-class _Inputs:
-    arrays: dict[str, tuple[np.ndarray, np.ndarray]]  # per split: values and offsets
-    tokenizer: Tokenizer | None = None
-    vocabulary: Vocabulary | None = None
-    scaler: Scaler | None = None
+Arrays = dict[str, tuple[np.ndarray, np.ndarray]]
+"""Per split: values and offsets."""
 
 
 def _encode_texts(
@@ -169,7 +133,7 @@ def _encode_texts(
     extra_words: Sequence[str],
     ngrams: Sequence[int],
     ngram_size: int,
-) -> tuple[_Inputs, dict[str, Any]]:
+) -> tuple[Arrays, Side, dict[str, Any]]:
     texts = {name: _texts_of(given, chosen) for name, chosen in rows.items()}
     if tokenizer == "auto":
         tokenizer, reason = choose_tokenizer(texts["train"])
@@ -216,7 +180,8 @@ def _encode_texts(
         "notes": notes,
         "unknown": {name: float(found[numbers == UNKNOWN].sum() / found.sum()) for name, found in counts.items()},
     }
-    return _Inputs(arrays, tokenizer=tokenizer, vocabulary=vocabulary), about
+    side = Side(tokenizer=tokenizer, vocabulary=vocabulary, max_length=max_length, tokens=1 + len(ngrams))
+    return arrays, side, about
 
 
 def words_beyond(
@@ -242,7 +207,7 @@ def _texts_of(given: Sequence[Examples], rows: np.ndarray) -> Selection:
     raise IndexError(f"row {rows[-1]} of {start}")
 
 
-def _divided(tokenized: Tokenized, rows: Mapping[str, int]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _divided(tokenized: Tokenized, rows: Mapping[str, int]) -> Arrays:
     """Values and offsets of each split, which follow each other in ``tokenized``: no token is copied."""
     arrays, start = {}, 0
     for name, count in rows.items():
@@ -254,7 +219,7 @@ def _divided(tokenized: Tokenized, rows: Mapping[str, int]) -> dict[str, tuple[n
 
 def _encode_series(
     given: Sequence[Examples], rows: Mapping[str, np.ndarray], max_length: int | None
-) -> tuple[_Inputs, dict[str, Any]]:
+) -> tuple[Arrays, Side, dict[str, Any]]:
     channels = _channels_of(given)
     series = [array for part in given for array in part.series or ()]
     lengths = np.array([len(array) for array in series], np.int64)
@@ -263,7 +228,8 @@ def _encode_series(
     raw = {name: gather_rows(values, offsets, chosen, max_length) for name, chosen in rows.items()}
     scaler = _scaler_of(raw["train"][0])
     arrays = {name: (scaler.apply(values), own_offsets) for name, (values, own_offsets) in raw.items()}
-    return _Inputs(arrays, scaler=scaler), {"lengths": lengths, "unit": "steps", "channels": channels}
+    about = {"lengths": lengths, "unit": "steps", "channels": channels}
+    return arrays, Side(scaler=scaler, max_length=max_length), about
 
 
 def _scaler_of(values: np.ndarray) -> Scaler:

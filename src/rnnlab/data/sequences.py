@@ -92,10 +92,14 @@ class Sequences:
         return Targets(np.where(context, IGNORE, self.targets), self.target_offsets)
 
     @property
+    def ids_per_step(self) -> int:
+        """Token ids; 1 for a series, too."""
+        return self.values.shape[1] if self.values.ndim == 2 and self.values.dtype.kind == "i" else 1
+
+    @property
     def tokens(self) -> np.ndarray:
         """(N,): of several ids per step the first, which is the token's own; of a series all values, (N, D)."""
-        several = self.values.ndim == 2 and self.values.dtype.kind == "i"
-        return np.ascontiguousarray(self.values[:, 0]) if several else self.values
+        return np.ascontiguousarray(self.values[:, 0]) if self.ids_per_step > 1 else self.values
 
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:

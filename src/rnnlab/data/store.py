@@ -13,7 +13,7 @@ import time
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +21,8 @@ import numpy as np
 from rnnlab.core.cache import cache_dir
 from rnnlab.core.errors import DataError, RnnlabError
 from rnnlab.core.files import write_atomically
-from rnnlab.data.encoded import SPLITS, EncodedData, Scaler
+from rnnlab.data.encoded import SPLITS, EncodedData
 from rnnlab.data.sequences import Sequences
-from rnnlab.data.tokenizers import Tokenizer
-from rnnlab.data.vocabulary import Vocabulary
 
 FORMAT = 1  # raised whenever the same rows would be encoded or stored differently: older folders are then made anew
 ABANDONED = 24 * 3600  # seconds after which a temporary file or folder is nobody's
@@ -150,16 +148,9 @@ def _files_of(data: EncodedData) -> Iterator[tuple[str, bytes]]:
             buffer = io.BytesIO()
             np.save(buffer, array, allow_pickle=False)
             yield f"{name}.{field}.npy", buffer.getvalue()
-    rest = {
-        "labels": data.labels,
-        "tag_names": data.tag_names,
-        "tokenizer": data.tokenizer and data.tokenizer.to_dict(),
-        "vocabulary": data.vocabulary and data.vocabulary.to_dict(),
-        "scaler": data.scaler and asdict(data.scaler),
-        "features": data.features,
-        "max_length": data.max_length,
-        "profile": data.profile,
-    }
+    sides = data.to_dict()
+    sides.pop("tokens", None)  # the arrays tell
+    rest = {"labels": sides.pop("labels"), "tag_names": data.tag_names, **sides, "profile": data.profile}
     if _target_per_step(data.train):
         rest["per_step"] = True  # else left out, so that the fingerprints of other data stay as they were
     yield "data.json", json.dumps(rest, allow_nan=False).encode()
@@ -174,18 +165,8 @@ def _from_files(files: Mapping[str, bytes]) -> EncodedData:
         if rest.get("per_step"):
             arrays["target_offsets"] = arrays["offsets"]
         sequences[name] = (Sequences.end_to_end if "offsets" in arrays else Sequences)(**arrays)
-    scaler = rest["scaler"]
-    return EncodedData(
-        **sequences,
-        labels=tuple(rest["labels"]),
-        tag_names=tuple(rest["tag_names"]),
-        tokenizer=rest["tokenizer"] and Tokenizer.from_dict(rest["tokenizer"]),
-        vocabulary=rest["vocabulary"] and Vocabulary.from_dict(rest["vocabulary"]),
-        scaler=scaler and Scaler(tuple(scaler["mean"]), tuple(scaler["std"])),
-        features=rest["features"],
-        max_length=rest["max_length"],
-        profile=rest["profile"],
-    )
+    rest["tokens"] = sequences["train"].ids_per_step
+    return EncodedData.from_dict(rest, **sequences, tag_names=tuple(rest["tag_names"]), profile=rest["profile"])
 
 
 def _arrays_of(rows: Sequences) -> dict[str, np.ndarray]:

@@ -13,6 +13,8 @@ from rnnlab.data.ngrams import Ngrams
 
 PADDING, UNKNOWN = 0, 1
 SPECIAL = ("<pad>", "<unk>")
+BEGIN, END = 2, 3
+WRITTEN = (*SPECIAL, "<s>", "</s>")  # of a vocabulary whose words are written: before the first, and after the last
 
 
 @dataclass(frozen=True)
@@ -23,25 +25,36 @@ class Vocabulary:
     vectors know them, and validation, test and new rows may hold them. Where there are such words, an unknown one has
     the vector zero, always.
 
+    Where the words are ``written``, 2 begins and 3 ends a text. No text that is read has a special one: `</s>` typed by
+    a person is unknown.
+
     Where n-grams are inputs too, their numbers come behind those of the ``learnt`` words, and before the others'."""
 
     words: tuple[str, ...]
     learnt: int | None = None  # None: all of them
     ngrams: Ngrams | None = None
+    written: bool = False
 
     @classmethod
     def build(
-        cls, tokens: Sequence[str], counts: Iterable[int], *, min_count: int = 1, max_size: int | None = None
+        cls,
+        tokens: Sequence[str],
+        counts: Iterable[int],
+        *,
+        min_count: int = 1,
+        max_size: int | None = None,
+        written: bool = False,
     ) -> Self:
         """The tokens counted at least ``min_count`` times (and at least once), the most frequent first, equals in
-        alphabetical order; ``max_size`` counts padding and unknown too. Count in the training rows alone."""
+        alphabetical order; ``max_size`` counts the special ones too. Count in the training rows alone."""
+        special = WRITTEN if written else SPECIAL
         kept = [
             (-count, token)
             for token, count in zip(tokens, counts, strict=True)
-            if count >= max(min_count, 1) and token not in SPECIAL
+            if count >= max(min_count, 1) and token not in special
         ]
         ordered = (token for _, token in sorted(kept))
-        return cls((*SPECIAL, *ordered)[:max_size])
+        return cls((*special, *ordered)[:max_size], written=written)
 
     def __len__(self) -> int:
         """How many numbers there are."""
@@ -62,12 +75,12 @@ class Vocabulary:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """The number of each word; the two special ones aren't words."""
-        learnt = len(self.learnt_words)
+        """The number of each word; the special ones aren't words."""
+        learnt, first = len(self.learnt_words), len(WRITTEN if self.written else SPECIAL)
         return {
             word: number if number < learnt else number + self.ngram_count
             for number, word in enumerate(self.words)
-            if number > UNKNOWN
+            if number >= first
         }
 
     def with_ngrams(self, ids: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -92,6 +105,8 @@ class Vocabulary:
             values["learnt"] = self.learnt
         if self.ngrams is not None:
             values["ngrams"] = self.ngrams.to_dict()
+        if self.written:
+            values["written"] = True
         return values
 
     @classmethod
@@ -99,4 +114,7 @@ class Vocabulary:
         words, learnt, ngrams = tuple(values["words"]), values.get("learnt"), values.get("ngrams")
         if learnt is not None and (type(learnt) is not int or not len(SPECIAL) <= learnt <= len(words)):
             raise ValueError(f"'learnt' must be a number of words, up to {len(words)} (got {learnt!r})")
-        return cls(words, learnt, None if ngrams is None else Ngrams.from_dict(ngrams))
+        written = values.get("written", False) is True
+        if written and words[: len(WRITTEN)] != WRITTEN:
+            raise ValueError(f"a written vocabulary begins with {', '.join(WRITTEN)}")
+        return cls(words, learnt, None if ngrams is None else Ngrams.from_dict(ngrams), written)

@@ -186,7 +186,8 @@ class Addition(Task):
             ),
         ]
         return EncodedData(
-            *(addition.sequences(pairs[part], IDS, _bucket) for part in ("train", "valid", "test")),
+            **{part: addition.sequences(found, IDS, _bucket) for part, found in pairs.items()},
+            tokens=2,
             labels=DIGITS,
             tag_names=tuple(_bucket_name(number) for number in range(_bucket(np.array([LONGEST]))[0] + 1)),
             vocabulary=VOCABULARY,

@@ -14,8 +14,9 @@ from rnnlab.core.config import digest_of
 from rnnlab.core.seeding import generator
 from rnnlab.core.words import both, note
 from rnnlab.data import store, synthetic
-from rnnlab.data.encoded import EncodedData, Scaler, encode
+from rnnlab.data.encoded import EncodedData, encode
 from rnnlab.data.examples import Examples
+from rnnlab.data.preprocessor import Scaler
 from rnnlab.data.sequences import Sequences
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
@@ -146,11 +147,8 @@ class Adding(OfLength):
             ),
         ]
         return EncodedData(
-            parts["train"],
-            parts["valid"],
-            parts["test"],
+            **parts,
             scaler=Scaler((0.0, 0.0), (1.0, 1.0)),
-            features=2,
             profile={"lines": lines, "constant_error": error},
         )
 
@@ -185,9 +183,7 @@ class Copy(Generated):
             note("guessing recalls {kinds:.1f} % of them; without memory nothing does better", kinds=100 / self.kinds),
         ]
         return EncodedData(
-            parts["train"],
-            parts["valid"],
-            parts["test"],
+            **parts,
             labels=labels,
             tokenizer=Tokenizer("whitespace"),
             vocabulary=vocabulary,

@@ -8,8 +8,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from rnnlab.data.encoded import Scaler
-from rnnlab.data.preprocessor import Preprocessor
+from rnnlab.data.preprocessor import Preprocessor, Scaler
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
 from rnnlab.models.base import Architecture
@@ -22,10 +21,10 @@ from rnnlab.use.stored import StoredModel
 
 WORDS = (*SPECIAL, *(f"w{number}" for number in range(38)))
 CARD = Card({}, {}, {}, None, Calibration(1.7, 100, 0.1, 0.05, 100), {}, "", ())
-TEXT = Preprocessor(("bad", "fair", "good"), Tokenizer("words"), Vocabulary(WORDS), None, None, None)
-SERIES = Preprocessor(("no", "yes"), None, None, Scaler((5.0, -2.0, 0.5), (3.0, 0.1, 1.0)), 3, None)
-PAIRS = Preprocessor(tuple("0123456789"), None, Vocabulary((*SPECIAL, *"0123456789")), None, None, None, tokens=2)
-ONE_NUMBER = Preprocessor((), None, None, Scaler((0.0, 0.0), (1.0, 1.0)), 2, None)
+TEXT = Preprocessor(labels=("bad", "fair", "good"), tokenizer=Tokenizer("words"), vocabulary=Vocabulary(WORDS))
+SERIES = Preprocessor(labels=("no", "yes"), scaler=Scaler((5.0, -2.0, 0.5), (3.0, 0.1, 1.0)))
+PAIRS = Preprocessor(labels=tuple("0123456789"), vocabulary=Vocabulary((*SPECIAL, *"0123456789")), tokens=2)
+ONE_NUMBER = Preprocessor(scaler=Scaler((0.0, 0.0), (1.0, 1.0)))
 INTERFACES = {"classify": TEXT, "first-last": SERIES, "addition": PAIRS, "adding": ONE_NUMBER}
 
 Maker = Callable[..., StoredModel]
