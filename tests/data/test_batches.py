@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnlab.data.batches import collate, evaluation_batches
-from rnnlab.data.orders import buckets, updates_of_an_epoch
+from rnnlab.data.batches import buckets, collate, evaluation_batches, updates_of_an_epoch
 from rnnlab.data.sequences import Sequences
 
 LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=300)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from rnnlab.core.errors import DataError
 from rnnlab.data import tables
 from rnnlab.data.formats import json_lines
-from rnnlab.data.formats.base import BadRow
-from rnnlab.data.formats.cells import FIELD_CAP
+from rnnlab.data.formats.base import FIELD_CAP, BadRow
 
 
 @pytest.fixture

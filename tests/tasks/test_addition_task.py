@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 import rnnlab
 from rnnlab.core.config import parse
 from rnnlab.core.errors import ConfigError, DataError
-from rnnlab.data import addition, store
+from rnnlab.data import digit_pairs, store
 from rnnlab.data.batches import Batch, collate, evaluation_batches
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences
@@ -35,7 +35,7 @@ def sums(data: Sequences) -> list[tuple[int, int, int]]:
     found = []
     for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
         columns = [*(data.values[first:end] - IDS[0]).T, data.targets[first:end]]
-        found.append(tuple(int(addition.written(column)) for column in columns))
+        found.append(tuple(int(digit_pairs.written(column)) for column in columns))
     return found
 
 
@@ -84,7 +84,7 @@ def test_tags_say_how_far_carries_travel() -> None:
     assert data.tag_names[:4] == ("carry 0", "carry 1", "carry 2–3", "carry 4–7")
     assert data.test.tags is not None
     for (a, b, _), tag in zip(sums(data.test), data.test.tags, strict=True):
-        carry = int(addition.add(addition.pairs_from([(str(a), str(b))]))[1][0])
+        carry = int(digit_pairs.add(digit_pairs.pairs_from([(str(a), str(b))]))[1][0])
         bounds = data.tag_names[tag].removeprefix("carry ").split("–")
         assert int(bounds[0]) <= carry <= int(bounds[-1])
     assert len(set(data.test.tags)) >= 5
@@ -94,8 +94,8 @@ def test_the_test_pairs_may_be_harder_than_the_training_pairs() -> None:
     data = Addition(length=5, test_length=60, test_carries="long", held_out=300).encoded()
     far = {}
     for name in ("train", "valid", "test"):
-        pairs = addition.pairs_from([(str(a), str(b)) for a, b, _ in sums(getattr(data, name))])
-        far[name] = float(np.mean(addition.add(pairs)[1] >= 5))
+        pairs = digit_pairs.pairs_from([(str(a), str(b)) for a, b, _ in sums(getattr(data, name))])
+        far[name] = float(np.mean(digit_pairs.add(pairs)[1] >= 5))
     assert far["train"] < 0.01
     assert far["valid"] < 0.01
     assert far["test"] > 0.4
@@ -210,7 +210,7 @@ def test_scores_are_those_of_the_rows_whatever_the_batches(max_tokens: int) -> N
     assert 0 < score["exact"] < score["digit_accuracy"] < 1
 
     digits = [max(len(str(a)), len(str(b))) for a, b, _ in sums(data)]
-    carries = [int(addition.add(addition.pairs_from([(str(a), str(b))]))[1][0]) for a, b, _ in sums(data)]
+    carries = [int(digit_pairs.add(digit_pairs.pairs_from([(str(a), str(b))]))[1][0]) for a, b, _ in sums(data)]
     for name, parts in (("by_digits", np.array(digits)), ("by_carry", np.array(carries))):
         found = task.details(kept, data)[name]
         assert list(found) == [str(part) for part in np.unique(parts)]
@@ -333,7 +333,7 @@ def test_questions_without_an_end_are_refused(trained: tuple[dict[str, Any], Pat
 def test_padding_does_not_change_a_sum(trained: tuple[dict[str, Any], Path]) -> None:
     """A short sum beside a long one keeps what it keeps alone."""
     answer = Addition.answer
-    data = addition.sequences(addition.pairs_from([("7", "5"), ("12345", "98765")]), IDS)
+    data = digit_pairs.sequences(digit_pairs.pairs_from([("7", "5"), ("12345", "98765")]), IDS)
     both = collate(data, np.arange(2))
     alone = collate(data, np.array([0]))
     out = torch.randn(2, 6, 10, generator=torch.Generator().manual_seed(0))

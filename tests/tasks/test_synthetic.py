@@ -8,12 +8,12 @@ import pytest
 
 from rnnlab.core.config import parse
 from rnnlab.core.errors import ConfigError, RunError
-from rnnlab.data import synthetic
 from rnnlab.data.sequences import IGNORE, Sequences
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.sweeps.experiment import parse_experiment
 from rnnlab.sweeps.plan import complete
+from rnnlab.tasks import synthetic
 from rnnlab.tasks.base import TASKS
 from rnnlab.tasks.synthetic import Adding, Brackets, Copy, FirstLast, Parity
 from rnnlab.training.record import Recorded

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from rnnlab.core.seeding import generator, stream_seed
-from rnnlab.data.batches import collate
-from rnnlab.data.orders import buckets
+from rnnlab.data.batches import buckets, collate
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.kernels import switched_off
 from rnnlab.models.base import ARCHITECTURES

@@ -11,12 +11,12 @@ import numpy as np
 from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.core.words import note
 from rnnlab.data import splits
-from rnnlab.data.columns import Selection
 from rnnlab.data.examples import Examples
 from rnnlab.data.ngrams import Ngrams
 from rnnlab.data.preprocessor import Preprocessor, Scaler, Side
 from rnnlab.data.profile import profile
 from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
+from rnnlab.data.tables import Selection
 from rnnlab.data.text import Tokenized, count_values, tokenize_all, translate
 from rnnlab.data.tokenizers import Tokenizer, choose_tokenizer, describe_scripts, scripts
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN, Vocabulary

@@ -17,7 +17,7 @@ from rnnlab.core.config import digest_of
 from rnnlab.core.errors import DataError
 from rnnlab.core.seeding import generator
 from rnnlab.core.words import note
-from rnnlab.data import addition, store
+from rnnlab.data import digit_pairs, store
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences
@@ -52,7 +52,7 @@ class SumPrediction(Prediction):
     def of(cls, outputs: np.ndarray, total: np.ndarray, trained_length: int) -> Self:
         """``outputs`` (T, 10) where the digits ``total`` (T,) were due, least significant first."""
         answer = outputs.argmax(1)
-        label, sure = addition.written(answer), probabilities(outputs.astype(np.float64)).max(1)
+        label, sure = digit_pairs.written(answer), probabilities(outputs.astype(np.float64)).max(1)
         probability = float(np.exp(np.log(sure).sum()))
         return cls(
             label=label,
@@ -60,7 +60,7 @@ class SumPrediction(Prediction):
             probabilities={label: probability},
             known=1.0,
             digits=tuple(zip(map(str, answer[::-1]), sure[::-1].tolist(), strict=True)),
-            expected=addition.written(total),
+            expected=digit_pairs.written(total),
             trained_length=trained_length,
         )
 
@@ -143,20 +143,20 @@ class Addition(Task):
 
     def draw(self, seed: int, step: int, rows: int) -> Sequences:
         rng = generator(seed, "data", TRAINING, step)
-        return addition.sequences(addition.draw_pairs(rng, rows, "train", self._draw_of("train")), IDS)
+        return digit_pairs.sequences(digit_pairs.draw_pairs(rng, rows, "train", self._draw_of("train")), IDS)
 
-    def _draw_of(self, part: str) -> addition.Draw:
+    def _draw_of(self, part: str) -> digit_pairs.Draw:
         """How pairs of a split are drawn, before those that belong to another are left out."""
         length, carries = self.length, self.carries
         if part == "test":
             length, carries = self.test_length or length, self.test_carries or carries
-        draw = partial(addition.uniform if self.numbers == "uniform" else addition.by_digits, digits=length)
-        return draw if carries == "natural" else lambda rng, rows: addition.lengthen_carries(rng, draw(rng, rows))
+        draw = partial(digit_pairs.uniform if self.numbers == "uniform" else digit_pairs.by_digits, digits=length)
+        return draw if carries == "natural" else lambda rng, rows: digit_pairs.lengthen_carries(rng, draw(rng, rows))
 
     def _held_out(self) -> EncodedData:
         rows = {"train": SAMPLE, "valid": self.held_out, "test": self.held_out}
         pairs = {
-            part: addition.draw_distinct(
+            part: digit_pairs.draw_distinct(
                 generator(self.data_seed, "data", HELD_OUT, number), count, part, self._draw_of(part)
             )
             for number, (part, count) in enumerate(rows.items())
@@ -186,7 +186,7 @@ class Addition(Task):
             ),
         ]
         return EncodedData(
-            **{part: addition.sequences(found, IDS, _bucket) for part, found in pairs.items()},
+            **{part: digit_pairs.sequences(found, IDS, _bucket) for part, found in pairs.items()},
             tokens=2,
             labels=DIGITS,
             tag_names=tuple(_bucket_name(number) for number in range(_bucket(np.array([LONGEST]))[0] + 1)),
@@ -198,7 +198,7 @@ class Addition(Task):
         """``"123+989"``, as `encode` reads it."""
         test = self.load().test
         pairs = (_pairs_of(test.row(row)[None])[0] for row in rows)
-        return [f"{addition.written(one)}+{addition.written(two)}" for one, two in pairs]
+        return [f"{digit_pairs.written(one)}+{digit_pairs.written(two)}" for one, two in pairs]
 
     def _kind_of_numbers(self) -> str:
         kind = note("uniform") if self.numbers == "uniform" else note("any number of digits alike")
@@ -212,14 +212,14 @@ class Addition(Task):
         """How many sums and digits are right, by the digits of the longer number, and by how far a carry travels."""
         counts = self.answer.counts(kept, data.truth)
         table = np.stack([counts[name] for name in ("rows", "right_rows", "steps", "right_steps")])  # (4, rows)
-        carry = np.concatenate([addition.add(_pairs_of(data.row(row)[None]))[1] for row in range(len(data))])
+        carry = np.concatenate([digit_pairs.add(_pairs_of(data.row(row)[None]))[1] for row in range(len(data))])
         return {"by_digits": _shares(table, data.lengths - 1), "by_carry": _shares(table, carry)}
 
     # Asking a trained model
 
     def encode(self, inputs: Sequence[Any], preprocessor: Preprocessor) -> tuple[Sequences, np.ndarray]:
         """``"123+989"`` and the like. The targets are the digits of the true sums."""
-        data = addition.sequences(addition.pairs_from([_numbers_of(text) for text in inputs]), IDS)
+        data = digit_pairs.sequences(digit_pairs.pairs_from([_numbers_of(text) for text in inputs]), IDS)
         return data, np.ones(len(data))
 
     def predictions(
@@ -265,15 +265,15 @@ def _bucket_name(number: int) -> str:
 
 def _digits(pairs: np.ndarray) -> str:
     """``1 to 10``, of the longer number of each pair."""
-    digits = addition.number_of_digits(pairs).max(1)
+    digits = digit_pairs.number_of_digits(pairs).max(1)
     low, high = int(digits.min()), int(digits.max())
     return note("{low:d} to {high:d}", low=low, high=high) if low < high else str(low)
 
 
 def _without_learning(pairs: np.ndarray) -> dict[str, dict[str, float]]:
     """What answers get that leave carries out, or that see a carry only where the digits before make one."""
-    total, _ = addition.add(pairs)
-    inside = np.arange(total.shape[1]) <= addition.number_of_digits(pairs[:, 0] | pairs[:, 1])[:, None]
+    total, _ = digit_pairs.add(pairs)
+    inside = np.arange(total.shape[1]) <= digit_pairs.number_of_digits(pairs[:, 0] | pairs[:, 1])[:, None]
     sums = np.zeros_like(total)
     sums[:, :-1] = pairs.sum(1)
     one_back = sums.copy()

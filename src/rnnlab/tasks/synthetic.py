@@ -13,16 +13,17 @@ from rnnlab.answers.tags import Tags
 from rnnlab.core.config import digest_of
 from rnnlab.core.seeding import generator
 from rnnlab.core.words import both, note
-from rnnlab.data import store, synthetic
+from rnnlab.data import store
 from rnnlab.data.encoded import EncodedData, encode
 from rnnlab.data.examples import Examples
 from rnnlab.data.preprocessor import Scaler
-from rnnlab.data.sequences import Sequences
+from rnnlab.data.sequences import IGNORE, Sequences, offsets_of
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
 from rnnlab.tasks.base import Task, task
 
 VERSION = 1  # raised when the same settings would generate other sequences
+OPENING, CLOSING = "([{<", ")]}>"
 READABLE = 200  # symbols of a sequence that is shown; nobody counts the ones among more
 
 
@@ -90,7 +91,7 @@ class FirstLast(OfLength):
 
     def generate(self) -> EncodedData:
         rng = generator(self.data_seed, "data", 0)
-        series, labels = synthetic.first_and_last(rng, self.rows, *self.bounds, self.channels)
+        series, labels = first_and_last(rng, self.rows, *self.bounds, self.channels)
         return encode({"train": Examples(self.kind, labels, series=series)}, valid_fraction=0.1, test_fraction=0.1)
 
 
@@ -103,7 +104,7 @@ class Parity(OfLength):
 
     def generate(self) -> EncodedData:
         rng = generator(self.data_seed, "data", 0)
-        texts, labels = synthetic.parity(rng, self.rows, *self.bounds)
+        texts, labels = parity(rng, self.rows, *self.bounds)
         return _encode_texts(self.kind, texts, labels)
 
 
@@ -119,7 +120,7 @@ class Brackets(OfLength):
 
     def generate(self) -> EncodedData:
         rng = generator(self.data_seed, "data", 0)
-        texts, labels = synthetic.brackets(rng, self.rows, *self.bounds, self.depth, self.kinds)
+        texts, labels = brackets(rng, self.rows, *self.bounds, self.depth, self.kinds)
         return _encode_texts(self.kind, texts, labels)
 
 
@@ -136,7 +137,7 @@ class Adding(OfLength):
         parts = _three_parts(
             self.rows,
             self.data_seed,
-            lambda rng, rows: synthetic.adding(rng, rows, *self.bounds),
+            lambda rng, rows: adding(rng, rows, *self.bounds),
         )
         error = float(np.var(parts["test"].targets))
         lines = [
@@ -170,7 +171,7 @@ class Copy(Generated):
         parts = _three_parts(
             self.rows,
             self.data_seed,
-            lambda rng, rows: synthetic.copying(rng, rows, self.gap, self.symbols, self.kinds, vocabulary.index),
+            lambda rng, rows: copying(rng, rows, self.gap, self.symbols, self.kinds, vocabulary.index),
         )
         lines = [
             note("copy: {counts} sequences of {lengths} steps", counts=_counts(parts), lengths=_lengths(parts)),
@@ -211,3 +212,90 @@ def _lengths(parts: dict[str, Sequences]) -> str:
     lengths = parts["train"].lengths
     low, high = int(lengths.min()), int(lengths.max())
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+# Drawing: lengths are uniform from ``shortest`` to ``longest``
+
+
+def first_and_last(
+    rng: np.random.Generator, rows: int, shortest: int, longest: int, channels: int
+) -> tuple[list[np.ndarray], list[str]]:
+    """Normal numbers (T, channels); the label is the sign of the first plus the last number of channel 0."""
+    series = [
+        rng.standard_normal((length, channels)).astype(np.float32) for length in _draw(rng, rows, shortest, longest)
+    ]
+    return series, ["positive" if x[0, 0] + x[-1, 0] > 0 else "negative" for x in series]
+
+
+def parity(rng: np.random.Generator, rows: int, shortest: int, longest: int) -> tuple[list[str], list[str]]:
+    """Zeros and ones; the label says whether the number of ones is odd."""
+    bits = [rng.integers(0, 2, length) for length in _draw(rng, rows, shortest, longest)]
+    return [" ".join(map(str, row)) for row in bits], ["odd" if row.sum() % 2 else "even" for row in bits]
+
+
+def brackets(
+    rng: np.random.Generator, rows: int, shortest: int, longest: int, depth: int, kinds: int
+) -> tuple[list[str], list[str]]:
+    """Half of the rows are well-formed and at most ``depth`` deep; in the others one bracket was replaced."""
+    texts, labels = [], []
+    for number, length in enumerate(_draw(rng, rows, shortest, longest)):
+        row = _well_formed(rng, max(1, int(length) // 2), depth, kinds)
+        if number % 2:
+            at = int(rng.integers(len(row)))
+            others = [b for b in OPENING[:kinds] + CLOSING[:kinds] if b != row[at]]
+            row[at] = others[int(rng.integers(len(others)))]  # no replacement of one bracket keeps it well-formed
+        texts.append(" ".join(row))
+        labels.append("broken" if number % 2 else "balanced")
+    return texts, labels
+
+
+def _well_formed(rng: np.random.Generator, pairs: int, depth: int, kinds: int) -> list[str]:
+    """A walk from 0 to 0 that never leaves 0 … depth; each way down closes the last kind that was opened."""
+    row: list[str] = []
+    open_kinds: list[int] = []
+    left = pairs  # brackets still to be opened
+    while left or open_kinds:
+        may_open, may_close = left > 0 and len(open_kinds) < depth, bool(open_kinds)
+        if may_open and (not may_close or rng.random() < 0.5):
+            open_kinds.append(int(rng.integers(kinds)))
+            row.append(OPENING[open_kinds[-1]])
+            left -= 1
+        else:
+            row.append(CLOSING[open_kinds.pop()])
+    return row
+
+
+def adding(rng: np.random.Generator, rows: int, shortest: int, longest: int) -> Sequences:
+    """Two channels: numbers uniform in [0, 1), and marks. One number of the first half and one of the second are marked
+    by 1, the others by 0. The target is the sum of the two marked numbers: between 0 and 2, with mean 1 and variance
+    1/6, which is the error of answering 1 always."""
+    lengths = _draw(rng, rows, max(2, shortest), longest)
+    offsets = offsets_of(lengths)
+    values = np.zeros((offsets[-1], 2), np.float32)
+    values[:, 0] = rng.random(offsets[-1], dtype=np.float32)
+    half = lengths // 2
+    first = offsets[:-1] + (rng.random(rows) * half).astype(np.int64)
+    second = offsets[:-1] + half + (rng.random(rows) * (lengths - half)).astype(np.int64)
+    values[first, 1] = values[second, 1] = 1
+    targets = values[first, 0] + values[second, 0]
+    return Sequences.end_to_end(values, offsets, targets, np.arange(rows))
+
+
+def copying(rng: np.random.Generator, rows: int, gap: int, symbols: int, kinds: int, ids: dict[str, int]) -> Sequences:
+    """``symbols`` tokens to remember, ``gap`` blanks, then as many times ``go``: at each go the next symbol is due. The
+    steps before are not asked for. ``ids`` numbers blank, go and the symbols "0", "1" … of ``kinds`` kinds."""
+    steps = 2 * symbols + gap
+    wanted = rng.integers(0, kinds, (rows, symbols))
+    values = np.full((rows, steps), ids["blank"], np.int32)
+    values[:, :symbols] = np.array([ids[str(kind)] for kind in range(kinds)])[wanted]
+    values[:, -symbols:] = ids["go"]
+    targets = np.full((rows, steps), IGNORE, np.int64)
+    targets[:, -symbols:] = wanted
+    offsets = np.arange(rows + 1, dtype=np.int64) * steps
+    return Sequences.end_to_end(
+        values.reshape(-1), offsets, targets.reshape(-1), np.arange(rows), target_offsets=offsets
+    )
+
+
+def _draw(rng: np.random.Generator, rows: int, shortest: int, longest: int) -> np.ndarray:
+    return rng.integers(shortest, longest + 1, rows)

@@ -24,8 +24,7 @@ import numpy as np
 from rnnlab.core.errors import DataError
 from rnnlab.data import formats, series
 from rnnlab.data.formats import base
-from rnnlab.data.formats.base import Portion, RowFile
-from rnnlab.data.formats.cells import texts_of
+from rnnlab.data.formats.base import Portion, RowFile, texts_of
 from rnnlab.data.formats.source import Source
 
 PLAIN = (

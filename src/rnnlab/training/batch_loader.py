@@ -3,9 +3,8 @@
 import numpy as np
 
 from rnnlab.core.seeding import generator
-from rnnlab.data.batches import Batch, collate
+from rnnlab.data.batches import Batch, buckets, collate, updates_of_an_epoch
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.orders import buckets, updates_of_an_epoch
 from rnnlab.data.vocabulary import PADDING, UNKNOWN
 from rnnlab.models.base import Architecture
 from rnnlab.training.spec import EVAL_EVERY, RunSpec

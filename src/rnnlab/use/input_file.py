@@ -11,8 +11,7 @@ from typing import Any
 
 from rnnlab.core.errors import DataError
 from rnnlab.data import formats, series
-from rnnlab.data.formats.base import BadRow, Portion, RowFile
-from rnnlab.data.formats.cells import texts_of
+from rnnlab.data.formats.base import BadRow, Portion, RowFile, texts_of
 from rnnlab.data.reading import SHOWN, guess_text, require_column
 from rnnlab.data.tables import tabulate
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from rnnlab.core.errors import DataError
 from rnnlab.core.registry import load_installed_plugins
-from rnnlab.data.formats.base import FORMATS, RowFile
-from rnnlab.data.formats.cells import check_names
+from rnnlab.data.formats.base import FORMATS, RowFile, check_names
 from rnnlab.data.formats.source import Source
 
 MODULES = ("delimited", "json_lines", "parquet", "ts", "plain_text")

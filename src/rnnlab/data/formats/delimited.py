@@ -7,8 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rnnlab.core.errors import DataError
 from rnnlab.core.words import note
-from rnnlab.data.formats.base import Answered, Cell, Portion, RowFile, file_format, in_portions
-from rnnlab.data.formats.cells import FIELD_CAP, as_text, check_names, field_problem, refuse_unreadable
+from rnnlab.data.formats.base import (
+    FIELD_CAP,
+    Answered,
+    Cell,
+    Portion,
+    RowFile,
+    as_text,
+    check_names,
+    field_problem,
+    file_format,
+    in_portions,
+    refuse_unreadable,
+)
 from rnnlab.data.formats.source import Source
 
 QUOTES_ARE_TEXT = note("quotes are read as text")

@@ -12,8 +12,17 @@ import numpy as np
 
 from rnnlab.core.errors import DataError
 from rnnlab.core.words import note
-from rnnlab.data.formats.base import Answered, Cell, Portion, RowFile, file_format, in_portions
-from rnnlab.data.formats.cells import check_names, refuse_unreadable, unicode_problem
+from rnnlab.data.formats.base import (
+    Answered,
+    Cell,
+    Portion,
+    RowFile,
+    check_names,
+    file_format,
+    in_portions,
+    refuse_unreadable,
+    unicode_problem,
+)
 from rnnlab.data.formats.source import Source
 
 COLUMN_CAP = 1_000  # different keys: every one costs a cell in every row

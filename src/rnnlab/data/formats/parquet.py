@@ -7,8 +7,16 @@ from typing import Any
 
 from rnnlab.core.errors import DataError
 from rnnlab.data.formats import base
-from rnnlab.data.formats.base import Answered, Cell, Portion, RowFile, file_format, in_portions
-from rnnlab.data.formats.cells import check_names, refuse_unreadable
+from rnnlab.data.formats.base import (
+    Answered,
+    Cell,
+    Portion,
+    RowFile,
+    check_names,
+    file_format,
+    in_portions,
+    refuse_unreadable,
+)
 from rnnlab.data.formats.source import Source
 
 

@@ -4,8 +4,17 @@ import codecs
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rnnlab.core.errors import DataError
-from rnnlab.data.formats.base import Answered, Cell, Portion, RowFile, file_format, in_portions
-from rnnlab.data.formats.cells import as_text, field_problem, refuse_unreadable
+from rnnlab.data.formats.base import (
+    Answered,
+    Cell,
+    Portion,
+    RowFile,
+    as_text,
+    field_problem,
+    file_format,
+    in_portions,
+    refuse_unreadable,
+)
 from rnnlab.data.formats.delimited import DELIMITERS, to_lines
 from rnnlab.data.formats.source import Source
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from rnnlab.core.errors import DataError
 from rnnlab.core.words import note
-from rnnlab.data.formats.base import SERIES, Answered, Cell, Portion, RowFile, file_format, in_portions
-from rnnlab.data.formats.cells import as_text
+from rnnlab.data.formats.base import SERIES, Answered, Cell, Portion, RowFile, as_text, file_format, in_portions
 from rnnlab.data.formats.delimited import DELIMITERS, to_lines
 from rnnlab.data.formats.source import Source
 

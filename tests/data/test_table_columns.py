@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnlab.data import columns
-from rnnlab.data.columns import Column, Selection
+from rnnlab.data import tables
+from rnnlab.data.tables import Column, Selection
 
 laws = settings(derandomize=True, deadline=None, max_examples=100)
 strings = st.lists(st.text(max_size=6) | st.sampled_from(["", "好看", "👍🏽", "\ud800", "\udc00", "a"]), max_size=12)
@@ -18,7 +18,7 @@ def test_a_column_reads_like_a_list(first, then):
     column.append("é")
     expected = [*first, *then, "é"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "BLOCK", 3)  # several blocks, with and without other letters than ASCII
+        patch.setattr(tables, "BLOCK", 3)  # several blocks, with and without other letters than ASCII
         assert list(column) == expected
     assert column == expected
     assert len(column) == len(expected)
@@ -34,7 +34,7 @@ def test_a_selection_holds_its_rows(values, data):
     expected = [values[row] for row in rows]
     for column in (values, Column(values)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(columns, "BLOCK", 2)
+            patch.setattr(tables, "BLOCK", 2)
             found = Selection(column, rows)
             assert list(found) == expected
             assert found[::2] == expected[::2]
