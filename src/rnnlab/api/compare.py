@@ -12,7 +12,7 @@ from rnnlab.core.config import digest_of
 from rnnlab.core.errors import ConfigError, RunsFailed
 from rnnlab.core.files import write_atomically
 from rnnlab.core.registry import load_plugin
-from rnnlab.core.words import note, say
+from rnnlab.core.words import ResultNote, note, say
 from rnnlab.data.encoded import EncodedData
 from rnnlab.execute.executors import Executor, cores, executor_for
 from rnnlab.judging.looks import in_play, part_of_alpha, schedule
@@ -241,7 +241,7 @@ def _look_until_sure(
         why = _why_stop(comparison, labels, number + 1 == len(looks))
         if why is not None:
             said = note("until sure: {why}, with {seeds} seeds of the models that mattered", why=why, seeds=seeds)
-            return Spent(replace(comparison, notes=(*comparison.notes, said)), records, spent)
+            return Spent(replace(comparison, notes=(*comparison.notes, ResultNote(said))), records, spent)
         more = _more_seeds(experiment, labels, seeds, looks[number + 1])
         runs = (baseline_specs(more, data) if experiment.vary_split else []) + more.specs()
         watch(

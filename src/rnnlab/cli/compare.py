@@ -183,7 +183,7 @@ def compare(
         jobs=jobs,
         plugins=plugins,
         display=screen.live(at_a_time),
-        trial_display=screen.sweep(at_a_time) if experiment.tune else None,
+        trial_display=screen.live(at_a_time, settings=True) if experiment.tune else None,
         command=options.typed(),
         seconds=longest_first,
         watch=screen.note,

@@ -62,7 +62,7 @@ def reproduce(
         return
     options.say_if_slow(screen, options.trainings_of([study for own in planned for study in own]))
     command = options.typed()
-    found = reproducing.reproduce(files, planned, Path(out), executor, screen.sweep(at_once), command)
+    found = reproducing.reproduce(files, planned, Path(out), executor, screen.live(at_once, settings=True), command)
     suffix = "-quick" if quick else ""
     for name, studies in found.studies.items():
         save_sweep(studies, Path(out) / "sweeps" / f"{name}{suffix}", Path(out), words.language(), command)

@@ -68,7 +68,7 @@ def sweep(
         screen.estimate(estimate(planned, Path(out)), at_once)
         return
     options.say_if_slow(screen, options.trainings_of(planned))
-    studies = run_planned(planned, Path(out), executor, screen.sweep(at_once))
+    studies = run_planned(planned, Path(out), executor, screen.live(at_once, settings=True))
     folder = Path(files) if files else Path(out) / "sweeps" / (asked.name + ("-quick" if quick else ""))
     written = save_sweep(studies, folder, Path(out), words.language(), options.typed())
     if as_json:

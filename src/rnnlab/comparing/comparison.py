@@ -14,7 +14,7 @@ from rnnlab.comparing.cut_short import option_to_train_longer
 from rnnlab.comparing.tuning import Tuning
 from rnnlab.core.config import canonical_json
 from rnnlab.core.terms import status_text
-from rnnlab.core.words import Both, both, joined, note, retold
+from rnnlab.core.words import Both, ResultNote, both, joined, note, retold
 from rnnlab.data.encoded import EncodedData
 from rnnlab.judging.findings import ArmScores, CostUnit, Estimate, Unit, Verdict
 from rnnlab.judging.verdict import MAJORITY, judge
@@ -212,9 +212,8 @@ def _chosen_notes(by_label: dict[str, list[Record]]) -> list[str]:
         found = [run.outcome.result.get("chosen") for run in runs if isinstance(run.outcome, Finished)]
         texts = [", ".join(f"{k} {v:g}" if k == "C" else f"{k} {v}" for k, v in one.items()) for one in found if one]
         if texts:
-            notes.append(
-                note("chosen on validation: {label}: {names}", label=label, names=" / ".join(dict.fromkeys(texts)))
-            )
+            choices = " / ".join(dict.fromkeys(texts))
+            notes.append(ResultNote(note("chosen on validation: {label}: {names}", label=label, names=choices)))
     return notes
 
 
@@ -227,13 +226,12 @@ def _mixed_notes(records: Sequence[Record]) -> list[str]:
     kinds = sorted({result["environment"].get("kernels", "torch") for result in trained if "environment" in result})
     if len(kinds) < 2:
         return []
-    return [
-        note(
-            "runs were computed by different kernels ({kernels}): scores differ as those of two seeds may, and times "
-            "can't be compared",
-            kernels=", ".join(kinds),
-        )
-    ]
+    told = note(
+        "runs were computed by different kernels ({kernels}): scores differ as those of two seeds may, and times can't "
+        "be compared",
+        kernels=", ".join(kinds),
+    )
+    return [ResultNote(told)]
 
 
 def _ranked(arms: Sequence[ArmSummary], verdict: Verdict) -> tuple[ArmSummary, ...]:

@@ -234,6 +234,11 @@ def note(text: str, /, **gaps: Any) -> str:
     return both(text, _context=NOTE, **gaps).en
 
 
+class ResultNote(str):
+    """A note on what the runs showed, which is said with the verdict; others are said before the runs begin. Stored,
+    it is a text as any other."""
+
+
 def note_list(notes: Sequence[str]) -> str:
     """Several notes in one, which is part of another."""
     said = ""

@@ -24,7 +24,7 @@ from rnnlab.comparing.comparison import Comparison, HeldOut, summarise
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
-from rnnlab.core.words import note, note_list, plural, say
+from rnnlab.core.words import ResultNote, note, note_list, plural, say
 from rnnlab.data.encoded import EncodedData
 from rnnlab.execute.executors import Executor
 from rnnlab.judging.looks import not_behind, part_of_alpha, schedule
@@ -177,7 +177,7 @@ class _Budgeting:
             )
             labels = not_behind(found.verdict)
             if seeds == looks[-1] or found.verdict.firm or not complete or not labels:
-                notes = (*found.notes, self._what_was_cut(found))
+                notes = (*found.notes, ResultNote(self._what_was_cut(found)))
                 return Spent(replace(found, notes=notes), self.records, alpha)
             self.watch(
                 say(

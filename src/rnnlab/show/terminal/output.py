@@ -13,13 +13,12 @@ from rich.table import Table
 
 from rnnlab.core.numbers import count, duration, interval_text, percent, score_text, size
 from rnnlab.core.terms import metric_text, status_text
-from rnnlab.core.words import Both, both, capitalised, plural, retold, say
+from rnnlab.core.words import Both, ResultNote, both, capitalised, plural, retold, say
 from rnnlab.data.profile import Profile
 from rnnlab.judging.wording import sentence_of
 from rnnlab.runs.directory import RunDirectory, Stopped
 from rnnlab.show.terminal.columns import Row, print_table
 from rnnlab.show.terminal.progress import LiveTable, PlainLines, describe
-from rnnlab.show.terminal.sweep_progress import SweepLines, SweepTable
 
 if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
     from rnnlab.comparing.comparison import ArmSummary, Comparison
@@ -46,11 +45,9 @@ class Screen:
             for line in [*profile_lines(profile), *(say("note: {text}", text=retold(note)) for note in notes), ""]:
                 self.out.print(line, soft_wrap=True)
 
-    def live(self, jobs: int) -> LiveTable | PlainLines:
-        return LiveTable(self.progress, jobs) if self.progress.is_terminal else PlainLines(self.progress)
-
-    def sweep(self, jobs: int) -> "SweepTable | SweepLines":
-        return SweepTable(self.progress, jobs) if self.progress.is_terminal else SweepLines(self.progress, jobs)
+    def live(self, jobs: int, settings: bool = False) -> LiveTable | PlainLines:
+        """Of the runs of several models, or of a sweep's settings."""
+        return (LiveTable if self.progress.is_terminal else PlainLines)(self.progress, jobs, settings)
 
     def estimate(self, found: "Estimate", jobs: int) -> None:
         """The answer to --dry-run."""
@@ -105,7 +102,7 @@ class Screen:
             self.tuning(result.tuning)
         self.out.print(str(sentence_of(result.verdict)), soft_wrap=True)
         for note in result.notes:
-            if note.startswith(("chosen on validation:", "until sure:", "budget:", "runs were computed by")):
+            if isinstance(note, ResultNote):
                 self.out.print("\n" + say("{note}.", note=capitalised(retold(note))), soft_wrap=True)
         if result.recommended_run and result.question:
             self._use(f'rnnlab predict {result.recommended_run} "{result.question}"', before="\n")
