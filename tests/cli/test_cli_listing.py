@@ -14,7 +14,7 @@ from rnnlab.data import catalogue
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.baselines import BASELINES, Baseline
 from rnnlab.models.embedding import Embedding
-from rnnlab.show.terminal.listing import options
+from rnnlab.show.terminal.kinds import options
 from rnnlab.sweeps.plan import SHORT_NAMES
 from rnnlab.tasks.base import TASKS
 from rnnlab.training.spec import Schedule, Training

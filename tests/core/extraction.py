@@ -112,7 +112,7 @@ def _in_settings() -> Iterator[Text]:
     """What `rnnlab list models` and `rnnlab list tasks` say of kinds and their options."""
     from rnnlab.models.base import ARCHITECTURES
     from rnnlab.models.baselines import BASELINES
-    from rnnlab.show.terminal.listing import setting_texts
+    from rnnlab.show.terminal.kinds import setting_texts
     from rnnlab.tasks.base import TASKS
     from rnnlab.training.spec import Monitor, Schedule, Training
 

@@ -52,8 +52,8 @@ def runs(count: int) -> list[tuple[str, RunSpec]]:
     return [(f"lr {number}", SPEC) for number in range(count)]
 
 
-def console(width: int = 120, **options: bool) -> Console:
-    return Console(file=io.StringIO(), width=width, color_system=None, **options)
+def console(width: int = 120, force_terminal: bool = False) -> Console:
+    return Console(file=io.StringIO(), width=width, color_system=None, force_terminal=force_terminal)
 
 
 def text(of: Console) -> str:

@@ -1,13 +1,16 @@
 """What is printed, whatever the width of the screen."""
 
 import io
+from dataclasses import replace
 
+import chapter_examples as examples
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from rnnlab.core.words import ResultNote
 from rnnlab.show.terminal import output as terminal
-from rnnlab.show.terminal.columns import Row, portions, print_table
+from rnnlab.show.terminal.output import Row, portions, print_table
 
 COLUMNS = ["model", *(f"column {number}" for number in range(12))]
 ROWS: list[Row] = [
@@ -48,3 +51,12 @@ def test_a_pipe_gets_the_lines_and_a_terminal_the_live_table(monkeypatch):
     assert isinstance(terminal.Screen().live(1), terminal.PlainLines)
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert isinstance(terminal.Screen().live(1), terminal.LiveTable)
+
+
+def test_what_the_runs_showed_is_said_below_the_verdict(capsys):
+    late = ResultNote("chosen on validation: nbsvm: C 3")
+    found = examples.comparison()
+    terminal.Screen().verdict(replace(found, notes=(*found.notes, late)))
+    said = capsys.readouterr().out
+    assert "\nChosen on validation: nbsvm: C 3.\n" in said
+    assert "Made by hand" not in said  # before the runs

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from rnnlab.comparing.chapters import Report, SweepChapter
 from rnnlab.comparing.studies import Study
-from rnnlab.core.words import Language
+from rnnlab.core.words import Language, speaking
 from rnnlab.show.figures.chart_files import safe_name
 from rnnlab.show.figures.drawing import can_draw
 from rnnlab.show.pages.report import page
@@ -20,8 +20,8 @@ from rnnlab.show.pages.sweep import study_parts
 from rnnlab.show.sweep_files import csv_text, save_all
 from rnnlab.show.sweep_summary import best_score
 from rnnlab.show.sweep_texts import aim_text, quantity_name, score_text, step_text
-from rnnlab.show.terminal.columns import portions
-from rnnlab.show.terminal.sweep import MOST_ROWS, show
+from rnnlab.show.terminal.output import portions
+from rnnlab.show.terminal.sweep_table import MOST_ROWS, show
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 NASTY = '</script><script>alert(1)</script><b>"&amp;{{ 7 * 7 }}[red]'
@@ -128,7 +128,8 @@ def test_the_parts_of_a_study(grid):
 
 def shown(study: Study, width: int = 100, language: Language = "en") -> list[str]:
     console = Console(file=io.StringIO(), width=width)
-    show(console, study, language)
+    with speaking(language):
+        show(console, study)
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]  # it is the StringIO
 
 

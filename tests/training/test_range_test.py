@@ -12,7 +12,7 @@ from rnnlab.data.batches import buckets, collate
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.kernels import switched_off
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.show.terminal.range_test import HEIGHT, lines, training_command
+from rnnlab.show.terminal.rate_search import HEIGHT, lines, training_command
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
 from rnnlab.training.range_test import STEPS, RangeTest, find_trough, raise_rate, range_test, smooth, steepest

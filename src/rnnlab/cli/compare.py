@@ -191,7 +191,7 @@ def compare(
     if as_json:
         tables.print_json(result)
     else:
-        screen.verdict(result, out)
+        screen.verdict(result)
     for path, write in ((markdown, tables.markdown), (csv, tables.csv)):
         if path:
             tables.save(path, write(result))

@@ -83,9 +83,9 @@ def judge(
     if as_json:
         typer.echo(to_json(verdict, found.notes), nl=False)
     else:
-        print_verdict(screen, verdict, found.notes, words.language())
+        print_verdict(screen, verdict, found.notes)
     if markdown:
-        write_atomically(markdown, as_markdown(verdict, words.language()))
+        write_atomically(markdown, as_markdown(verdict))
     if report:
         from rnnlab.show.pages.judge import write_judge_page  # only now: it loads the charts
 

@@ -27,7 +27,7 @@ def models(name: Name = None, plugin: options.Plugins = None, as_json: Json = Fa
         from rnnlab.core.registry import load_plugin
         from rnnlab.models.base import ARCHITECTURES
         from rnnlab.models.baselines import BASELINES
-        from rnnlab.show.terminal.listing import Kind, show
+        from rnnlab.show.terminal.kinds import Kind, show
         from rnnlab.sweeps.plan import SHORT_NAMES
 
     for path in plugin or []:
@@ -46,7 +46,7 @@ def tasks(name: Name = None, plugin: options.Plugins = None, as_json: Json = Fal
     """
     with loading():
         from rnnlab.core.registry import load_plugin
-        from rnnlab.show.terminal.listing import Kind, show
+        from rnnlab.show.terminal.kinds import Kind, show
         from rnnlab.tasks.base import TASKS
 
     for path in plugin or []:

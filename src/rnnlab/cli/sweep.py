@@ -51,7 +51,7 @@ def sweep(
     from rnnlab.show import comparison_files as tables
     from rnnlab.show import sweep_files as sweep_tables
     from rnnlab.show.terminal import output as terminal
-    from rnnlab.show.terminal import sweep as sweep_terminal
+    from rnnlab.show.terminal import sweep_table
     from rnnlab.sweeps.estimate import estimate
     from rnnlab.sweeps.studies import plan_studies, read_sweep
 
@@ -75,7 +75,7 @@ def sweep(
         print(sweep_tables.json_text(studies), end="")
     else:
         for study in studies:
-            sweep_terminal.show(screen.out, study, words.language())
+            sweep_table.show(screen.out, study)
         screen.written(written, folder / "index.html")
     if report:
         options.write_report(screen, str(folder), report)

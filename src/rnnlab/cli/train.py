@@ -55,7 +55,7 @@ def train(
     from rnnlab.core.errors import RunsFailed
     from rnnlab.runs.directory import pretty_json
     from rnnlab.show.terminal import output as terminal
-    from rnnlab.show.terminal.range_test import print_range_test
+    from rnnlab.show.terminal.rate_search import print_range_test
     from rnnlab.sweeps.forecast import forecast_training
 
     screen = terminal.Screen(quiet=as_json)

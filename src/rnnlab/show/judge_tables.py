@@ -4,16 +4,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import Any
 
 from rnnlab.core import terms
 from rnnlab.core.numbers import count
-from rnnlab.core.words import Both, Language, capitalised, same
+from rnnlab.core.words import Both, both, capitalised, retold, same
 from rnnlab.judging.findings import Difference, Verdict
+from rnnlab.judging.wording import sentence_of
 from rnnlab.runs.directory import pretty_json
 from rnnlab.show import judge_texts as words
-from rnnlab.show.terminal.columns import print_table
-from rnnlab.show.terminal.output import Screen
+from rnnlab.show.terminal.output import Screen, print_table
 
 FORMAT = 1  # of the JSON
 
@@ -100,12 +99,11 @@ def title(verdict: Verdict) -> Both:
     )
 
 
-def table(verdict: Verdict, language: Language) -> tuple[list[str], list[list[str]]]:
+def table(verdict: Verdict) -> tuple[list[str], list[list[str]]]:
     """The names of the columns, and the cells of every row. Costs have a column if one is known."""
     rows = score_rows(verdict)
     costs = any(row.cost is not None for row in rows)
-    level = level_text(verdict)
-    names = [words.COLUMNS["model"], metric_text(verdict), words.COLUMNS["interval"].format(level=level)]
+    names = [words.COLUMNS["model"], metric_text(verdict), words.COLUMNS["interval"].format(level=level_text(verdict))]
     names += [words.COLUMNS["seeds"], words.COLUMNS["failed"], *([words.COSTS[verdict.cost_unit]] if costs else [])]
     cells = [
         [
@@ -113,34 +111,30 @@ def table(verdict: Verdict, language: Language) -> tuple[list[str], list[list[st
             row.score,
             row.interval,
             str(row.seeds),
-            words.OF.format(part=row.failed, whole=row.seeds)[language] if row.failed else "",
+            str(words.OF.format(part=row.failed, whole=row.seeds)) if row.failed else "",
             *([row.cost_text] if costs else []),
         ]
         for row in rows
     ]
-    return [name[language] for name in names], cells
+    return [str(name) for name in names], cells
 
 
-def sentence(verdict: Verdict, language: Language) -> str:
-    return verdict.sentence if language == "en" else verdict.sentence_zh
-
-
-def print_verdict(screen: Screen, verdict: Verdict, notes: Sequence[str] = (), language: Language = "en") -> None:
+def print_verdict(screen: Screen, verdict: Verdict, notes: Sequence[str] = ()) -> None:
     """The notes, the table with baselines dim, and the verdict."""
     for note in notes:
-        screen.out.print(f"note: {note}", soft_wrap=True)
-    names, cells = table(verdict, language)
+        screen.say(both("note: {text}", text=retold(note)))
+    names, cells = table(verdict)
     styles = ["dim" if row.baseline else None for row in score_rows(verdict)]
-    screen.out.print(title(verdict)[language], style="bold", soft_wrap=True)
+    screen.out.print(str(title(verdict)), style="bold", soft_wrap=True)
     print_table(screen.out, "", names, list(zip(cells, styles, strict=True)))
-    screen.out.print(f"\n{sentence(verdict, language)}", soft_wrap=True)
+    screen.say(f"\n{sentence_of(verdict)}")
 
 
-def markdown(verdict: Verdict, language: Language = "en") -> str:
-    names, rows = table(verdict, language)
-    lines = [f"{title(verdict)[language]}".replace("*", "\\*"), ""]
+def markdown(verdict: Verdict) -> str:
+    names, rows = table(verdict)
+    lines = [str(title(verdict)).replace("*", "\\*"), ""]
     lines += [_line(names), "|---" + "|---:" * (len(names) - 1) + "|", *map(_line, rows)]
-    return "\n".join([*lines, "", sentence(verdict, language)]) + "\n"
+    return "\n".join([*lines, "", str(sentence_of(verdict))]) + "\n"
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -149,5 +143,4 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def to_json(verdict: Verdict, notes: Sequence[str] = ()) -> str:
-    found: dict[str, Any] = {"format": FORMAT, "notes": list(notes), **asdict(verdict)}
-    return pretty_json(found)
+    return pretty_json({"format": FORMAT, "notes": list(notes), **asdict(verdict)})

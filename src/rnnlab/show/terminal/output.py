@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from rnnlab.core.numbers import count, duration, interval_text, percent, score_text, size
 from rnnlab.core.terms import metric_text, status_text
@@ -17,7 +19,6 @@ from rnnlab.core.words import Both, ResultNote, both, capitalised, plural, retol
 from rnnlab.data.profile import Profile
 from rnnlab.judging.wording import sentence_of
 from rnnlab.runs.directory import RunDirectory, Stopped
-from rnnlab.show.terminal.columns import Row, print_table
 from rnnlab.show.terminal.progress import LiveTable, PlainLines, describe
 
 if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
@@ -26,10 +27,43 @@ if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
     from rnnlab.comparing.tuning import Tuning
 
 
+Row = tuple[Sequence[str], str | None]
+"""Cells, and a style."""
+
+
 def _console(stderr: bool = False) -> Console:
     """A pipe or a file gets lines of 120 columns rather than rich's 80."""
     stream = sys.stderr if stderr else sys.stdout
     return Console(stderr=stderr, width=None if stream.isatty() else 120, highlight=False, markup=False)
+
+
+def print_table(out: Console, title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    """A table; on a narrow screen several, one below the other, so that no figure is cut off."""
+    widths = [max(map(cell_len, column)) for column in zip(columns, *(cells for cells, _ in rows), strict=True)]
+    for shown in portions(widths, out.width):
+        table = Table(
+            title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold"
+        )
+        for number in shown:
+            justify = "left" if number == 0 else "right"
+            table.add_column(Text(columns[number]), justify=justify, no_wrap=True)  # a user's [words] are no markup
+        for cells, style in rows:
+            table.add_row(*(Text(cells[number]) for number in shown), style=style)
+        out.print(table)
+        title = ""
+
+
+def portions(widths: Sequence[int], room: int, gap: int = 2) -> list[list[int]]:
+    """Numbers of the columns that fit beside each other; the first column heads every portion."""
+    found = [[0]]
+    left = room - widths[0]
+    for number in range(1, len(widths)):
+        if left < widths[number] + gap and len(found[-1]) > 1:
+            found.append([0])
+            left = room - widths[0]
+        found[-1].append(number)
+        left -= widths[number] + gap
+    return found
 
 
 class Screen:
@@ -39,11 +73,14 @@ class Screen:
         self.quiet = quiet
         self.out, self.progress = _console(), _console(stderr=True)
 
+    def say(self, line: Both | str) -> None:
+        self.out.print(str(line), soft_wrap=True)
+
     def profile(self, profile: dict[str, Any], notes: Sequence[str]) -> None:
         """The data first: people read it."""
         if not self.quiet:
-            for line in [*profile_lines(profile), *(say("note: {text}", text=retold(note)) for note in notes), ""]:
-                self.out.print(line, soft_wrap=True)
+            for line in [*profile_lines(profile), *(both("note: {text}", text=retold(note)) for note in notes), ""]:
+                self.say(line)
 
     def live(self, jobs: int, settings: bool = False) -> LiveTable | PlainLines:
         """Of the runs of several models, or of a sweep's settings."""
@@ -54,25 +91,24 @@ class Screen:
         told = both("{runs:,} runs, {found:,} of them finished", runs=found.runs, found=found.found)
         if found.searched:
             told = both("{told}, and {count} settings that a strategy draws", told=told, count=found.searched)
-        self.out.print(str(told))
+        self.say(told)
         if found.runs > found.found:
-            self.out.print(
-                say(
+            self.say(
+                both(
                     "at most {time} for the others, {jobs} at a time, from {probes} timed settings; about {disk} of "
                     "disk",
                     time=duration(found.wall_seconds(jobs)),
                     jobs=jobs,
                     probes=found.probes,
                     disk=size(found.disk),
-                ),
-                soft_wrap=True,
+                )
             )
 
     @contextmanager
     def working(self) -> Iterator[Callable[[str], None]]:
         """Says what is being done: in place on a terminal, a line each elsewhere."""
         if not self.progress.is_terminal:
-            yield lambda text: None if self.quiet else self.progress.print(f"… {text}", soft_wrap=True)
+            yield self.note
             return
         with self.progress.status("…") as status:
             yield status.update
@@ -80,7 +116,7 @@ class Screen:
     def note(self, text: str) -> None:
         """Something to know while work goes on."""
         if not self.quiet:
-            self.progress.print(f"… {text}", soft_wrap=True)
+            self.how_long(text)
 
     def how_long(self, text: str) -> None:
         """What is about to be spent; beside JSON too, which is on the other stream."""
@@ -88,65 +124,65 @@ class Screen:
 
     def report(self, path: str) -> None:
         if not self.quiet:
-            self.out.print("\n" + say("Report: {path}", path=path), soft_wrap=True)
+            self.say("\n" + say("Report: {path}", path=path))
 
     def written(self, files: Sequence[Path], first: Path) -> None:
         what = plural("{count} file written; open {file}", "{count} files written; open {file}", len(files), file=first)
-        self.out.print(f"\n{what}", soft_wrap=True)
+        self.say(f"\n{what}")
 
-    def verdict(self, result: "Comparison", folder: str) -> None:
+    def verdict(self, result: "Comparison") -> None:
         _print_scores(self.out, result)
         if any(arm.by_tag for arm in result.arms):
             _print_by_tag(self.out, result)
         if result.tuning is not None:
             self.tuning(result.tuning)
-        self.out.print(str(sentence_of(result.verdict)), soft_wrap=True)
+        self.say(sentence_of(result.verdict))
         for note in result.notes:
             if isinstance(note, ResultNote):
-                self.out.print("\n" + say("{note}.", note=capitalised(retold(note))), soft_wrap=True)
+                self.say("\n" + say("{note}.", note=capitalised(retold(note))))
         if result.recommended_run and result.question:
-            self._use(f'rnnlab predict {result.recommended_run} "{result.question}"', before="\n")
+            self.say("")
+            self._use(f'rnnlab predict {result.recommended_run} "{result.question}"')
 
     def tuning(self, tuning: "Tuning") -> None:
         """Which setting each model got, and from how many trials on one is ahead."""
         from rnnlab.show.tuning_texts import equal_text, lead_lines, tuning_lines
 
-        told = say("Settings, chosen on validation ({who}):", who=equal_text(tuning))
-        self.out.print(f"\n{told}", soft_wrap=True)
-        for line in [*tuning_lines(tuning), *lead_lines(tuning), ""]:
-            self.out.print(str(line), soft_wrap=True)
+        head = both("Settings, chosen on validation ({who}):", who=equal_text(tuning))
+        for line in ["", head, *tuning_lines(tuning), *lead_lines(tuning), ""]:
+            self.say(line)
 
-    def _use(self, command: str, before: str = "") -> None:
-        self.out.print(before + say("Use it:  {command}", command=command), soft_wrap=True)
+    def _use(self, command: str) -> None:
+        self.say(both("Use it:  {command}", command=command))
 
     def run(self, run: RunDirectory) -> None:
         """One trained model."""
         from rnnlab.tasks.base import TASKS
 
-        outcome = run.outcome() or Stopped()
-        self.out.print(str(describe(outcome)), soft_wrap=True)
+        self.say(describe(run.outcome() or Stopped()))
         result = run.result() or {}
-        if "test" in result:
-            test, parameters = result["test"], result["parameters"]["total"]
-            answer = TASKS.parse(run.spec()["task"]).answer
-            first, second = (
-                both(
-                    "{metric} {score}", metric=metric_text(score.title), score=score_text(test[score.name], score.unit)
-                )
-                for score in (answer.judged, answer.beside_the_judged)
+        if "test" not in result:
+            return
+        task = TASKS.parse(run.spec()["task"])
+        first, second = (
+            both(
+                "{metric} {score}",
+                metric=metric_text(score.title),
+                score=score_text(result["test"][score.name], score.unit),
             )
-            self.out.print(
-                say(
-                    "test {first}, {second}; {parameters} parameters. One seed: 'rnnlab compare' says how much that is "
-                    "worth.",
-                    first=first,
-                    second=second,
-                    parameters=count(parameters),
-                )
+            for score in (task.answer.judged, task.answer.beside_the_judged)
+        )
+        self.say(
+            both(
+                "test {first}, {second}; {parameters} parameters. One seed: 'rnnlab compare' says how much that is "
+                "worth.",
+                first=first,
+                second=second,
+                parameters=count(result["parameters"]["total"]),
             )
-            question = TASKS[run.spec()["task"]["kind"]].question
-            if question:
-                self._use(f'rnnlab predict {run.path} "{question}"')
+        )
+        if task.question:
+            self._use(f'rnnlab predict {run.path} "{task.question}"')
 
 
 def _print_scores(out: Console, result: "Comparison") -> None:
@@ -162,69 +198,44 @@ def _print_scores(out: Console, result: "Comparison") -> None:
         )
     if result.verdict.cut_short:
         title = both("{title} (+ still improving at its limit)", title=title)
-    failed = bool(result.verdict.failures)
-    columns = (
-        both("model"),
-        metric,
-        both("{level} % interval", level=95),
-        *((both("failed seeds"),) if failed else ()),
-        *((both("seen rows"), both("unseen rows")) if result.seen_matters else ()),
-        metric_text(result.beside.title),
-        both("s/epoch") if _has_epochs(result) else both("ms/update"),
-        both("tokens/s"),
-        both("best epoch") if _has_epochs(result) else both("best evaluation"),
-        both("parameters"),
-        both("MB"),
+    cells = [_cells(arm, result) for arm in result.ranking]
+    columns = [str(name) for name, _ in cells[0]]
+    styles = ["dim" if arm in result.baselines else None for arm in result.ranking]
+    rows: list[Row] = [([text for _, text in of_arm], style) for of_arm, style in zip(cells, styles, strict=True)]
+    print_table(out, str(title), columns, rows)
+
+
+def _cells(arm: "ArmSummary", result: "Comparison") -> list[tuple[Both, str]]:
+    """(column, text); of an arm without a score, how its runs ended."""
+    score, second, unit = arm.score, arm.scores.get(result.beside.name), result.verdict.unit
+    ended = "/".join(str(status_text(state)) for state in sorted({run.status for run in arm.runs}))
+    failed = say("{part} of {whole}", part=len(arm.failed_seeds), whole=len(arm.runs)) if arm.failed_seeds else ""
+    seen, unseen = (
+        score_text(arm.by_seen[part].score, unit) if part in arm.by_seen else "" for part in ("seen", "unseen")
     )
-    rows: list[Row] = [
-        (_row(arm, result, failed), "dim" if arm in result.baselines else None) for arm in result.ranking
-    ]
-    print_table(out, str(title), [str(column) for column in columns], rows)
-
-
-def _has_epochs(result: "Comparison") -> bool:
-    """Where batches are drawn afresh there are none."""
-    return all(arm.epoch_seconds is not None or arm.step_seconds is None for arm in result.arms)
-
-
-def _row(arm: "ArmSummary", result: "Comparison", failed: bool) -> list[str]:
-    second, unit, seen = arm.scores.get(result.beside.name), result.verdict.unit, result.seen_matters
-    name = f"{arm.label} *" if arm.in_best_group else arm.label
-    if arm.score is None:
-        states = sorted({run.status for run in arm.runs})
-        return [name, "/".join(str(status_text(state)) for state in states), *[""] * (7 + failed + 2 * seen)]
-    return [
-        name,
-        score_text(arm.score.mean, unit),
-        interval_text(arm.score.low, arm.score.high, unit),
-        *(
-            [say("{part} of {whole}", part=len(arm.failed_seeds), whole=len(arm.runs)) if arm.failed_seeds else ""]
-            if failed
-            else []
-        ),
-        *(
-            [score_text(arm.by_seen[p].score, unit) if p in arm.by_seen else "" for p in ("seen", "unseen")]
-            if seen
-            else []
-        ),
-        "" if second is None else score_text(second, result.beside.unit),
-        _speed(arm),
-        count(arm.tokens_per_second) if arm.tokens_per_second is not None else "",
-        f"{arm.best_epoch:.0f}{'+' if arm.cut_short else ''}" if arm.best_epoch is not None else "",
-        count(arm.parameters) if arm.parameters is not None else "",
-        f"{arm.peak_memory_mb:.0f}" if arm.peak_memory_mb is not None else "",
-    ]
-
-
-def _speed(arm: "ArmSummary") -> str:
+    speed = "" if arm.step_seconds is None else f"{1000 * arm.step_seconds:.1f}"
     if arm.epoch_seconds is not None:
-        return f"{arm.epoch_seconds:.2f}"
-    return "" if arm.step_seconds is None else f"{1000 * arm.step_seconds:.1f}"
-
-
-def _by_tag_title(metric: str, shares: bool) -> Both:
-    title = both("{metric} by tag", metric=metric_text(metric))
-    return capitalised(both("{title}, %", title=title) if shares else title)
+        speed = f"{arm.epoch_seconds:.2f}"
+    epochs = all(one.epoch_seconds is not None or one.step_seconds is None for one in result.arms)
+    first = [
+        (both("model"), f"{arm.label} *" if arm.in_best_group else arm.label),
+        (metric_text(result.verdict.metric), score_text(score.mean, unit) if score else ended),
+    ]
+    others = [
+        (both("{level} % interval", level=95), interval_text(score.low, score.high, unit) if score else ""),
+        *([(both("failed seeds"), failed)] if result.verdict.failures else []),
+        *([(both("seen rows"), seen), (both("unseen rows"), unseen)] if result.seen_matters else []),
+        (metric_text(result.beside.title), "" if second is None else score_text(second, result.beside.unit)),
+        (both("s/epoch") if epochs else both("ms/update"), speed),  # batches that are drawn afresh make no epochs
+        (both("tokens/s"), "" if arm.tokens_per_second is None else count(arm.tokens_per_second)),
+        (
+            both("best epoch") if epochs else both("best evaluation"),
+            "" if arm.best_epoch is None else f"{arm.best_epoch:.0f}{'+' if arm.cut_short else ''}",
+        ),
+        (both("parameters"), "" if arm.parameters is None else count(arm.parameters)),
+        (both("MB"), "" if arm.peak_memory_mb is None else f"{arm.peak_memory_mb:.0f}"),
+    ]
+    return [*first, *((name, text if score else "") for name, text in others)]
 
 
 def _print_by_tag(out: Console, result: "Comparison") -> None:
@@ -238,7 +249,9 @@ def _print_by_tag(out: Console, result: "Comparison") -> None:
         rows.append(([arm.label, *cells], None if arm in result.arms else "dim"))
     counts = arms[0].by_tag
     rows.append(([say("(test rows)"), *(count(counts[tag].count) if tag in counts else "" for tag in tags)], "dim"))
-    print_table(out, "\n" + str(_by_tag_title(result.verdict.metric, shares)), [say("model"), *tags], rows)
+    title = both("{metric} by tag", metric=metric_text(result.verdict.metric))
+    title = capitalised(both("{title}, %", title=title) if shares else title)
+    print_table(out, f"\n{title}", [say("model"), *tags], rows)
 
 
 @contextmanager
@@ -267,19 +280,18 @@ def prediction_progress() -> Iterator[Callable[[int, int], None]]:
 def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
     rows = []
     for run in runs:
-        spec, result = run.spec(), run.result()
-        status = result["status"] if result else "unfinished"
-        test = (result or {}).get("test", {})
+        spec, result = run.spec(), run.result() or {}
+        test = result.get("test", {})
         rows.append(
             {
                 "run": run.path.name,
                 "model": spec["model"]["kind"],
                 "data": spec["task"].get("data", spec["task"]["kind"]),
                 "seed": spec["seed"],
-                "status": status,
+                "status": result.get("status", "unfinished"),
                 "accuracy": test.get("accuracy"),
                 "macro_f1": test.get("macro_f1"),
-                "best_epoch": (result or {}).get("best_epoch"),
+                "best_epoch": result.get("best_epoch"),
             }
         )
     if as_json:
@@ -290,20 +302,15 @@ def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
         *(both("run"), both("model"), both("data"), both("seed"), both("status")),
         *(both("accuracy"), both("macro-F1"), both("best epoch")),
     )
-    print_table(_console(), "", [str(column) for column in columns], [(_run_cells(row), None) for row in rows])
-
-
-def _run_cells(row: dict[str, Any]) -> list[str]:
-    return [
-        row["run"],
-        row["model"],
-        Path(row["data"]).name,
-        str(row["seed"]),
-        str(status_text(row["status"])),
-        percent(row["accuracy"]) if row["accuracy"] is not None else "",
-        percent(row["macro_f1"]) if row["macro_f1"] is not None else "",
-        str(row["best_epoch"] or ""),
+    cells = [
+        [
+            *(row["run"], row["model"], Path(row["data"]).name, str(row["seed"]), str(status_text(row["status"]))),
+            *("" if row[score] is None else percent(row[score]) for score in ("accuracy", "macro_f1")),
+            str(row["best_epoch"] or ""),
+        ]
+        for row in rows
     ]
+    print_table(_console(), "", [str(column) for column in columns], [(one, None) for one in cells])
 
 
 def catalogue(entries: Sequence[tuple[Any, Path | None]]) -> None:

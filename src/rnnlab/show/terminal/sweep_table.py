@@ -7,7 +7,7 @@ from rich.text import Text
 
 from rnnlab.comparing.studies import Point, Study
 from rnnlab.core.terms import status_text
-from rnnlab.core.words import COMMAS, STOPS, Language, both, retold
+from rnnlab.core.words import COMMAS, STOPS, both, joined, language, retold, say
 from rnnlab.show.figures.sweep_heatmap import Cell, cell
 from rnnlab.show.sweep_summary import (
     best_point,
@@ -21,7 +21,7 @@ from rnnlab.show.sweep_summary import (
     value_labels,
 )
 from rnnlab.show.sweep_texts import aim_text, score_text, step_text
-from rnnlab.show.terminal.columns import Row, print_table
+from rnnlab.show.terminal.output import Row, print_table
 
 MOST_ROWS = 60
 KEYS = {
@@ -30,46 +30,40 @@ KEYS = {
 }
 
 
-def show(console: Console, study: Study, language: Language = "en") -> None:
+def show(console: Console, study: Study) -> None:
     """What a person wants to see at the end: the settings, the best one marked, and the grids."""
-    for text, style in ((study.name, "bold"), (study.about, None), (aim_text(study)[language], None)):
+    for text, style in ((study.name, "bold"), (study.about, ""), (str(aim_text(study)), "")):
         _say(console, text, style)
     console.print()
-    _show_points(console, study, language)
+    _show_points(console, study)
     for across, down in heatmap_pairs(study):
         console.print()
-        _show_grid(console, study, across, down, language)
+        _show_grid(console, study, across, down)
     for note in study.notes:
-        _say(console, both("Note: {note}", note=retold(note))[language])
+        _say(console, say("Note: {note}", note=retold(note)))
 
 
-def _say(console: Console, text: str, style: str | None = None) -> None:
+def _say(console: Console, text: str, style: str = "") -> None:
     if text:
-        console.print(Text(text, style or ""), highlight=False, soft_wrap=True)
+        console.print(Text(text, style), highlight=False, soft_wrap=True)
 
 
-def _show_points(console: Console, study: Study, language: Language) -> None:
+def _show_points(console: Console, study: Study) -> None:
     """All settings, or of very many the best."""
     chosen = set(map(id, ranked(study)[:MOST_ROWS] if len(study.points) > MOST_ROWS else study.points))
     shown = [point for point in study.points if id(point) in chosen]
     best = best_point(study)
     statuses = seen_statuses(study)
-    columns = [
-        both("setting")[language],
-        *([both("arrived")[language], both("first update")[language]] if study.target else [both("runs")[language]]),
-    ]
-    columns += [status_text(status)[language] for status in statuses]
-    columns += [both("validation")[language], both("test")[language]]  # of the metric that was just named
+    columns = [say("setting"), *([say("arrived"), say("first update")] if study.target else [say("runs")])]
+    columns += [str(status_text(status)) for status in statuses]
+    columns += [say("validation"), say("test")]  # of the metric that was just named
     rows: list[Row] = [
         (_cells(study, point, statuses, point is best), "bold green" if point is best else None) for point in shown
     ]
     print_table(console, "", columns, rows)
     if len(shown) < len(study.points):
-        _say(
-            console,
-            both("The best {shown} of {total} settings", shown=len(shown), total=len(study.points))[language],
-            "dim",
-        )
+        told = say("The best {shown} of {total} settings", shown=len(shown), total=len(study.points))
+        _say(console, told, "dim")
 
 
 def _cells(study: Study, point: Point, statuses: Sequence[str], best: bool) -> list[str]:
@@ -87,11 +81,11 @@ def _cells(study: Study, point: Point, statuses: Sequence[str], best: bool) -> l
     return cells + [score_text(study.metric, scores.mean) if scores else "" for scores in (found.valid, found.test)]
 
 
-def _show_grid(console: Console, study: Study, across: str, down: str, language: Language) -> None:
+def _show_grid(console: Console, study: Study, across: str, down: str) -> None:
     """The heatmap in figures."""
     columns, lines = find_axis(study, across), find_axis(study, down)
     grid = [
-        [cell(study, repeats_at(study, {across: column, down: line}), language) for column in columns.values]
+        [cell(study, repeats_at(study, {across: column, down: line}), language()) for column in columns.values]
         for line in lines.values
     ]
     known = [one.value for row in grid for one in row if one.value is not None]
@@ -102,11 +96,11 @@ def _show_grid(console: Console, study: Study, across: str, down: str, language:
         for label, row in zip(value_labels(lines), grid, strict=True)
     ]
     print_table(console, "", heads, rows)
-    key = [said[language] for state, said in KEYS.items() if any(getattr(one, state) for row in grid for one in row)]
+    key = [said for state, said in KEYS.items() if any(getattr(one, state) for row in grid for one in row)]
     pooled = [axis.name for axis in study.axes if axis.name not in (across, down) and len(axis.values) > 1]
     if pooled:
-        key.append(both("Pooled over {axes}", axes=COMMAS[language].join(pooled))[language])
-    _say(console, STOPS[language].join(key), "dim")
+        key.append(both("Pooled over {axes}", axes=joined(pooled, COMMAS)))
+    _say(console, str(joined(key, STOPS)), "dim")
 
 
 def _text(one: Cell, best: float | None) -> str:
