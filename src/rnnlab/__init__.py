@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rnnlab.api.report import write_report
     from rnnlab.api.sweep import run_sweep
     from rnnlab.auditing.audit import audit
-    from rnnlab.auditing.report import Audit
+    from rnnlab.auditing.audit_report import Audit
     from rnnlab.comparing.comparison import Comparison
     from rnnlab.core.errors import RnnlabError
     from rnnlab.judging.results import judge
@@ -52,7 +52,7 @@ _HOMES = {
     "judge": "rnnlab.judging.results",
     "RnnlabError": "rnnlab.core.errors",
     "audit": "rnnlab.auditing.audit",
-    "Audit": "rnnlab.auditing.report",
+    "Audit": "rnnlab.auditing.audit_report",
 }
 __all__ = [
     "Architecture",

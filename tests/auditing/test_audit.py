@@ -10,8 +10,9 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import rnnlab
-from rnnlab.auditing.report import Audit
+from rnnlab.auditing.audit_report import Audit
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import retold, speaking
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import build_network
@@ -286,8 +287,12 @@ def test_a_mistake_is_caught_with_its_cause(factory, law, causes, where):
     assert finding.status == "fails"
     assert [cause.name for cause in finding.causes] == causes, finding
     assert all(cause.fix for cause in finding.causes)
+    told = [text for cause in finding.causes for text in (cause.what, cause.fix.splitlines()[0])]
+    assert all(retold(text).zh != text for text in told)
     if where is not None:
+        assert finding.where is not None
         assert where in finding.where
+        assert all(retold(text).zh != text for text in (finding.where, *finding.by_change))
         assert finding.difference is not None
         assert found.tolerance is not None
         assert finding.difference > 10 * found.tolerance
@@ -501,6 +506,9 @@ def test_what_is_not_repeatable_is_said_first_and_nothing_else_is_judged(factory
     assert found.findings[0].law == "repeatable"
     assert [cause.name for cause in found.findings[0].causes] == [cause]
     assert not found.passed
+    with speaking("zh"):
+        assert str(found).endswith("违反：repeatable；无法判断：padding，neighbours，order")
+        assert "无法判断：“repeatable”不成立时无从判断" in str(found)
 
 
 def test_an_inverted_mask_hides_everything():

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rnnlab.core.wrapping import columns
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -57,6 +59,15 @@ def test_the_report(rnnlab, snapshot):
     done = audit(rnnlab, "first_and_last", "--pad-to", "500")
     assert done.code == 3
     assert without_figures(done.out) == snapshot
+
+
+def test_the_report_in_chinese(rnnlab, snapshot):
+    done = rnnlab("--lang", "zh", "audit", "examples/tutorial_mistakes.py:first_and_last", "--pad-to", "500")
+    assert done.code == 3
+    assert without_figures(done.out) == snapshot
+    assert max(map(columns, done.out.splitlines())) <= 110
+    as_json = [audit(rnnlab, "last_step", "--json", "--lang", language).out for language in ("en", "zh")]
+    assert as_json[0] == as_json[1]
 
 
 def without_figures(text: str) -> str:

@@ -4,18 +4,26 @@ rnnlab.audit(model, vocabulary=1000)
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from rnnlab.auditing.calling import describe_call, extras_of
+from rnnlab.auditing.audit_report import Audit
+from rnnlab.auditing.calling import Extra, describe_call, extras_of
 from rnnlab.auditing.examination import Examination
-from rnnlab.auditing.report import Audit
-from rnnlab.auditing.subject import VARIANTS, Subject, device_of, left_alone
-from rnnlab.auditing.tokens import Tokens, find_tokens
+from rnnlab.auditing.subject import VARIANTS, CannotRun, Run, Subject, device_of, left_alone, not_runnable
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import both, note
 
 LENGTHS = (1, 2, 3, 5, 9, 14)
+Lookup = nn.Embedding | nn.EmbeddingBag
+
+
+@dataclass(frozen=True)
+class Tokens:
+    vocabulary: int  # ids are below this
+    padding_id: int
 
 
 def audit(
@@ -49,7 +57,7 @@ def audit(
         tokens = None
         if features is None:
             tried = [*lengths, *([pad_to] if pad_to else [])]
-            tokens = find_tokens(
+            tokens = _find_tokens(
                 copied, extras, vocabulary=vocabulary, padding_id=padding_id, steps=tried, time_first=time_first
             )
         sequences = [_sequence(length, tokens, features, copied) for length in lengths for _ in range(VARIANTS)]
@@ -58,8 +66,9 @@ def audit(
         examination = Examination(subject, lengths, pad_to, called, seed)
         findings = examination.examine(module if is_copy else None)
     parameters = sum(parameter.numel() for parameter in module.parameters())
+    audited = f"{name}: {type(module).__name__}" if name else type(module).__name__
     return Audit(
-        subject=f"{name + ': ' if name else ''}{type(module).__name__}, {parameters:,} parameters",
+        subject=note("{module}, {count} parameters", module=audited, count=f"{parameters:,}"),
         call=called,
         inputs=_describe_inputs(tokens, features, list(examination.groups), pad_to, time_first),
         tolerance=examination.tolerance,
@@ -74,9 +83,9 @@ def _check(
     module: object, vocabulary: int | None, features: int | None, lengths: Sequence[int], pad_to: int | None
 ) -> None:
     if not isinstance(module, nn.Module):
-        what = (
-            f"the class {module.__name__}" if isinstance(module, type) else f"an object of type {type(module).__name__}"
-        )
+        what = both("an object of type {name}", name=type(module).__name__)
+        if isinstance(module, type):
+            what = both("the class {name}", name=module.__name__)
         raise ConfigError("an audit needs an nn.Module, not {what}", what=what)
     if vocabulary is not None and features is not None:
         raise ConfigError("give either vocabulary (for ids) or features (for numbers), not both")
@@ -102,16 +111,83 @@ def _sequence(length: int, tokens: Tokens | None, features: int | None, module: 
 
 
 def _describe_inputs(
-    tokens: Tokens | None,
-    features: int | None,
-    lengths: Sequence[int] | dict[int, int],
-    pad_to: int | None,
-    time_first: bool,
+    tokens: Tokens | None, features: int | None, lengths: Sequence[int], pad_to: int | None, time_first: bool
 ) -> str:
-    axes = "(T, B)" if time_first else "(B, T)"
+    axes, tried = "(T, B)" if time_first else "(B, T)", ", ".join(map(str, lengths))
     if tokens:
-        what = f"{axes} ids below {tokens.vocabulary:,}, padded on the right with {tokens.padding_id}"
+        told = note(
+            "{axes} ids below {words}, padded on the right with {padding}; lengths {tried}",
+            axes=axes,
+            words=f"{tokens.vocabulary:,}",
+            padding=tokens.padding_id,
+            tried=tried,
+        )
     else:
-        what = f"{axes[:-1]}, {features}) numbers, padded on the right with zeros"
-    always = f", also padded to {pad_to}" if pad_to else ""
-    return f"{what}; lengths {', '.join(map(str, lengths))}{always}"
+        shape = f"{axes[:-1]}, {features})"
+        told = note("{shape} numbers, padded on the right with zeros; lengths {tried}", shape=shape, tried=tried)
+    return note("{told}, also padded to {steps}", told=told, steps=pad_to) if pad_to else told
+
+
+def _find_tokens(
+    module: nn.Module,
+    extras: tuple[Extra, ...],
+    *,
+    vocabulary: int | None,
+    padding_id: int | None,
+    steps: Sequence[int],
+    time_first: bool,
+) -> Tokens:
+    """As given, or as the embedding says; ``steps`` are lengths to try."""
+    lookups = [part for part in module.modules() if isinstance(part, Lookup)]
+    avoid = {0, padding_id, *(part.padding_idx for part in lookups)}
+    probe = next(number for number in range(len(avoid) + 1) if number not in avoid)
+    tried = [Subject(module, [torch.full((length,), probe)], extras, 0, time_first) for length in sorted(steps)[::-1]]
+    lookup, problem = _lookup_of_ids(lookups, tried, probe)
+    if lookup is None and vocabulary is None:
+        if problem:
+            raise not_runnable(module, max(steps), describe_call("ids", extras), problem)
+        raise ConfigError("no nn.Embedding is given the ids: say how many there are (--vocabulary N), or --features D")
+    words = vocabulary if vocabulary is not None else lookup.num_embeddings if lookup is not None else 0
+    if lookup is not None and words > lookup.num_embeddings:
+        rows = lookup.num_embeddings
+        raise ConfigError(
+            "vocabulary {words}: the embedding has {rows} rows; --vocabulary {rows}, or leave it out",
+            words=words,
+            rows=rows,
+        )
+    if words < 3:
+        raise ConfigError(
+            "vocabulary {words}: at least 3 with the padding, or there is nothing to tell apart", words=words
+        )
+    if padding_id is None:
+        padding_id = (lookup.padding_idx if lookup is not None else None) or 0
+    if not 0 <= padding_id < words:
+        raise ConfigError(
+            "padding id {padding_id}: must be one of the ids, 0 to {words}", padding_id=padding_id, words=words - 1
+        )
+    return Tokens(words, padding_id)
+
+
+def _lookup_of_ids(lookups: Sequence[Lookup], tried: Sequence[Subject], probe: int) -> tuple[Lookup | None, str | None]:
+    """Which of them is given the ids (others look up positions or segments); if none, why it can't be run."""
+    found: list[Lookup] = []
+    problems: list[str] = []
+
+    def look(part: nn.Module, inputs: tuple[object, ...]) -> None:
+        ids = inputs[0] if inputs else None
+        if isinstance(part, Lookup) and isinstance(ids, Tensor) and ids.numel() and bool((ids == probe).all()):
+            found.append(part)
+
+    hooks = [part.register_forward_pre_hook(look) for part in lookups]
+    try:
+        for subject in tried:
+            try:
+                subject.call(Run((0,), subject.length(0)))
+            except CannotRun as error:  # too long or too short, perhaps
+                problems.append(str(error))
+            if found:
+                return found[0], None
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return None, problems[0] if len(problems) == len(tried) else None

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.words import Both, both, listed
 
 EXTRAS = ("lengths", "mask", "padding-mask")
 """What a module may be told: (B,) lengths; a (B, T) mask, True at real steps; one that is True at padding."""
@@ -132,10 +133,10 @@ def _tensors(output: Any) -> list[Tensor]:
     return []
 
 
-def _what(output: Any) -> str:
+def _what(output: Any) -> Both:
     if isinstance(output, Tensor):
-        return f"a tensor of {str(output.dtype).removeprefix('torch.')}"
-    return f"a {type(output).__name__} without one"
+        return both("a tensor of {dtype}", dtype=str(output.dtype).removeprefix("torch."))
+    return both("a {kind} without one", kind=type(output).__name__)
 
 
 @dataclass(frozen=True)
@@ -162,15 +163,20 @@ def layout_of(shapes: Sequence[Sequence[int]], sizes: Sequence[tuple[int, int]])
     batches, steps = [size[0] for size in sizes], [size[1] for size in sizes]
     follows = [[shape[axis] for shape in shapes] for axis in range(axes)]
     if batches not in follows:
-        shown = " and ".join(
-            f"{tuple(shape)} for {b} sequences of {t} steps" for shape, (b, t) in zip(shapes, sizes, strict=True)
+        shown = listed(
+            [
+                both("{shape} for {rows} sequences of {steps} steps", shape=tuple(shape), rows=b, steps=t)
+                for shape, (b, t) in zip(shapes, sizes, strict=True)
+            ]
         )
-        hint = ""
-        if steps in follows:
-            hint = (
-                "; it follows the steps instead: is batch_first=True missing? "
-                "A module that takes (T, B) is audited with time_first (--time-first)"
-            )
-        raise ConfigError("no axis of the answer is the batch: its shape is {shown}{hint}", shown=shown, hint=hint)
+        hint = both(
+            "; it follows the steps instead: is batch_first=True missing? A module that takes (T, B) is audited with "
+            "time_first (--time-first)"
+        )
+        raise ConfigError(
+            "no axis of the answer is the batch: its shape is {shown}{hint}",
+            shown=shown,
+            hint=hint if steps in follows else "",
+        )
     batch = follows.index(batches)
     return Layout(axes, batch, next((a for a in range(axes) if a != batch and follows[a] == steps), None))

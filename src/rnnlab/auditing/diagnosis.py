@@ -8,18 +8,18 @@ import torch
 from torch import Tensor, nn
 
 from rnnlab.auditing import remedies
-from rnnlab.auditing.remedies import Cause
+from rnnlab.auditing.remedies import Cause, Mistake
 from rnnlab.auditing.subject import Run, Subject
-from rnnlab.auditing.trace import Both, Step, both, equal, pair_up, trace
+from rnnlab.auditing.trace import Sides, Step, equal, pair_up, sides, trace
+from rnnlab.core.words import note, note_list
 
 BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d)
-ANSWER = "the answer"
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    where: str
+    where: str | None
     causes: tuple[Cause, ...]
 
 
@@ -33,18 +33,16 @@ class Source:
     real: int  # steps without padding
     tolerance: float
 
-    def __str__(self) -> str:
-        return _listed([self])
 
-
-def _listed(sources: Sequence[Source]) -> str:
+def _listed(*sources: Source) -> str:
     """``the output of lstm (LSTM)``, ``the outputs of a (Conv1d) and b (Conv1d)``."""
-    sides = dict.fromkeys(source.side for source in sources)
+    one = {"output": note("the output of {last}"), "input": note("the input of {last}")}
+    several = {"output": note("the outputs of {names} and {last}"), "input": note("the inputs of {names} and {last}")}
     parts = []
-    for side in sides:
+    for side in dict.fromkeys(source.side for source in sources):
         *names, last = dict.fromkeys(source.call for source in sources if source.side == side)
-        parts.append(f"the {side}s of {', '.join(names)} and {last}" if names else f"the {side} of {last}")
-    return " and ".join(parts)
+        parts.append((several if names else one)[side].format(names=", ".join(names), last=last))
+    return note_list(parts)
 
 
 @dataclass(frozen=True)
@@ -63,13 +61,13 @@ def diagnose(subject: Subject, plain: Run, changed: Run, *, training: bool = Fal
     second, changed_answer = trace(subject.module, lambda: subject.call(changed))
     rows = (len(plain.sequences), len(changed.sequences))
     steps = pair_up(first, second, rows, changed.row)
-    answer = both(plain_answer, changed_answer, rows, changed.row)
+    answer = sides(plain_answer, changed_answer, rows, changed.row)
     culprits = _culprits(steps)
     causes = [cause for step in culprits if (cause := _cause_inside(step, rows, training))]
     if rows[0] == 1:  # values of one sequence
         sources = [*_sources(steps), *_stacked_sources(first, second, rows, changed.row)]
         causes += _causes_between(_targets(steps, culprits, answer), sources)
-    return Diagnosis(_where(steps, culprits), _first_of_each(causes))
+    return Diagnosis(_where(steps, culprits, "padding"), _first_of_each(causes))
 
 
 def _first_of_each(causes: Sequence[Cause]) -> tuple[Cause, ...]:
@@ -90,37 +88,55 @@ def _culprits(steps: Sequence[Step]) -> list[Step]:
     return found
 
 
-def _where(steps: Sequence[Step], culprits: Sequence[Step]) -> str:
+WHERE = {  # where passes with another padding, or the same pass twice, begin to disagree
+    "padding": {
+        "inside": note("in {call}: its inputs agree at the real steps, its output doesn't"),
+        "first": note("in the code before {call}: up to there, all agrees at the real steps"),
+        "between": note("in the code after {before} and before {call}: up to there, all agrees at the real steps"),
+        "end": note("in the code after the last module: up to there, all agrees at the real steps"),
+    },
+    "again": {
+        "inside": note("in {call}: its inputs agree, its output doesn't"),
+        "first": note("in the code before {call}: up to there, all agrees"),
+        "between": note("in the code after {before} and before {call}: up to there, all agrees"),
+        "end": note("in the code after the last module: up to there, all agrees"),
+    },
+}
+
+
+def _where(steps: Sequence[Step], culprits: Sequence[Step], passes: str) -> str:
     if not steps:
-        return "unknown: there is no module inside that can be watched"
+        return note("unknown: there is no module inside that can be watched")
+    said = WHERE[passes]
     for number, step in enumerate(steps):
         if step in culprits:
-            return f"in {step.call}: its inputs agree at the real steps, its output doesn't"
+            return said["inside"].format(call=step.call)
         if step.differing_inputs:
-            after = f" after {steps[number - 1].call} and" if number else ""
-            return f"in the code{after} before {step.call}: up to there, all agrees at the real steps"
-    return "in the code after the last module: up to there, all agrees at the real steps"
+            return said["between" if number else "first"].format(call=step.call, before=steps[number - 1].call)
+    return said["end"]
 
 
 def _cause_inside(step: Step, rows: tuple[int, int], training: bool) -> Cause | None:
     """A culprit's own fault."""
     module, name = step.call.module, str(step.call)
-    batch_first = getattr(module, "batch_first", None)
-    if isinstance(batch_first, bool) and not step.call.packed and rows[0] != rows[1]:
+    first = getattr(module, "batch_first", None)
+    if isinstance(first, bool) and not step.call.packed and rows[0] != rows[1]:
         axis = _batch_axis(step, rows)
-        if axis is not None and axis != (0 if batch_first else 1):
-            return remedies.axes_mixed_up(name, batch_first)
-    if isinstance(module, BATCH_NORMS):
-        return remedies.batch_statistics_in_training(name) if training else remedies.batch_statistics(name)
-    if isinstance(module, nn.RNNBase) and module.bidirectional and not step.call.packed:
-        return remedies.backward_starts_in_padding(name)
+        if axis is not None and axis != (0 if first else 1):
+            takes, given = ("(B, T, D)", "(T, B, D)") if first else ("(T, B, D)", "(B, T, D)")
+            return remedies.AXES_MIXED_UP.found(name, is_first=first, should_be=not first, takes=takes, given=given)
     if isinstance(module, nn.MultiheadAttention | nn.TransformerEncoderLayer | nn.TransformerEncoder):
         return _attention(step)
-    if isinstance(module, CONVOLUTIONS):
-        return remedies.convolution_reaches_padding(name)
-    if isinstance(module, nn.EmbeddingBag):
-        return remedies.bag_counts_padding(name)
-    return None
+    mistake = None
+    if isinstance(module, BATCH_NORMS):
+        mistake = remedies.BATCH_STATISTICS_IN_TRAINING if training else remedies.BATCH_STATISTICS
+    elif isinstance(module, nn.RNNBase) and module.bidirectional and not step.call.packed:
+        mistake = remedies.BACKWARD_STARTS_IN_PADDING
+    elif isinstance(module, CONVOLUTIONS):
+        mistake = remedies.CONVOLUTION_REACHES_PADDING
+    elif isinstance(module, nn.EmbeddingBag):
+        mistake = remedies.BAG_COUNTS_PADDING
+    return mistake and mistake.found(name)
 
 
 def _batch_axis(step: Step, rows: tuple[int, int]) -> int | None:
@@ -137,12 +153,12 @@ def _attention(step: Step) -> Cause | None:
     pair = _mask(step)
     if pair is None:
         others = [name for name in step.call.inputs if "mask" in name]
-        return None if others else remedies.unmasked_attention(str(step.call))
+        return None if others else remedies.UNMASKED_ATTENTION.found(str(step.call))
     missed = not bool(_hidden(pair.changed)[..., pair.plain.shape[-1] :].all())
-    return remedies.mask_misses_padding(str(step.call)) if missed else None
+    return remedies.MASK_MISSES_PADDING.found(str(step.call)) if missed else None
 
 
-def _mask(step: Step) -> Both | None:
+def _mask(step: Step) -> Sides | None:
     """The (B, T) mask of an attention."""
     return next((pair for name, pair in step.inputs.items() if name.endswith("key_padding_mask")), None)
 
@@ -168,13 +184,13 @@ def _stacked_sources(first: dict, second: dict, rows: tuple[int, int], row: int)
     for name in names:
         real, total = (sum(key[0] == name for key in calls) for calls in (first, second))
         if 1 <= real < total:
-            pairs = [both(first[name, 0].outputs["0"], second[name, t].outputs["0"], rows, row) for t in range(total)]
+            pairs = [sides(first[name, 0].outputs["0"], second[name, t].outputs["0"], rows, row) for t in range(total)]
             if all(pair is not None for pair in pairs):
                 states = torch.stack([pair.changed.flatten() for pair in pairs if pair is not None])
                 yield Source("output", str(second[name, 0]), states, real, pairs[0].tolerance if pairs[0] else 0.0)
 
 
-def _targets(steps: Sequence[Step], culprits: Sequence[Step], answer: Both | None) -> Iterator[Target]:
+def _targets(steps: Sequence[Step], culprits: Sequence[Step], answer: Sides | None) -> Iterator[Target]:
     for step in steps:
         for pair in step.differing_inputs.values():
             yield from _target(str(step.call), pair)
@@ -182,10 +198,10 @@ def _targets(steps: Sequence[Step], culprits: Sequence[Step], answer: Both | Non
             for pair in step.outputs.values():
                 yield from _target(str(step.call), pair)
     if answer is not None and not answer.agree:
-        yield from _target(ANSWER, answer)
+        yield from _target(note("the answer"), answer)
 
 
-def _target(name: str, pair: Both) -> Iterator[Target]:
+def _target(name: str, pair: Sides) -> Iterator[Target]:
     same_shape = pair.plain.shape == pair.changed.shape
     if pair.changed.is_floating_point() and (same_shape or pair.steps is not None):
         if pair.steps is None:
@@ -196,14 +212,14 @@ def _target(name: str, pair: Both) -> Iterator[Target]:
 
 
 Pool = Callable[[Tensor, int], Tensor]  # (T, W), real steps -> (W,)
-POOLS: list[tuple[Pool, Pool, Callable[[str, str], Cause]]] = [  # as found, as it should be, what that is
-    (lambda x, n: x[-1], lambda x, n: x[n - 1], remedies.last_step),
-    (lambda x, n: x.amax(0), lambda x, n: x[:n].amax(0), remedies.max_over_padding),
-    (lambda x, n: x[:n].amax(0).clamp(min=0), lambda x, n: x[:n].amax(0), remedies.max_over_zeros),
-    (lambda x, n: x.mean(0), lambda x, n: x[:n].mean(0), remedies.mean_over_padding),
-    (lambda x, n: x[:n].sum(0) / len(x), lambda x, n: x[:n].mean(0), remedies.mean_over_padding),
-    (lambda x, n: x.sum(0), lambda x, n: x[:n].sum(0), remedies.sum_over_padding),
-    (lambda x, n: x.sum(0) / n, lambda x, n: x[:n].mean(0), remedies.sum_over_padding),
+POOLS: list[tuple[Pool, Pool, Mistake]] = [  # as found, as it should be, what that is
+    (lambda x, n: x[-1], lambda x, n: x[n - 1], remedies.LAST_STEP),
+    (lambda x, n: x.amax(0), lambda x, n: x[:n].amax(0), remedies.MAX_OVER_PADDING),
+    (lambda x, n: x[:n].amax(0).clamp(min=0), lambda x, n: x[:n].amax(0), remedies.MAX_OVER_ZEROS),
+    (lambda x, n: x.mean(0), lambda x, n: x[:n].mean(0), remedies.MEAN_OVER_PADDING),
+    (lambda x, n: x[:n].sum(0) / len(x), lambda x, n: x[:n].mean(0), remedies.MEAN_OVER_PADDING),
+    (lambda x, n: x.sum(0), lambda x, n: x[:n].sum(0), remedies.SUM_OVER_PADDING),
+    (lambda x, n: x.sum(0) / n, lambda x, n: x[:n].mean(0), remedies.SUM_OVER_PADDING),
 ]
 ACTIVATIONS: list[Callable[[Tensor], Tensor]] = [lambda x: x, torch.relu, torch.tanh]
 
@@ -226,14 +242,14 @@ def _reversed(target: Target, sources: Sequence[Source]) -> Iterator[Cause]:
             turned = source.states.flip(0)
             palindrome = equal(turned, source.states, source.tolerance)
             if not palindrome and equal(turned, target.values, source.tolerance):
-                yield remedies.reversed_with_padding(str(source), target.name)
+                yield remedies.REVERSED_WITH_PADDING.found(_listed(source), reader=target.name)
                 return
 
 
 def _pooled(target: Target, sources: Sequence[Source]) -> Iterator[Cause]:
     """A target may hold several, side by side (``torch.cat``). Of sources with the same values, the first counts."""
     taken: set[int] = set()
-    for pooled, right, remedy in POOLS:
+    for pooled, right, mistake in POOLS:
         found_in = []
         for source in sources:
             for activate in ACTIVATIONS:
@@ -244,7 +260,7 @@ def _pooled(target: Target, sources: Sequence[Source]) -> Iterator[Cause]:
                     taken.add(place)
                     found_in.append(source)
         if found_in:
-            yield remedy(_listed(found_in), target.name)
+            yield mistake.found(_listed(*found_in), reader=target.name)
 
 
 def _weighted(target: Target, sources: Sequence[Source]) -> Iterator[Cause]:
@@ -255,7 +271,9 @@ def _weighted(target: Target, sources: Sequence[Source]) -> Iterator[Cause]:
                 if len(source.states) == len(scores.states) and source.states.shape[1] > 1:
                     found = (scores.states.softmax(0) * source.states).sum(0)
                     if _find(target, found) is not None:
-                        yield remedies.attention_pools_padding(str(scores), str(source), target.name)
+                        yield remedies.ATTENTION_POOLS_PADDING.found(
+                            _listed(source), reader=target.name, scores=_listed(scores)
+                        )
 
 
 def _find(target: Target, part: Tensor) -> int | None:
@@ -274,17 +292,14 @@ def diagnose_randomness(subject: Subject, run: Run, *, same_seed_differs: bool) 
     first, _ = trace(subject.module, lambda: subject.call(run))
     second, _ = trace(subject.module, lambda: subject.call(run))
     steps = pair_up(first, second, (1, 1), 0)
-    causes: list[Cause] = []
-    if same_seed_differs:
-        causes.append(remedies.kept_state())
+    causes = [remedies.KEPT_STATE.found()] if same_seed_differs else []
     for step in steps:
         for name, pair in step.differing_inputs.items():
             if isinstance(step.call.module, nn.RNNBase | nn.RNNCellBase) and name.startswith("hx"):
-                causes += [] if same_seed_differs else [remedies.random_initial_state(str(step.call))]
+                causes += [] if same_seed_differs else [remedies.RANDOM_INITIAL_STATE.found(str(step.call))]
             elif _dropped(pair):
-                causes.append(remedies.dropout_in_evaluation(str(step.call)))
-    where = _where(steps, _culprits(steps)).replace(" at the real steps", "")
-    return Diagnosis(where, _first_of_each(causes))
+                causes.append(remedies.DROPOUT_IN_EVALUATION.found(str(step.call)))
+    return Diagnosis(_where(steps, _culprits(steps), "again"), _first_of_each(causes))
 
 
 def diagnose_not_finite(subject: Subject, run: Run) -> Diagnosis:
@@ -294,16 +309,16 @@ def diagnose_not_finite(subject: Subject, run: Run) -> Diagnosis:
         if _finite(step.inputs.values()) and not _finite(step.outputs.values()):
             mask = _mask(step)
             hides_all = mask is not None and bool(_hidden(mask.plain).all(-1).any())
-            where = f"in {step.call}: its inputs are finite, its output isn't"
-            return Diagnosis(where, (remedies.inverted_mask(str(step.call)),) if hides_all else ())
-    return Diagnosis("in the code between modules or after the last", ())
+            where = note("in {call}: its inputs are finite, its output isn't", call=step.call)
+            return Diagnosis(where, (remedies.INVERTED_MASK.found(str(step.call)),) if hides_all else ())
+    return Diagnosis(note("in the code between modules or after the last"), ())
 
 
-def _finite(pairs: Iterable[Both]) -> bool:
+def _finite(pairs: Iterable[Sides]) -> bool:
     return all(bool(pair.plain.isfinite().all()) for pair in pairs if pair.plain.dtype != torch.bool)
 
 
-def _dropped(pair: Both) -> bool:
+def _dropped(pair: Sides) -> bool:
     """Whether the two differ only in which numbers are zero."""
     one, other = pair.plain, pair.changed
     if one.shape != other.shape or not one.is_floating_point():

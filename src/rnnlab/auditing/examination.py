@@ -8,13 +8,14 @@ import torch
 from torch import nn
 
 from rnnlab.auditing import laws
+from rnnlab.auditing.audit_report import Finding
 from rnnlab.auditing.calling import answer_of
 from rnnlab.auditing.diagnosis import Diagnosis, diagnose, diagnose_not_finite, diagnose_randomness
 from rnnlab.auditing.laws import RULES, Case, Pair
-from rnnlab.auditing.remedies import sorted_only
-from rnnlab.auditing.report import Finding
+from rnnlab.auditing.remedies import SORTED_ONLY
 from rnnlab.auditing.subject import VARIANTS, CannotRun, Run, Subject, left_alone, not_runnable
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.words import note
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ class Examination:
             meaningful = self._meaningful(steps if fixed else None)
             findings += [] if meaningful is None else [meaningful]
         if not findings[-1].passed:
-            why = f"not while '{findings[-1].law}' doesn't hold"
+            why = note("not while '{law}' doesn't hold", law=findings[-1].law)
             return findings + [Finding.unjudged(law, why) for law in ("padding", "neighbours", "order")]
         if fixed:
             padding = Finding.unjudged("padding", fixed)
@@ -56,7 +57,7 @@ class Examination:
         if self.subject.extras and self.subject.sequences[0].is_floating_point():
             findings.append(self._judge("garbage", laws.garbage(self.groups)))
         if self.subject.squeezed:
-            self.notes.append("a batch of one loses its batch axis: write squeeze(-1) rather than squeeze()")
+            self.notes.append(note("a batch of one loses its batch axis: write squeeze(-1) rather than squeeze()"))
         if original is not None and not fixed:
             findings.append(self._training(original, with_padding=padding.status == "holds"))
         return findings
@@ -77,12 +78,17 @@ class Examination:
                 self.subject.call(Run((self.groups[max(self.groups)],), self.pad_to))
             except CannotRun as error:
                 raise not_runnable(self.subject.module, self.pad_to or max(failed), self.called, str(error)) from None
-            return f"it runs at {self.pad_to} steps only, so padding is part of what it learns; otherwise {problem}"
+            return note(
+                "it runs at {steps} steps only, so padding is part of what it learns; otherwise {problem}",
+                steps=self.pad_to,
+                problem=problem,
+            )
         for length in failed:
             del self.groups[length]
         if failed:
+            lengths, problem = ", ".join(map(str, failed)), failed[max(failed)]
             self.notes.append(
-                f"can't be run on a sequence of {', '.join(map(str, failed))} steps alone: {failed[max(failed)]}"
+                note("can't be run on a sequence of {lengths} steps alone: {problem}", lengths=lengths, problem=problem)
             )
         return None
 
@@ -113,14 +119,9 @@ class Examination:
         if much < laws.ROUNDING:
             return Finding("repeatable", RULES["repeatable"], "holds")
         found = diagnose_randomness(self.subject, run, same_seed_differs=same_seed >= laws.ROUNDING)
-        return Finding(
-            "repeatable",
-            RULES["repeatable"],
-            "fails",
-            problem=f"the second answer differs by {100 * much:.2g} % of the largest number in it",
-            where=found.where,
-            causes=found.causes,
-        )
+        percent = f"{100 * much:.2g}"
+        problem = note("the second answer differs by {percent} % of the largest number in it", percent=percent)
+        return Finding.failed("repeatable", problem, found)
 
     def _meaningful(self, steps: int | None) -> Finding | None:
         """Else every law would hold, and mean nothing. None: it is."""
@@ -134,17 +135,13 @@ class Examination:
             if not bool(answer.isfinite().all()):
                 found = diagnose_not_finite(self.subject, run)
                 length = self.subject.length(run.sequences[0])
-                return Finding(
-                    "finite",
-                    RULES["finite"],
-                    "fails",
-                    problem=f"an unpadded sequence of {length} steps gets NaN or infinity",
-                    where=found.where,
-                    causes=found.causes,
-                )
+                problem = note("an unpadded sequence of {length} steps gets NaN or infinity", length=length)
+                return Finding.failed("finite", problem, found)
         self.tolerance, self.spread = laws.scale(answers)
         if self.spread <= self.tolerance:
-            why = "all sequences get the same answer; is the last layer all zeros? Give it other weights, for the audit"
+            why = note(
+                "all sequences get the same answer; is the last layer all zeros? Give it other weights, for the audit"
+            )
             return Finding.unjudged("different", why)
         return None
 
@@ -152,7 +149,7 @@ class Examination:
         try:
             cases = laws.run(self.subject, pairs)
         except CannotRun as error:
-            return Finding.unjudged(law, f"it can't be run: {error}")
+            return Finding.unjudged(law, note("it can't be run: {problem}", problem=error))
         return self._finding(self.subject, law, cases)
 
     def _finding(self, subject: Subject, law: str, cases: Sequence[Case]) -> Finding:
@@ -161,14 +158,15 @@ class Examination:
         run = [case for case in cases if case.problem is None]
         problems = {case.pair.change: case.problem for case in cases if case.problem is not None}
         if law == "order" and any("sorted in decreasing order" in problem for problem in problems.values()):
-            problem = next(iter(problems.values()))
-            return Finding(law, RULES[law], "fails", problem=f"it can't be run: {problem}", causes=(sorted_only(),))
+            problem = note("it can't be run: {problem}", problem=next(iter(problems.values())))
+            return Finding.failed(law, problem, Diagnosis(None, (SORTED_ONLY.found(),)))
         if problems and (not run or law not in ("padding", "training")):
             change, problem = next(iter(problems.items()))
-            return Finding.unjudged(law, f"it can't be run ({change}): {problem}")
+            return Finding.unjudged(law, note("it can't be run ({change}): {problem}", change=change, problem=problem))
         if problems and law == "padding":
             case = min((case for case in cases if case.problem), key=lambda case: case.pair.changed.steps)
-            self.notes.append(f"can't be run at {case.pair.changed.steps} steps: {case.problem}")
+            steps = case.pair.changed.steps
+            self.notes.append(note("can't be run at {steps} steps: {problem}", steps=steps, problem=case.problem))
         worst = max(run, key=lambda case: case.difference)
         broken = [case for case in run if case.difference > self.tolerance]
         if not broken:
@@ -201,13 +199,14 @@ class Examination:
             try:
                 answers = [answer_of(subject.call(pairs[0].plain)) for _ in range(3)]
                 if any(not torch.equal(answers[0], answer) for answer in answers[1:]):
-                    return Finding.unjudged("training", "it is random even with nn.Dropout turned off", warns=True)
+                    random = note("it is random even with nn.Dropout turned off")
+                    return Finding.unjudged("training", random, warns=True)
                 cases = laws.run(subject, pairs)
             except CannotRun as error:
-                return Finding.unjudged("training", f"it can't be run: {error}", warns=True)
+                return Finding.unjudged("training", note("it can't be run: {problem}", problem=error), warns=True)
             found = self._finding(subject, "training", cases)
             found = replace(found, status="warns") if found.status == "unjudged" else found
-            return found if with_padding else replace(found, rule=found.rule.replace(" and padding", ""))
+            return found if with_padding else replace(found, rule=laws.TRAINING_WITHOUT_PADDING)
 
     def _in_words(self, compute: Callable[[], T]) -> T:
         try:

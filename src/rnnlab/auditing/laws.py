@@ -7,21 +7,23 @@ import torch
 from torch import Tensor
 
 from rnnlab.auditing.subject import VARIANTS, CannotRun, Run, Subject
+from rnnlab.core.words import note
 
 MORE = (1, 7, 64)  # steps of padding
 ROUNDING = 1e-5  # float32; a batch of another shape adds in another order
 GARBAGE = (1.0, 1e4)  # size of the numbers in the padding
 
 RULES = {
-    "repeatable": "the same input gives the same answer twice",
-    "finite": "answers are finite numbers",
-    "different": "different sequences get different answers",
-    "padding": "more padding doesn't change an answer",
-    "neighbours": "the other sequences of a batch don't change an answer",
-    "order": "shuffling a batch shuffles its answers and changes nothing else",
-    "garbage": "what stands in the padding doesn't change an answer",
-    "training": "in training mode, dropout off, neighbours and padding don't change an answer either",
+    "repeatable": note("the same input gives the same answer twice"),
+    "finite": note("answers are finite numbers"),
+    "different": note("different sequences get different answers"),
+    "padding": note("more padding doesn't change an answer"),
+    "neighbours": note("the other sequences of a batch don't change an answer"),
+    "order": note("shuffling a batch shuffles its answers and changes nothing else"),
+    "garbage": note("what stands in the padding doesn't change an answer"),
+    "training": note("in training mode, dropout off, neighbours and padding don't change an answer either"),
 }
+TRAINING_WITHOUT_PADDING = note("in training mode, dropout off, neighbours don't change an answer either")
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,10 @@ def padding(groups: dict[int, int], pad_to: int | None) -> list[Pair]:
     """``groups`` says which sequence is the first of a length. Each alone, and padded."""
     pairs = []
     for length, first in groups.items():
-        ends = {f"{n} more step{'s' if n > 1 else ''}": length + n for n in MORE}
+        ends = {note("{steps} more steps", steps=n) if n > 1 else note("1 more step"): length + n for n in MORE}
         if pad_to is not None and pad_to > length:
-            ends = {name: steps for name, steps in ends.items() if steps < pad_to} | {f"padded to {pad_to}": pad_to}
+            ends = {name: steps for name, steps in ends.items() if steps < pad_to}
+            ends[note("padded to {steps}", steps=pad_to)] = pad_to
         pairs += [Pair(name, Run((first,), length), Run((first,), steps)) for name, steps in ends.items()]
     return pairs
 
@@ -65,12 +68,14 @@ def neighbours(groups: dict[int, int], steps: int, own_lengths: bool) -> list[Pa
         for length, first in groups.items():
             batch = tuple(range(first, first + VARIANTS))
             pairs += [
-                Pair("among others of its length", Run((one,), length), Run(batch, length, row))
+                Pair(note("among others of its length"), Run((one,), length), Run(batch, length, row))
                 for row, one in enumerate(batch)
             ]
     mixed = longest_first(groups)
     pairs += [
-        Pair("among longer ones", Run((one,), steps), Run(mixed, steps, row)) for row, one in enumerate(mixed) if row
+        Pair(note("among longer ones"), Run((one,), steps), Run(mixed, steps, row))
+        for row, one in enumerate(mixed)
+        if row
     ]
     return pairs
 
@@ -80,15 +85,16 @@ def order(groups: dict[int, int], steps: int) -> list[Pair]:
     straight = longest_first(groups)
     shuffled = tuple(straight[1::2] + straight[0::2])
     return [
-        Pair("in another order", Run(straight, steps, straight.index(one)), Run(shuffled, steps, row))
+        Pair(note("in another order"), Run(straight, steps, straight.index(one)), Run(shuffled, steps, row))
         for row, one in enumerate(shuffled)
     ]
 
 
 def garbage(groups: dict[int, int]) -> list[Pair]:
     return [
-        Pair(f"numbers of size {size:g}", Run((first,), length + 7), Run((first,), length + 7, garbage=size))
+        Pair(change, Run((first,), length + 7), Run((first,), length + 7, garbage=size))
         for size in GARBAGE
+        for change in [note("numbers of size {size}", size=f"{size:g}")]
         for length, first in groups.items()
     ]
 
@@ -96,11 +102,10 @@ def garbage(groups: dict[int, int]) -> list[Pair]:
 def training(first: int, length: int, *, with_padding: bool) -> list[Pair]:
     """Two sequences with two more; and four, padded."""
     two, four = (first, first + 1), tuple(range(first, first + VARIANTS))
-    pairs = [Pair("with two more neighbours", Run(two, length, row), Run(four, length, row)) for row in range(2)]
+    more, padded = note("with two more neighbours"), note("7 more steps of padding")
+    pairs = [Pair(more, Run(two, length, row), Run(four, length, row)) for row in range(2)]
     if with_padding:
-        pairs += [
-            Pair("7 more steps of padding", Run(four, length, row), Run(four, length + 7, row)) for row in range(4)
-        ]
+        pairs += [Pair(padded, Run(four, length, row), Run(four, length + 7, row)) for row in range(4)]
     return pairs
 
 
@@ -124,7 +129,9 @@ def run(subject: Subject, pairs: Iterable[Pair]) -> list[Case]:
 
 def largest_difference(one: Tensor, other: Tensor) -> float:
     if one.shape != other.shape:
-        raise CannotRun(f"the answer of one sequence has {one.numel()} numbers, then {other.numel()}")
+        raise CannotRun(
+            note("the answer of one sequence has {one} numbers, then {other}", one=one.numel(), other=other.numel())
+        )
     difference = (one.double() - other.double()).abs()
     same = (one == other) | (one.isnan() & other.isnan())  # inf - inf
     return float(difference.masked_fill(same, 0.0).nan_to_num(nan=torch.inf, posinf=torch.inf).max())

@@ -82,7 +82,7 @@ def _flatten(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 @dataclass(frozen=True)
-class Both:
+class Sides:
     """A tensor of the plain pass and the part of the changed one's that is about the same sequence."""
 
     plain: Tensor
@@ -122,18 +122,18 @@ class Step:
     """A call in both passes."""
 
     call: Call  # as it was in the changed pass
-    inputs: dict[str, Both]
-    outputs: dict[str, Both]
+    inputs: dict[str, Sides]
+    outputs: dict[str, Sides]
 
     @property
-    def differing_inputs(self) -> dict[str, Both]:
-        return {name: both for name, both in self.inputs.items() if not both.agree}
+    def differing_inputs(self) -> dict[str, Sides]:
+        return {name: pair for name, pair in self.inputs.items() if not pair.agree}
 
     @property
     def output_differs(self) -> bool:
         """A final state (``h_n``) is no output at a real step; whoever uses it differs in the input."""
         recurrent = isinstance(self.call.module, nn.RNNBase) and not self.call.packed
-        return any(not both.agree for name, both in self.outputs.items() if not (recurrent and name != "0"))
+        return any(not pair.agree for name, pair in self.outputs.items() if not (recurrent and name != "0"))
 
 
 def pair_up(
@@ -143,15 +143,15 @@ def pair_up(
     steps = []
     for key, call in changed.items():
         if key in plain:
-            sides = [
-                {name: side for name in one if name in two and (side := both(one[name], two[name], rows, row))}
+            paired = [
+                {name: side for name in one if name in two and (side := sides(one[name], two[name], rows, row))}
                 for one, two in ((plain[key].inputs, call.inputs), (plain[key].outputs, call.outputs))
             ]
-            steps.append(Step(call, *sides))
+            steps.append(Step(call, *paired))
     return steps
 
 
-def both(plain: Tensor, changed: Tensor, rows: tuple[int, int], row: int) -> Both | None:
+def sides(plain: Tensor, changed: Tensor, rows: tuple[int, int], row: int) -> Sides | None:
     """None where the two can't be compared."""
     if plain.dim() != changed.dim() or plain.dtype != changed.dtype:
         return None
@@ -161,4 +161,4 @@ def both(plain: Tensor, changed: Tensor, rows: tuple[int, int], row: int) -> Bot
                 changed = changed.narrow(axis, row * size, size)
                 break
     tolerance = 100 * torch.finfo(plain.dtype).eps if plain.is_floating_point() else 0.0
-    return Both(plain, changed, tolerance)
+    return Sides(plain, changed, tolerance)
