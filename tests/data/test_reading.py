@@ -58,7 +58,7 @@ def test_well_known_names_are_found(write, names, text, label):
     examples = read_examples(write(table_of(names, *rows)))
     assert examples.texts == ["words", "other"]
     assert examples.labels == ["good", "bad"]
-    assert examples.notes == (f"text column '{text}', label column '{label}'",)
+    assert examples.notes == (f"text column '{text}', label column '{label}'; --text and --label choose others",)
 
 
 def test_a_label_beats_a_rating_and_an_id_is_never_a_label(write):
@@ -95,7 +95,7 @@ def test_doubt_is_an_error_that_shows_the_columns(write):
     assert "'x': 12 distinct, for example 'film number 0 words'" in message
     chosen = read_examples(write(table_of("x,y,z", *rows)), label="z")
     assert set(chosen.labels) == {"0", "1", "2"}
-    assert chosen.notes == ("text column 'x', label column 'z'",)
+    assert chosen.notes == ("text column 'x', label column 'z'; --text and --label choose others",)
     assert read_examples(write(table_of("x,y,z", *rows)), text="x", label="z").notes == ()
 
 
@@ -235,7 +235,7 @@ def test_json_series_and_json_texts(write):
     np.testing.assert_array_equal(examples.series[3], np.array([[3], [4]], np.float32))
     assert examples.labels == ["0", "1", "0", "1"]
     assert examples.groups == ["p0", "p1", "p2", "p3"]
-    assert examples.notes == ("values column 'signal', label column 'label'",)
+    assert examples.notes == ("values column 'signal', label column 'label'; --text and --label choose others",)
     with_text = [{**found, "text": "some words"} for found in objects]
     path = write("\n".join(map(json.dumps, with_text)), "b.jsonl")
     assert read_examples(path).texts == ["some words"] * 4
@@ -408,7 +408,7 @@ def test_movie_reviews(public):
     examples = read_examples(path, group="SentenceId", skip_bad=True)
     assert len(examples) == 156_059
     assert examples.skipped == (BadRow(2007, "no text"),)
-    assert "text column 'Phrase', label column 'Sentiment'" in examples.notes
+    assert "text column 'Phrase', label column 'Sentiment'; --text and --label choose others" in examples.notes
     assert Counter(examples.labels).keys() == set("01234")
     assert examples.groups is not None
     assert len(set(examples.groups)) == 8_529
@@ -418,7 +418,7 @@ def test_movie_reviews(public):
 def test_imdb(public):
     examples = read_examples(public / "imdb/train.csv")
     assert Counter(examples.labels) == {"0": 12_500, "1": 12_500}
-    assert examples.notes == ("text column 'text', label column 'label'",)
+    assert examples.notes == ("text column 'text', label column 'label'; --text and --label choose others",)
 
 
 @pytest.mark.data

@@ -206,11 +206,13 @@ def test_the_notes_of_readers_have_chinese(tmp_path):
     assert [note.en for note in notes] == profile["notes"]
     assert len(notes) == 5  # the encoding, semicolons, the columns, bad rows, the sample
     for note in notes:
-        assert not ENGLISH.search(re.sub("'[^']*'|GB18030", "", note.zh))
+        assert not ENGLISH.search(re.sub("'[^']*'|GB18030|--[a-z]+", "", note.zh))
 
 
 def test_notes_with_numbers_and_names():
     assert retold("a sample of 2,000 of 25,000 rows").zh == "从 25,000 条样本中抽取 2,000 条"
-    assert retold("text column 'body', label column \"it's\"").zh == "文本列 'body'，标签列 \"it's\""
+    assert retold("text column 'body', label column \"it's\"; --text and --label choose others").zh == (
+        "文本列 'body'，标签列 \"it's\"；可用 --text 和 --label 另行指定"
+    )
     assert retold("phrase 7 (line 9) is left out: no text and no label").zh == "略去短语 7（第 9 行）：没有文本和标签"
     assert retold("something new") == same("something new")

@@ -1,8 +1,7 @@
 """Labelled examples from a file: which column is the text, which the label, and which rows can't be used."""
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
@@ -10,28 +9,15 @@ import numpy as np
 
 from rnnlab.core.errors import DataError, did_you_mean
 from rnnlab.core.words import Both, both, joined, note, retold, same
-from rnnlab.data import formats, series
+from rnnlab.data import formats, guessing, series
 from rnnlab.data.examples import Examples
 from rnnlab.data.formats.base import BadRow, RowFile
 from rnnlab.data.series import Series
 from rnnlab.data.tables import Table, tabulate
 
 SHOWN = 20  # bad rows, columns or classes listed in one error
-SAMPLE = 1_000  # values looked at to tell prose from other columns
-FEW = 50  # classes that need no justification; of more than that, there must be five rows each
 MANY = 1_000  # classes beyond which a column is certainly no label
-
-# fmt: off
-TEXT_NAMES = frozenset({
-    "text", "texts", "sentence", "review", "phrase", "content", "comment", "title", "tweet", "message", "document",
-    "body", "headline", "utterance", "文本", "内容", "评论", "句子", "标题", "正文", "评价", "短语", "文章",
-})
-LABEL_NAMES = frozenset({
-    "label", "labels", "class", "sentiment", "category", "target", "emotion", "intent", "topic",
-    "标签", "类别", "情感", "分类", "类型",
-})
-RATING_NAMES = frozenset({"rating", "stars", "score", "polarity", "评分", "星级"})  # where nothing better is there
-# fmt: on
+OFTEN = 50  # rows per text from which on texts are suspiciously few
 
 T = TypeVar("T")
 
@@ -83,18 +69,33 @@ def read_examples(
         _none_left(table, bad)
     labels = _pick(labels, keep)
     _check_label_column(table, label_column, labels)
+    if texts is not None:
+        texts = _pick(texts, keep)
+        _check_text_column(table, text_column, texts)
     notes = list(table.notes)
     if None in (text, label) and text_column:
         if numbers is None:
-            notes.append(note("text column {text!r}, label column {label!r}", text=text_column, label=label_column))
+            notes.append(
+                note(
+                    "text column {text!r}, label column {label!r}; --text and --label choose others",
+                    text=text_column,
+                    label=label_column,
+                )
+            )
         else:
-            notes.append(note("values column {text!r}, label column {label!r}", text=text_column, label=label_column))
+            notes.append(
+                note(
+                    "values column {text!r}, label column {label!r}; --text and --label choose others",
+                    text=text_column,
+                    label=label_column,
+                )
+            )
     if bad:
         notes.append(note("{count:,} bad rows skipped", count=len(bad)) if len(bad) > 1 else note("1 bad row skipped"))
     return Examples(
         source=str(path),
         labels=labels,
-        texts=None if texts is None else _pick(texts, keep),
+        texts=texts,
         series=None if numbers is None else _pick(numbers.arrays, keep),
         groups=None if groups is None else _pick(groups, keep),
         tags=None if tags is None else _pick(tags, keep),
@@ -144,7 +145,7 @@ def _holds_series(file: RowFile, text: str | None) -> bool:
     arrays, seen = series.peek(file)
     if text is not None:
         return text in arrays
-    return bool(arrays) and not _with_names([name for name in seen if name not in arrays], TEXT_NAMES)
+    return bool(arrays) and not any(guessing.is_text_name(name) for name in seen if name not in arrays)
 
 
 # Columns
@@ -164,69 +165,25 @@ def require_column(table: Table, role: str, name: str | None) -> None:
 
 
 def guess_text(table: Table, taken: set[str]) -> str:
-    """A well-known name, else the only column that reads like prose, else the only one that is left."""
-    open_to = [name for name in table.columns if name not in taken]
-    known = _with_names(open_to, TEXT_NAMES)
-    if not known:
-        open_to = [name for name in open_to if not _is_id(name)]
-        others = [name for name in open_to if name not in _with_names(open_to, LABEL_NAMES | RATING_NAMES)]
-        known = [name for name in others if _is_prose(table.values[name])]
-        if not known and len(others) == 1 and not _is_numeric(table.values[others[0]]):
-            known = others
+    known = guessing.text_candidates((name, table.values[name]) for name in table.columns if name not in taken)
     if len(known) != 1:
         _ask(table, "text", known)
     return known[0]
 
 
 def _guess_label(table: Table, taken: set[str]) -> str:
-    """A well-known name, else the only column with few distinct values. An id is never a label."""
-    open_to = [name for name in table.columns if name not in taken and not _is_id(name)]
-    known = _with_names(open_to, LABEL_NAMES) or _with_names(open_to, RATING_NAMES)
-    if not known:
-        known = [name for name in open_to if _has_few_values(table.values[name])]
-        if len(known) == 1 and known[0] in map(str.strip, table.values[known[0]]):
-            raise DataError(
-                "{path}: line 1 is taken as the header, but reads like a row: {known!r} is also a value "
-                "of its column; if there is no header, name the columns with --columns, otherwise pass "
-                "--label",
-                path=table.path,
-                known=known[0],
-            )
+    known = guessing.label_candidates((name, table.values[name]) for name in table.columns if name not in taken)
     if len(known) != 1:
         _ask(table, "label", known)
+    if guessing.says_nothing(known[0]) and known[0] in map(str.strip, table.values[known[0]]):
+        raise DataError(
+            "{path}: line 1 is taken as the header, but reads like a row: {known!r} is also a value "
+            "of its column; if there is no header, name the columns with --columns, otherwise pass "
+            "--label",
+            path=table.path,
+            known=known[0],
+        )
     return known[0]
-
-
-def _with_names(columns: Iterable[str], names: frozenset[str]) -> list[str]:
-    return [name for name in columns if name.strip().casefold() in names]
-
-
-_ID = re.compile(r"(?:^|[_\-. ]|[a-z](?=I))(?i:ids?|idx|index|uid|uuid|guid)$|[序编]号$|^Unnamed: 0$")
-
-
-def _is_id(name: str) -> bool:
-    return _ID.search(name) is not None
-
-
-def _is_prose(values: Sequence[str]) -> bool:
-    """At least half of the values have three words or four Chinese or Japanese characters, and most are different."""
-    sample = [value for value in values[:: max(1, len(values) // SAMPLE)] if value.strip()]
-    wordy = sum(_is_wordy(value[:1_000]) for value in sample)
-    return wordy * 2 >= len(sample) > 0 and len(set(sample)) * 2 > len(sample)
-
-
-def _is_wordy(value: str) -> bool:
-    words = sum(re.search(r"[^\W\d_]", word) is not None for word in value.split())
-    return words >= 3 or len(re.findall(r"[\u3040-\u30ff\u3400-\u9fff]", value)) >= 4
-
-
-def _has_few_values(values: Sequence[str]) -> bool:
-    distinct = len({value.strip() for value in values} - {""})
-    return 2 <= distinct <= FEW and distinct * 2 <= len(values)
-
-
-def _is_numeric(values: Iterable[str]) -> bool:
-    return all(re.fullmatch(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", value.strip()) for value in values)
 
 
 def _ask(table: Table, role: str, candidates: list[str]) -> NoReturn:
@@ -265,12 +222,34 @@ def _described(table: Table) -> Both:
     return joined(lines, "\n")
 
 
+def _check_text_column(table: Table, column: str, texts: Sequence[str]) -> None:
+    """A column of a few texts over and over, or nearly always the same one, is nothing to learn from."""
+    counts = Counter(texts)
+    most, times = counts.most_common(1)[0]
+    if len(texts) < OFTEN or (len(counts) * OFTEN > len(texts) and times * 20 < 19 * len(texts)):
+        return
+    raise DataError(
+        "{path}: the text column {column!r} has {distinct:,} different values in {count:,} rows, most often {most}: "
+        "there is little to learn from; pass --text with a column of texts\n{described}",
+        path=table.path,
+        column=column,
+        distinct=len(counts),
+        count=len(texts),
+        most=_short(most),
+        described=_described(table),
+    )
+
+
 def _check_label_column(table: Table, column: str, labels: Sequence[str]) -> None:
     """A column of very many values isn't one of classes."""
     distinct = len(set(labels))
-    if distinct <= FEW or (distinct <= MANY and distinct * 5 <= len(labels)):
+    if distinct <= guessing.FEW or (distinct <= MANY and distinct * 5 <= len(labels)):
         return
-    what = "these are numbers, and regression isn't supported" if _is_numeric(labels) else "that looks like free text"
+    what = (
+        "these are numbers, and regression isn't supported"
+        if guessing.is_numeric(labels)
+        else "that looks like free text"
+    )
     raise DataError(
         "{path}: the label column {column!r} has {distinct:,} different values in {count:,} rows: "
         "{what}; pass --label with a column of classes\n{described}",
