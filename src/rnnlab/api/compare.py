@@ -14,7 +14,7 @@ from rnnlab.core.files import write_atomically
 from rnnlab.core.registry import load_plugin
 from rnnlab.core.words import ResultNote, note, say
 from rnnlab.data.encoded import EncodedData
-from rnnlab.execute.executors import Executor, cores, executor_for
+from rnnlab.execute.executors import Executor, at_a_time, executor_for
 from rnnlab.judging.looks import in_play, part_of_alpha, schedule
 from rnnlab.runs.directory import Failed, RunDirectory, pretty_json
 from rnnlab.show.experiment_file import experiment_file
@@ -172,10 +172,9 @@ def compare_prepared(
             experiment, data, looks, until_sure, Path(out), executor, display or Silent(), seconds, watch
         )
     else:
-        at_a_time = 1 if on == "serial" else max(1, cores() if jobs is None else jobs)
         refuse_budget(experiment)
         found = compare_within(
-            experiment, data, budget, looks[-1], Path(out), executor, at_a_time, display or Silent(), watch
+            experiment, data, budget, looks[-1], Path(out), executor, at_a_time(on, jobs), display or Silent(), watch
         )
     comparison, records = replace(found.comparison, tuning=tuning), found.records
     runs = [(record.label, record.spec) for record in records]

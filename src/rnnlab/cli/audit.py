@@ -13,32 +13,29 @@ def audit(
         str, typer.Argument(metavar="MODULE:FACTORY", help="package.module:factory or path/to/file.py:factory.")
     ],
     vocabulary: Annotated[
-        int | None, typer.Option("--vocabulary", metavar="N", help="Number of ids (the rows of its embedding).")
+        int | None, typer.Option(metavar="N", help="Number of ids (the rows of its embedding).")
     ] = None,
     features: Annotated[
-        int | None, typer.Option("--features", metavar="D", help="The module takes numbers (B, T, D) instead of ids.")
+        int | None, typer.Option(metavar="D", help="The module takes numbers (B, T, D) instead of ids.")
     ] = None,
     padding_id: Annotated[
-        int | None, typer.Option("--padding-id", metavar="N", help="Id of padding (that of the embedding, or 0).")
+        int | None, typer.Option(metavar="N", help="Id of padding (that of the embedding, or 0).")
     ] = None,
     pad_to: Annotated[
-        int | None, typer.Option("--pad-to", metavar="N", help="Length to which you always pad, if there is one.")
+        int | None, typer.Option(metavar="N", help="Length to which you always pad, if there is one.")
     ] = None,
-    lengths: Annotated[
-        str | None, typer.Option("--lengths", metavar="A,B,…", help="Lengths to try (1,2,3,5,9,14).")
-    ] = None,
+    lengths: Annotated[str | None, typer.Option(metavar="A,B,…", help="Lengths to try (1,2,3,5,9,14).")] = None,
     call: Annotated[
         str | None,
         typer.Option(
-            "--call",
             metavar="IDS,…",
             help="What forward takes: ids, or ids,lengths or ids,mask (True at real steps) or "
             "ids,padding-mask. By default the names of its parameters decide.",
         ),
     ] = None,
     time_first: Annotated[bool, typer.Option("--time-first", help="The module takes (T, B), not (B, T).")] = False,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    seed: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
+    as_json: options.Json = False,
     lang: options.Lang = None,
 ) -> None:
     """Check any PyTorch module: padding, neighbours and order of a batch must not change its answers.

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
-from rnnlab.cli.loading import loading
 from rnnlab.core.words import plural, say
 
 
@@ -19,18 +18,15 @@ def check(
 
     Example: rnnlab check experiment.toml
     """
-    with loading():
+    with options.loading():
         from rnnlab.core.config import read_toml
         from rnnlab.core.errors import ConfigError
-        from rnnlab.core.registry import load_plugin
         from rnnlab.sweeps.experiment import parse_experiment
         from rnnlab.sweeps.plan import experiment_tree, is_sweep
         from rnnlab.sweeps.studies import read_sweep
 
     if not file.endswith(".toml"):
         raise ConfigError("{file}: an experiment file ends in .toml; 'rnnlab data profile' looks at data", file=file)
-    for path in plugin or []:
-        load_plugin(path)
     if is_sweep(read_toml(file)):
         for quick in (True, False):
             found = read_sweep(file, quick=quick, settings=settings or [])

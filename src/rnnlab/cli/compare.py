@@ -11,16 +11,13 @@ from rnnlab.core.words import CLAUSES, both, joined
 def compare(
     data: options.Data = None,
     task: options.Task = None,
-    models: Annotated[str | None, typer.Option("--models", metavar="A,B,…", help="Models to compare (all).")] = None,
-    seeds: Annotated[
-        int | None, typer.Option("--seeds", metavar="N", help="Runs per model (3; 5 with --vary-split).")
-    ] = None,
+    models: Annotated[str | None, typer.Option(metavar="A,B,…", help="Models to compare (all).")] = None,
+    seeds: Annotated[int | None, typer.Option(metavar="N", help="Runs per model (3; 5 with --vary-split).")] = None,
     epochs: options.Epochs = None,
     minutes: options.Minutes = None,
     match: Annotated[
         str | None,
         typer.Option(
-            "--match",
             metavar="WHAT",
             help="parameters: scale the models to the same number of parameters beyond the embedding (within 2 %). "
             "seconds: train all for the same time, --minutes.",
@@ -44,12 +41,11 @@ def compare(
         ),
     ] = False,
     max_seeds: Annotated[
-        int | None, typer.Option("--max-seeds", metavar="N", help="With --until-sure: most seeds per model (20).")
+        int | None, typer.Option(metavar="N", help="With --until-sure: most seeds per model (20).")
     ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
-            "--budget",
             metavar="TIME",
             help="Spend at most this time (10m, 2h …): epochs are planned to fit, and seeds go to "
             "models that can still win.",
@@ -59,7 +55,6 @@ def compare(
     tune: Annotated[
         int | None,
         typer.Option(
-            "--tune",
             metavar="N",
             help="Try N settings per model and baseline first, then compare the best ones by validation score.",
         ),
@@ -83,15 +78,11 @@ def compare(
     out: options.Out = "runs",
     plugin: options.Plugins = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON and nothing else.")] = False,
-    markdown: Annotated[
-        str | None, typer.Option("--markdown", metavar="FILE", help="Write the table to this file, too.")
-    ] = None,
-    csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table to this file, too.")] = None,
+    markdown: options.TableFile = None,
+    csv: options.TableFile = None,
     scores: Annotated[
         str | None,
-        typer.Option(
-            "--scores", metavar="FILE.csv", help="Write the score of every answer to this file, too, for rnnlab judge."
-        ),
+        typer.Option(metavar="FILE.csv", help="Write the score of every answer to this file, too, for rnnlab judge."),
     ] = None,
     report: options.Report = None,
     lang: options.PageLanguage = None,
@@ -114,7 +105,7 @@ def compare(
     from rnnlab.cli.before import say_how_long
     from rnnlab.comparing.comparison import unfinished
     from rnnlab.core.errors import ConfigError, RunsFailed
-    from rnnlab.execute.executors import cores, executor_for
+    from rnnlab.execute.executors import at_a_time, executor_for
     from rnnlab.show import comparison_files as tables
     from rnnlab.show.terminal import output as terminal
     from rnnlab.sweeps.forecast import forecast
@@ -136,20 +127,7 @@ def compare(
         data,
         models=options.names(models),
         seeds=seeds,
-        task=options.given(
-            kind=task,
-            text=text,
-            label=label,
-            group=group,
-            tag=tag,
-            columns=options.names(columns),
-            valid=valid,
-            test=test,
-            skip_bad=skip_bad,
-            tokenizer=tokenizer,
-            language=language,
-            rows=rows,
-        ),
+        task=options.task_settings(locals()),
         training=options.given(epochs=epochs, minutes=minutes, device=device),
         vectors=vectors,
         match=match,
@@ -162,7 +140,7 @@ def compare(
     screen.profile(encoded.profile, experiment.notes)
     options.say_if_slow(screen, [arm.training for arm in experiment.arms.values()])
     executor_for(on, jobs, plugins)  # a mistake in these shows before anything is timed
-    at_a_time = 1 if on == "serial" else cores() if jobs is None else max(1, jobs)
+    places = at_a_time(on, jobs)
     longest_first = None
     if seconds is None:
         remedies = both("--budget {budget} would make it fit, and so would fewer --models or --seeds")
@@ -170,7 +148,7 @@ def compare(
             remedies = both("fewer --models or trials (--tune) make it shorter")
         if until_sure:
             remedies = joined([both("--until-sure may add seeds"), remedies], CLAUSES)
-        found = forecast(experiment, encoded, Path(out), at_a_time)
+        found = forecast(experiment, encoded, Path(out), places)
         say_how_long(screen, found, yes, remedies)
         longest_first = found.seconds
     result = compare_prepared(
@@ -182,8 +160,8 @@ def compare(
         on=on,
         jobs=jobs,
         plugins=plugins,
-        display=screen.live(at_a_time),
-        trial_display=screen.live(at_a_time, settings=True) if experiment.tune else None,
+        display=screen.live(places),
+        trial_display=screen.live(places, settings=True) if experiment.tune else None,
         command=options.typed(),
         seconds=longest_first,
         watch=screen.note,

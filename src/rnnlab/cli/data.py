@@ -50,7 +50,7 @@ def profile(
     test: options.Test = None,
     skip_bad: options.SkipBad = False,
     tokenizer: options.Tokenizer = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: options.Json = False,
     lang: options.Lang = None,
 ) -> None:
     """What a data set looks like: classes, lengths, duplicates, leakage.
@@ -61,16 +61,6 @@ def profile(
     from rnnlab.show.terminal import output as terminal
     from rnnlab.tasks.classify import Classify
 
-    settings = options.given(
-        data=data,
-        text=text,
-        label=label,
-        group=group,
-        columns=options.names(columns),
-        valid=valid,
-        test=test,
-        skip_bad=skip_bad,
-        tokenizer=tokenizer,
-    )
+    settings = options.given(data=data) | options.task_settings(locals())
     encoded = parse(Classify, settings, "options").load()
     terminal.data_profile(encoded.profile, as_json)

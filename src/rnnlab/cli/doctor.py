@@ -1,16 +1,11 @@
 """rnnlab doctor"""
 
-from typing import Annotated
-
 import typer
 
 from rnnlab.cli import options
-from rnnlab.cli.loading import loading
 
 
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False, lang: options.Lang = None
-) -> None:
+def doctor(as_json: options.Json = False, lang: options.Lang = None) -> None:
     """Say what works on this machine, what is missing, and what to do about it.
 
     Example: rnnlab doctor
@@ -20,7 +15,7 @@ def doctor(
     """
     import json
 
-    with loading():
+    with options.loading():
         from rnnlab.doctor import examine
 
         found = examine()

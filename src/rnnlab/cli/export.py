@@ -28,10 +28,7 @@ def export(
     """
     import json
 
-    from rnnlab.core.registry import load_plugin
     from rnnlab.use.onnx.writing import export_model
 
-    for path in plugin or []:
-        load_plugin(path)
     done = export_model(model, output)
     print(json.dumps(done.to_dict(), ensure_ascii=False, allow_nan=False) if as_json else "\n".join(done.lines()))

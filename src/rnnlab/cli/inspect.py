@@ -13,9 +13,9 @@ def inspect(
     run: Annotated[
         str | None, typer.Argument(metavar="RUN", help="A run directory, for example runs/1f0c….", show_default=False)
     ] = None,
-    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="Text to look at with the run.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Text to look at with the run.")] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="Look at an untrained model instead of a run.")
+        str | None, typer.Option(metavar="NAME", help="Look at an untrained model instead of a run.")
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -24,16 +24,12 @@ def inspect(
     length: Annotated[
         int | None,
         typer.Option(
-            "--length",
-            metavar="N",
-            min=1,
-            max=10_000,
-            help="Length of the random input of an untrained model, in steps (50).",
+            metavar="N", min=1, max=10_000, help="Length of the random input of an untrained model, in steps (50)."
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", metavar="N", min=0, help="Seed of the weights and the input of an untrained model (0)."),
+        typer.Option(metavar="N", min=0, help="Seed of the weights and the input of an untrained model (0)."),
     ] = None,
     output: Annotated[
         str | None,
@@ -56,14 +52,11 @@ def inspect(
     chosen = words.language()
 
     from rnnlab.api.inspect import inspect_model, inspect_run
-    from rnnlab.core.registry import load_plugin
     from rnnlab.runs.directory import pretty_json
     from rnnlab.show.comparison_files import make_room, save
     from rnnlab.show.inspection_texts import lines
     from rnnlab.show.terminal.output import Screen
 
-    for path in plugin or []:
-        load_plugin(path)
     if output is not None:
         make_room(output)
     if run is not None:

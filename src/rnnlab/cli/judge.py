@@ -21,7 +21,6 @@ def judge(
     margin: Annotated[
         float | None,
         typer.Option(
-            "--margin",
             metavar="M",
             help="The largest difference that you wouldn't care about, in the unit of the score (0.01 if scores are "
             "0 and 1; needed otherwise).",
@@ -31,31 +30,21 @@ def judge(
         bool, typer.Option("--lower-is-better", help="Lower scores are better (errors, losses).")
     ] = False,
     metric: Annotated[
-        str | None,
-        typer.Option("--metric", metavar="NAME", help="Name of the score (accuracy if scores are 0 and 1)."),
+        str | None, typer.Option(metavar="NAME", help="Name of the score (accuracy if scores are 0 and 1).")
     ] = None,
     columns: Annotated[
-        str | None,
-        typer.Option("--columns", metavar="A=B,…", help="Names of the columns in the file: model=arm,score=acc."),
+        str | None, typer.Option(metavar="A=B,…", help="Names of the columns in the file: model=arm,score=acc.")
     ] = None,
     cost_unit: Annotated[
         Literal["seconds", "milliseconds", "parameters"] | None,
         typer.Option(
-            "--cost-unit",
-            metavar="UNIT",
-            help="Unit of the costs: seconds (per epoch), milliseconds (per update) or parameters.",
+            metavar="UNIT", help="Unit of the costs: seconds (per epoch), milliseconds (per update) or parameters."
         ),
     ] = None,
-    alpha: Annotated[
-        float, typer.Option("--alpha", metavar="A", help="The share of intervals that may miss the truth.")
-    ] = 0.05,
+    alpha: Annotated[float, typer.Option(metavar="A", help="The share of intervals that may miss the truth.")] = 0.05,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON, nothing else.")] = False,
-    markdown: Annotated[
-        str | None, typer.Option("--markdown", metavar="FILE", help="Write the table to this file, too.")
-    ] = None,
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE.html", help="Write a page to this file, too.")
-    ] = None,
+    markdown: options.TableFile = None,
+    report: Annotated[str | None, typer.Option(metavar="FILE.html", help="Write a page to this file, too.")] = None,
     lang: options.PageLanguage = None,
 ) -> None:
     """Say which model to use, from scores of any framework: per model, seed and test row.

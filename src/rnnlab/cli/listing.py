@@ -5,12 +5,10 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
-from rnnlab.cli.loading import loading
 from rnnlab.core.words import both
 
 app = typer.Typer(help="Models, tasks and vectors to choose from.", no_args_is_help=True, rich_markup_mode=None)
 Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Show the options of this one.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback()
@@ -18,20 +16,19 @@ def _options(lang: options.Lang = None) -> None: ...
 
 
 @app.command()
-def models(name: Name = None, plugin: options.Plugins = None, as_json: Json = False, lang: options.Lang = None) -> None:
+def models(
+    name: Name = None, plugin: options.Plugins = None, as_json: options.Json = False, lang: options.Lang = None
+) -> None:
     """Models, each with its purpose; or one model with its options.
 
     Example: rnnlab list models lstm
     """
-    with loading():
-        from rnnlab.core.registry import load_plugin
+    with options.loading():
         from rnnlab.models.base import ARCHITECTURES
         from rnnlab.models.baselines import BASELINES
         from rnnlab.show.terminal.kinds import Kind, show
         from rnnlab.sweeps.plan import SHORT_NAMES
 
-    for path in plugin or []:
-        load_plugin(path)
     kinds = [Kind(cls, cls.kind) for cls in ARCHITECTURES]
     kinds += [Kind(ARCHITECTURES[kind], short, preset) for short, (kind, preset) in SHORT_NAMES.items()]
     baselines = [Kind(cls, cls.kind, remark=both("A baseline: it runs by itself.")) for cls in BASELINES]
@@ -39,18 +36,17 @@ def models(name: Name = None, plugin: options.Plugins = None, as_json: Json = Fa
 
 
 @app.command()
-def tasks(name: Name = None, plugin: options.Plugins = None, as_json: Json = False, lang: options.Lang = None) -> None:
+def tasks(
+    name: Name = None, plugin: options.Plugins = None, as_json: options.Json = False, lang: options.Lang = None
+) -> None:
     """Tasks, each with its purpose; or one task with its options.
 
     Example: rnnlab list tasks classify
     """
-    with loading():
-        from rnnlab.core.registry import load_plugin
+    with options.loading():
         from rnnlab.show.terminal.kinds import Kind, show
         from rnnlab.tasks.base import TASKS
 
-    for path in plugin or []:
-        load_plugin(path)
     show("tasks", [Kind(cls, cls.kind) for cls in TASKS], name, as_json, example="classify")
 
 

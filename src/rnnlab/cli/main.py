@@ -3,33 +3,19 @@
 import os
 import sys
 from contextlib import ExitStack
+from importlib import import_module
 
 import typer
 
-from rnnlab.cli import (
-    audit,
-    check,
-    compare,
-    data,
-    doctor,
-    export,
-    inspect,
-    judge,
-    listing,
-    new,
-    options,
-    pack,
-    predict,
-    report,
-    reproduce,
-    runs,
-    serve,
-    sweep,
-    train,
-    translation,
-)
+from rnnlab.cli import options, translation
 from rnnlab.core.errors import RnnlabError
 from rnnlab.core.words import say, speaking
+
+VERBS = (  # a module each, in the order of the help
+    *("compare", "train", "sweep", "reproduce", "predict", "pack", "export", "serve"),
+    *("inspect", "report", "judge", "runs", "new", "check", "audit", "doctor"),
+)
+GROUPS = {"data": "data", "list": "listing"}  # of verbs, and their modules
 
 app = typer.Typer(
     name="rnnlab",
@@ -41,24 +27,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-app.command("compare")(compare.compare)
-app.command("train")(train.train)
-app.command("sweep")(sweep.sweep)
-app.command("reproduce")(reproduce.reproduce)
-app.command("predict")(predict.predict)
-app.command("pack")(pack.pack)
-app.command("export")(export.export)
-app.command("serve")(serve.serve)
-app.command("inspect")(inspect.inspect)
-app.command("report")(report.report)
-app.command("judge")(judge.judge)
-app.command("runs")(runs.runs)
-app.command("new")(new.new)
-app.command("check")(check.check)
-app.command("audit")(audit.audit)
-app.command("doctor")(doctor.doctor)
-app.add_typer(data.app, name="data")
-app.add_typer(listing.app, name="list")
+for _verb in VERBS:
+    app.command(_verb)(getattr(import_module(f"rnnlab.cli.{_verb}"), _verb))
+for _group, _module in GROUPS.items():
+    app.add_typer(import_module(f"rnnlab.cli.{_module}").app, name=_group)
 
 
 @app.callback(invoke_without_command=True)

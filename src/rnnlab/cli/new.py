@@ -1,7 +1,6 @@
 """rnnlab new"""
 
 from rnnlab.cli import options
-from rnnlab.cli.loading import loading
 
 
 def new(lang: options.Lang = None) -> None:
@@ -9,7 +8,7 @@ def new(lang: options.Lang = None) -> None:
 
     Example: rnnlab new > experiment.toml
     """
-    with loading():
+    with options.loading():
         from rnnlab.show.template import experiment_file
 
     print(experiment_file(), end="")

@@ -1,8 +1,10 @@
-"""Options that several verbs share, declared once."""
+"""What several verbs share: options, declared once, and what is done with them."""
 
+import gc
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -16,6 +18,15 @@ if TYPE_CHECKING:
     from rnnlab.sweeps.studies import PlannedStudy
     from rnnlab.training.spec import Training
 
+
+def _load_plugins(paths: list[str] | None) -> list[str] | None:
+    from rnnlab.core.registry import load_plugin
+
+    for path in paths or []:
+        load_plugin(path)
+    return paths
+
+
 Data = Annotated[
     str | None,
     typer.Argument(
@@ -26,41 +37,29 @@ Data = Annotated[
     ),
 ]
 Task = Annotated[
-    str | None,
-    typer.Option("--task", metavar="NAME", help="A generated task instead of DATA: see rnnlab list tasks (classify)."),
+    str | None, typer.Option(metavar="NAME", help="A generated task instead of DATA: see rnnlab list tasks (classify).")
 ]
-Text = Annotated[
-    str | None, typer.Option("--text", metavar="COLUMN", help="Column that holds the text (or the numbers).")
-]
-Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="Column that holds the label.")]
+Text = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that holds the text (or the numbers).")]
+Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that holds the label.")]
 Group = Annotated[
-    str | None,
-    typer.Option("--group", metavar="COLUMN", help="Rows with equal values in this column stay in the same split."),
+    str | None, typer.Option(metavar="COLUMN", help="Rows with equal values in this column stay in the same split.")
 ]
-Tag = Annotated[str | None, typer.Option("--tag", metavar="COLUMN", help="Show accuracy by the values of this column.")]
-Columns = Annotated[
-    str | None, typer.Option("--columns", metavar="A,B,…", help="Names of the columns, if the file has no header.")
-]
+Tag = Annotated[str | None, typer.Option(metavar="COLUMN", help="Show accuracy by the values of this column.")]
+Columns = Annotated[str | None, typer.Option(metavar="A,B,…", help="Names of the columns, if the file has no header.")]
 Valid = Annotated[
-    str | None, typer.Option("--valid", metavar="FILE", help="File with the validation rows (else they are split off).")
+    str | None, typer.Option(metavar="FILE", help="File with the validation rows (else they are split off).")
 ]
-Test = Annotated[
-    str | None, typer.Option("--test", metavar="FILE", help="File with the test rows (else they are split off).")
-]
+Test = Annotated[str | None, typer.Option(metavar="FILE", help="File with the test rows (else they are split off).")]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave bad rows out and count them.")]
 Tokenizer = Annotated[
-    str | None, typer.Option("--tokenizer", metavar="NAME", help="Tokeniser: auto, words, chars, whitespace or jieba.")
+    str | None, typer.Option(metavar="NAME", help="Tokeniser: auto, words, chars, whitespace or jieba.")
 ]
-Language = Annotated[str | None, typer.Option("--language", metavar="en|zh", help="Language of the embedded reviews.")]
-Rows = Annotated[int | None, typer.Option("--rows", metavar="N", help="Number of embedded reviews (6,000).")]
-Vectors = Annotated[
-    str | None, typer.Option("--vectors", metavar="FILE", help="Pre-trained vectors: a file, or glove-6b-50d.")
-]
-Epochs = Annotated[int | None, typer.Option("--epochs", metavar="N", help="Epochs per run at most (10).")]
-Minutes = Annotated[float | None, typer.Option("--minutes", metavar="M", help="Minutes per run at most.")]
-Device = Annotated[
-    str | None, typer.Option("--device", metavar="NAME", help="Device: auto (default), cpu, cuda or mps.")
-]
+Language = Annotated[str | None, typer.Option(metavar="en|zh", help="Language of the embedded reviews.")]
+Rows = Annotated[int | None, typer.Option(metavar="N", help="Number of embedded reviews (6,000).")]
+Vectors = Annotated[str | None, typer.Option(metavar="FILE", help="Pre-trained vectors: a file, or glove-6b-50d.")]
+Epochs = Annotated[int | None, typer.Option(metavar="N", help="Epochs per run at most (10).")]
+Minutes = Annotated[float | None, typer.Option(metavar="M", help="Minutes per run at most.")]
+Device = Annotated[str | None, typer.Option(metavar="NAME", help="Device: auto (default), cpu, cuda or mps.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Set any option by its path; may be given several times."),
@@ -68,43 +67,60 @@ Settings = Annotated[
 Yes = Annotated[
     bool, typer.Option("--yes", help="Don't ask before a long run (on a terminal, rnnlab asks above 30 minutes).")
 ]
-Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Folder for the run directories.")]
+Out = Annotated[str, typer.Option(metavar="FOLDER", help="Folder for the run directories.")]
 Plugins = Annotated[
     list[str] | None,
-    typer.Option("--plugin", metavar="FILE.py", help="Python file that registers your own models or tasks."),
+    typer.Option(
+        metavar="FILE.py", help="Python file that registers your own models or tasks.", callback=_load_plugins
+    ),
 ]
+"""Loaded while the options are read, before the verb begins."""
 Quick = Annotated[bool, typer.Option("--quick", help="Run the small version that the file describes under [quick].")]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run", help="Say how many runs there are, how long they take and how much disk they need, and stop."
+    ),
+]
 On = Annotated[
     str,
     typer.Option(
-        "--on",
         metavar="ENGINE",
         help="Where runs are computed: processes, serial, dask, ray, dask://HOST:PORT or ray://HOST:PORT.",
     ),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", help="Runs at the same time (number of cores); 0 computes in this process."),
+    typer.Option(metavar="N", help="Runs at the same time (number of cores); 0 computes in this process."),
 ]
 LimitMinutes = Annotated[
-    float | None,
-    typer.Option("--limit-minutes", metavar="M", help="Minutes per run; a longer run is ended and counts as failed."),
+    float | None, typer.Option(metavar="M", help="Minutes per run; a longer run is ended and counts as failed.")
 ]
 LimitMemory = Annotated[
-    int | None,
-    typer.Option("--limit-memory", metavar="MB", help="Memory per run; a larger run is ended and counts as failed."),
-]
-LANG_HELP = "Language of what is printed and of pages (RNNLAB_LANG, or that of the system)."
-Lang = Annotated[Literal["en", "zh"] | None, typer.Option("--lang", metavar="en|zh", help=LANG_HELP, hidden=True)]
-"""Every verb takes it; it is read before typer reads the options (`cli.translation`)."""
-PageLanguage = Annotated[
-    Literal["en", "zh"] | None,
-    typer.Option("--lang", metavar="en|zh", help=LANG_HELP, show_default=False),
+    int | None, typer.Option(metavar="MB", help="Memory per run; a larger run is ended and counts as failed.")
 ]
 Report = Annotated[
-    str | None,
-    typer.Option("--report", metavar="FILE.html", help="Write the report page to this file, too; see rnnlab report."),
+    str | None, typer.Option(metavar="FILE.html", help="Write the report page to this file, too; see rnnlab report.")
 ]
+TableFile = Annotated[str | None, typer.Option(metavar="FILE", help="Write the table to this file, too.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+LANG_HELP = "Language of what is printed and of pages (RNNLAB_LANG, or that of the system)."
+Lang = Annotated[Literal["en", "zh"] | None, typer.Option(metavar="en|zh", help=LANG_HELP, hidden=True)]
+"""Every verb takes it; it is read before typer reads the options (`cli.translation`)."""
+PageLanguage = Annotated[Literal["en", "zh"] | None, typer.Option(metavar="en|zh", help=LANG_HELP, show_default=False)]
+
+TASK = ("text", "label", "group", "tag", "columns", "valid", "test", "skip_bad", "tokenizer", "language", "rows")
+
+
+def task_settings(verb: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given for the task among the parameters of a verb (its ``locals()``)."""
+    settings = {name: verb.get(name) for name in TASK} | {"columns": names(verb["columns"])}
+    return given(kind=verb.get("task"), **settings)
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """The options that were given: those that aren't None (or a False flag)."""
+    return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
 def names(text: str | None) -> list[str] | None:
@@ -149,6 +165,19 @@ def write_report(screen: "Screen", folder: str, report: str, judged: "Sequence[C
     screen.report(report)
 
 
-def given(**values: Any) -> dict[str, Any]:
-    """The options that were given: those that aren't None (or a False flag)."""
-    return {name: value for name, value in values.items() if value is not None and value is not False}
+@contextmanager
+def loading() -> Iterator[None]:
+    """Around the imports of a command that is over in a moment.
+
+    Modules are hundreds of thousands of objects, and none of them is garbage. Python looks through all of them again
+    and again while they are loaded, and once more at the end of the process: a quarter of the time that `predict`
+    would take. So it doesn't look while they are loaded, and never again at what was there by then."""
+    if "torch" in sys.modules:  # a longer-lived process, such as a test: its garbage is to be found
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

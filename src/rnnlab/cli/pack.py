@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
-from rnnlab.cli.loading import loading
 
 
 def pack(
@@ -22,7 +21,7 @@ def pack(
     It holds weights, vocabulary, labels and a model card, each with its checksum. predict, export and serve take it
     in the place of a run. It is a zip archive: unzip -p model.rnnlab card.md shows the card.
     """
-    with loading():
+    with options.loading():
         from rnnlab.show.terminal.output import Screen
         from rnnlab.use.card_markdown import packed_lines
         from rnnlab.use.stored import open_model

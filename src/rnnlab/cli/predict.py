@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
-from rnnlab.cli.loading import loading
 
 
 def predict(
@@ -20,9 +19,7 @@ def predict(
     file: Annotated[
         str | None,
         typer.Option(
-            "--file",
-            metavar="FILE",
-            help="File with rows to answer: .csv .tsv .jsonl .parquet, .txt (one text per line) or .ts.",
+            metavar="FILE", help="File with rows to answer: .csv .tsv .jsonl .parquet, .txt (one text per line) or .ts."
         ),
     ] = None,
     out: Annotated[
@@ -31,10 +28,8 @@ def predict(
             "-o", "--out", metavar="FILE", help="Write the rows of --file with the answers added to this file."
         ),
     ] = None,
-    text: Annotated[str | None, typer.Option("--text", metavar="COLUMN", help="The text column of --file.")] = None,
-    top: Annotated[
-        int | None, typer.Option("--top", metavar="K", min=1, help="Show the K most probable labels.")
-    ] = None,
+    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The text column of --file.")] = None,
+    top: Annotated[int | None, typer.Option(metavar="K", min=1, help="Show the K most probable labels.")] = None,
     probabilities: Annotated[
         bool,
         typer.Option("--probabilities", help="Show the probabilities of all labels; with -o, one column per label."),
@@ -65,17 +60,14 @@ def predict(
 
     Example: rnnlab predict model.rnnlab --file reviews.csv -o answers.csv
     """
-    with loading():
+    with options.loading():
         from rnnlab.core.errors import RunError
-        from rnnlab.core.registry import load_plugin
         from rnnlab.show.terminal.predictions import print_predictions
         from rnnlab.use import asking, load
 
     asking.check_options(texts, file, out, explain, as_json)
     if stream and (texts or file is not None or explain):
         raise RunError("--stream reads standard input, and explains nothing; leave TEXT, --file and --explain out")
-    for path in plugin or []:
-        load_plugin(path)
     opened = load(model)
     if file is not None and out is not None:
         from rnnlab.show.terminal.output import prediction_progress  # for one text it would take as long as the answer

@@ -22,9 +22,7 @@ def report(
     ] = None,
     figures: Annotated[
         str | None,
-        typer.Option(
-            "--figures", metavar="FOLDER", help="Write the charts to this folder as PNG and SVG; the page only with -o."
-        ),
+        typer.Option(metavar="FOLDER", help="Write the charts to this folder as PNG and SVG; the page only with -o."),
     ] = None,
     lang: options.PageLanguage = None,
     plugin: options.Plugins = None,

@@ -14,21 +14,14 @@ def reproduce(
         typer.Argument(metavar="NAME", help="Experiments (001-addition, or 001), or files with claims; else all."),
     ] = None,
     quick: options.Quick = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Say how many runs there are, how long they take and how much disk they need, and stop."
-        ),
-    ] = False,
+    dry_run: options.DryRun = False,
     settings: options.Settings = None,
     on: options.On = "processes",
     jobs: options.Jobs = None,
     limit_minutes: options.LimitMinutes = None,
     limit_memory: options.LimitMemory = None,
     out: options.Out = "runs",
-    ledger: Annotated[
-        str | None, typer.Option("--ledger", metavar="FILE.md", help="File for the ledger (in --out).")
-    ] = None,
+    ledger: Annotated[str | None, typer.Option(metavar="FILE.md", help="File for the ledger (in --out).")] = None,
     lang: options.PageLanguage = None,
     plugin: options.Plugins = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the ledger as JSON and nothing else.")] = False,
@@ -44,19 +37,16 @@ def reproduce(
     from rnnlab.api import reproduce as reproducing
     from rnnlab.api.report import save_sweep
     from rnnlab.core.files import write_atomically
-    from rnnlab.core.registry import load_plugin
-    from rnnlab.execute.executors import Limits, cores, executor_for
+    from rnnlab.execute.executors import Limits, at_a_time, executor_for
     from rnnlab.show.pages import ledger as ledgers
     from rnnlab.show.terminal import output as terminal
     from rnnlab.sweeps.estimate import estimate
 
-    for path in plugin or []:
-        load_plugin(path)
     executor = executor_for(on, jobs, plugin or [], Limits(limit_minutes, limit_memory))
     files = reproducing.read_experiments(reproducing.find_experiments(names or []), quick, settings or [])
     planned = reproducing.plan_all(files)
     screen = terminal.Screen(quiet=as_json)
-    at_once = max(1, cores() if jobs is None else jobs)
+    at_once = at_a_time(on, jobs)
     if dry_run:
         screen.estimate(estimate([study for own in planned for study in own], Path(out)), at_once)
         return

@@ -16,34 +16,25 @@ def serve(
         list[str], typer.Argument(metavar="MODEL", help="Bundles or run directories; NAME=MODEL gives one a name.")
     ],
     port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port; 0 takes any free one and prints it.")
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0 takes any free one and prints it.")
     ] = 8000,
     host: Annotated[
         str,
-        typer.Option(
-            "--host", metavar="ADDRESS", help="Address to listen on; beyond this machine, RNNLAB_TOKEN must be set."
-        ),
+        typer.Option(metavar="ADDRESS", help="Address to listen on; beyond this machine, RNNLAB_TOKEN must be set."),
     ] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
-            "--allow-host",
-            metavar="NAME",
-            help="Another host name under which the server is asked, for example by a proxy.",
-        ),
+        typer.Option(metavar="NAME", help="Another host name under which the server is asked, for example by a proxy."),
     ] = None,
-    batch: Annotated[
-        int, typer.Option("--batch", metavar="N", min=1, max=65536, help="Most texts computed together.")
-    ] = 1024,
+    batch: Annotated[int, typer.Option(metavar="N", min=1, max=65536, help="Most texts computed together.")] = 1024,
     wait_ms: Annotated[
-        float,
-        typer.Option("--wait-ms", metavar="MS", min=0, max=1000, help="Milliseconds that a text waits for others."),
+        float, typer.Option(metavar="MS", min=0, max=1000, help="Milliseconds that a text waits for others.")
     ] = 3.0,
     queue: Annotated[
-        int, typer.Option("--queue", metavar="N", min=1, help="Most texts that wait; further ones get status 429.")
+        int, typer.Option(metavar="N", min=1, help="Most texts that wait; further ones get status 429.")
     ] = 4096,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="S", min=0.1, help="Seconds to wait for an answer; then status 503.")
+        float, typer.Option(metavar="S", min=0.1, help="Seconds to wait for an answer; then status 503.")
     ] = 30.0,
     plugin: options.Plugins = None,
     lang: options.Lang = None,
@@ -55,7 +46,6 @@ def serve(
     SIGHUP reads the models again; on SIGTERM and Ctrl-C the server answers what was asked, then ends.
     """
     from rnnlab.core.errors import ConfigError
-    from rnnlab.core.registry import load_plugin
 
     try:
         from rnnlab.serving.run import serve as run_server
@@ -65,8 +55,6 @@ def serve(
         raise ConfigError("serve needs {name}: pip install 'rnnlab[serve]'", name=error.name) from None
     from rnnlab.serving.limits import Limits
 
-    for path in plugin or []:
-        load_plugin(path)
     limits = Limits(batch=batch, wait_ms=wait_ms, queue=queue, answer_seconds=timeout)
     run_server(models, host=host, port=port, names=allow_host or (), limits=limits, ready=tell)
 

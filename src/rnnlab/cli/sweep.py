@@ -11,15 +11,10 @@ from rnnlab.core import words
 def sweep(
     file: Annotated[str, typer.Argument(metavar="FILE.toml", help="A file with axes; see docs/sweeps.md.")],
     only: Annotated[
-        str | None, typer.Option("--only", metavar="STUDY,…", help="Run these studies of the file only (all).")
+        str | None, typer.Option(metavar="STUDY,…", help="Run these studies of the file only (all).")
     ] = None,
     quick: options.Quick = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Say how many runs there are, how long they take and how much disk they need, and stop."
-        ),
-    ] = False,
+    dry_run: options.DryRun = False,
     settings: options.Settings = None,
     on: options.On = "processes",
     jobs: options.Jobs = None,
@@ -27,8 +22,7 @@ def sweep(
     limit_memory: options.LimitMemory = None,
     out: options.Out = "runs",
     files: Annotated[
-        str | None,
-        typer.Option("--files", metavar="FOLDER", help="Folder for tables, figures and the page (in --out)."),
+        str | None, typer.Option(metavar="FOLDER", help="Folder for tables, figures and the page (in --out).")
     ] = None,
     report: options.Report = None,
     lang: options.PageLanguage = None,
@@ -46,8 +40,7 @@ def sweep(
     from rnnlab.api.report import save_sweep
     from rnnlab.api.sweep import run_planned, unfinished
     from rnnlab.core.errors import RunsFailed
-    from rnnlab.core.registry import load_plugin
-    from rnnlab.execute.executors import Limits, cores, executor_for
+    from rnnlab.execute.executors import Limits, at_a_time, executor_for
     from rnnlab.show import comparison_files as tables
     from rnnlab.show import sweep_files as sweep_tables
     from rnnlab.show.terminal import output as terminal
@@ -55,15 +48,13 @@ def sweep(
     from rnnlab.sweeps.estimate import estimate
     from rnnlab.sweeps.studies import plan_studies, read_sweep
 
-    for path in plugin or []:
-        load_plugin(path)
     if report:
         tables.page_path(report)
     executor = executor_for(on, jobs, plugin or [], Limits(limit_minutes, limit_memory))
     asked = read_sweep(file, quick=quick, settings=settings or [], only=options.names(only) or [])
     planned = plan_studies(asked, file)
     screen = terminal.Screen(quiet=as_json)
-    at_once = max(1, cores() if jobs is None else jobs)
+    at_once = at_a_time(on, jobs)
     if dry_run:
         screen.estimate(estimate(planned, Path(out)), at_once)
         return

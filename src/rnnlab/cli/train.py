@@ -12,10 +12,8 @@ from rnnlab.core.words import both, joined, retold
 def train(
     data: options.Data = None,
     task: options.Task = None,
-    model: Annotated[
-        str, typer.Option("--model", metavar="NAME", help="Model to train; rnnlab list models shows all.")
-    ] = "lstm",
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
+    model: Annotated[str, typer.Option(metavar="NAME", help="Model to train; rnnlab list models shows all.")] = "lstm",
+    seed: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
     epochs: options.Epochs = None,
     minutes: options.Minutes = None,
     text: options.Text = None,
@@ -62,19 +60,7 @@ def train(
     experiment, encoded = prepare(
         data,
         models=[model],
-        task=options.given(
-            kind=task,
-            text=text,
-            label=label,
-            group=group,
-            columns=options.names(columns),
-            valid=valid,
-            test=test,
-            skip_bad=skip_bad,
-            tokenizer=tokenizer,
-            language=language,
-            rows=rows,
-        ),
+        task=options.task_settings(locals()),
         training=options.given(epochs=epochs, minutes=minutes, device=device),
         vectors=vectors,
         settings=[*(settings or []), f"seeds=[{seed}]"],

@@ -155,6 +155,11 @@ def _show_rays_token() -> None:
         os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
+def at_a_time(on: str, jobs: int | None) -> int:
+    """How many runs `executor_for` computes at a time on this machine."""
+    return 1 if on == "serial" else max(1, cores() if jobs is None else jobs)
+
+
 def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
