@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,17 @@ def test_compare_predict_report(rnnlab, rows, compared):
     written = rnnlab("predict", run[1], "--file", "评论.csv", "--text", "正文", "-o", "回答.csv", "--lang", "zh")
     assert english(written.out + written.err) == []
     assert "条样本" in written.err
+
+    packed = rnnlab("--lang", "zh", "pack", run[1], "-o", "模型.rnnlab")
+    assert "局限：" in packed.out
+    with zipfile.ZipFile("模型.rnnlab") as archive:
+        card = archive.read("card.md").decode()
+    assert card.startswith("# 模型卡：")
+    assert english(packed.out + packed.err + card) == []
+    Path("模型.rnnlab").write_bytes(Path("模型.rnnlab").read_bytes()[:-9])
+    damaged = rnnlab("predict", "模型.rnnlab", "很好", "--lang", "zh")
+    assert damaged.code == 1
+    assert english(damaged.err) == []
 
     reported = rnnlab("report", "runs", "-o", "又一份.html", "--lang", "zh")
     assert reported.code == 0

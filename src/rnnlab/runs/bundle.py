@@ -15,10 +15,11 @@ import zlib
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO
 
 from rnnlab.core.errors import BundleError
 from rnnlab.core.files import write_parts
+from rnnlab.core.words import Both, both
 
 SUFFIX = ".rnnlab"
 FORMAT = 1
@@ -54,13 +55,7 @@ def write_bundle(path: str | Path, members: Mapping[str, bytes]) -> None:
         raise ValueError(f"a bundle has the members {', '.join(MEMBERS)} (got {', '.join(members)})")
     for name in MEMBERS:
         if not 0 < len(members[name]) <= CAPS[name]:
-            raise BundleError(
-                "{path}: {name} has {count:,} bytes; possible are 1 to {most:,}",
-                path=path,
-                name=name,
-                count=len(members[name]),
-                most=CAPS[name],
-            )
+            raise BundleError("{path}: {reason}", path=path, reason=_wrong_size(name, len(members[name])))
     manifest = _manifest(version("rnnlab"), {name: members[name] for name in MEMBERS})
     ordered = {MANIFEST: manifest, **{name: members[name] for name in MEMBERS}}
     if sum(map(len, ordered.values())) > LARGEST:
@@ -74,7 +69,9 @@ def read_bundle(path: str | Path) -> dict[str, bytes]:
     """The ``MEMBERS``, every byte of the file checked; a `BundleError` says what is wrong with it."""
     try:
         with open(path, "rb") as file:
-            return _Reader(Path(path), file).read()
+            return _Reader(file).read()
+    except BundleError as error:
+        raise BundleError("{path}: {error}", path=path, error=error) from None
     except OSError as error:
         raise BundleError("{path}: can't be read: {value}", path=path, value=error.strerror or error) from None
 
@@ -82,8 +79,7 @@ def read_bundle(path: str | Path) -> dict[str, bytes]:
 class _Reader:
     """Goes through the file once, from the first byte to the last."""
 
-    def __init__(self, path: Path, file: BinaryIO):
-        self.path = path
+    def __init__(self, file: BinaryIO):
         self.file = file
         self.size = os.fstat(file.fileno()).st_size
 
@@ -95,9 +91,9 @@ class _Reader:
         members = {name: self._member(name, entries) for name in MEMBERS}
         tail = _directory(entries)
         if self.file.read(len(tail) + 1) != tail:
-            self._refuse_damaged("its table of contents isn't that of its members")
+            raise _damaged(both("its table of contents isn't that of its members"))
         if manifest != _manifest(writer, members):
-            self._refuse_damaged("the checksums (SHA-256) in its manifest are of other members")
+            raise _damaged(both("the checksums (SHA-256) in its manifest are of other members"))
         return members
 
     def _recognise(self) -> None:
@@ -105,36 +101,38 @@ class _Reader:
         start = self.file.read(4)
         self.file.seek(0)
         if self.size == 0:
-            self._refuse("the file is empty")
+            raise BundleError("the file is empty")
         if self.size > LARGEST:
-            self._refuse(f"not a bundle: {self.size:,} bytes, and a bundle has at most {LARGEST:,}")
+            self._refuse(
+                both("not a bundle: {size:,} bytes, and a bundle has at most {most:,}", size=self.size, most=LARGEST)
+            )
         if len(start) < 4:
-            self._refuse("not a bundle, or only its first bytes")
+            raise BundleError("not a bundle, or only its first bytes")
         if start[0] == 0x80 and start[1] <= 5:
-            self._refuse("this is a pickle, which could run any program: rnnlab never opens one")
+            raise BundleError("this is a pickle, which could run any program: rnnlab never opens one")
         if start[:2] != b"PK":
-            self._refuse("not a bundle (those are made by 'rnnlab pack RUN'), and not a run directory")
+            raise BundleError("not a bundle (those are made by 'rnnlab pack RUN'), and not a run directory")
 
     def _member(self, name: str, entries: list[tuple[str, int, int]]) -> bytes:
-        head = self._take(_LOCAL.size, f"the header of {name}")
+        head = self._take(_LOCAL.size, both("the header of {name}", name=name))
         found = _LOCAL.unpack(head)
         crc, size = found[6], found[8]
-        if head != _local(name, crc, size)[: _LOCAL.size] or self._take(len(name), "a name") != name.encode():
-            self._refuse(f"not a bundle as rnnlab writes it: {name} should stand at byte {_position(entries):,}")
+        if head != _local(name, crc, size)[: _LOCAL.size] or self._take(len(name), both("a name")) != name.encode():
+            at = _position(entries)
+            raise BundleError("not a bundle as rnnlab writes it: {name} should stand at byte {at:,}", name=name, at=at)
         if not 0 < size <= CAPS[name]:
-            self._refuse(f"{name} has {size:,} bytes; possible are 1 to {CAPS[name]:,}")
+            raise BundleError(_wrong_size(name, size))
         data = self._take(size, name)
         if zlib.crc32(data) != crc:
-            self._refuse_damaged(f"the checksum (CRC-32) of {name} differs")
+            raise _damaged(both("the checksum (CRC-32) of {name} differs", name=name))
         entries.append((name, crc, size))
         return data
 
-    def _take(self, count: int, what: str) -> bytes:
-        if count > self.size - self.file.tell():  # before memory is taken for it
-            self._refuse_damaged(f"the file ends within {what}")
-        data = self.file.read(count)
-        if len(data) < count:  # it became shorter while it was read
-            self._refuse_damaged(f"the file ends within {what}")
+    def _take(self, count: int, what: Both | str) -> bytes:
+        there = count <= self.size - self.file.tell()  # before memory is taken for it
+        data = self.file.read(count) if there else b""
+        if len(data) < count:  # it may have become shorter while it was read
+            raise _damaged(both("the file ends within {what}", what=what))
         return data
 
     def _format_and_writer(self, manifest: bytes) -> str:
@@ -142,20 +140,24 @@ class _Reader:
             values = json.loads(manifest)
             found, writer = values["format"], values["rnnlab"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            self._refuse("not a bundle: its manifest.json isn't one")
+            found = writer = None
         if type(found) is int and found > FORMAT:
-            self._refuse(
-                f"this bundle has format {found}, this version of rnnlab reads {FORMAT}: pip install --upgrade rnnlab"
+            raise BundleError(
+                "this bundle has format {found}, this version of rnnlab reads {ours}: pip install --upgrade rnnlab",
+                found=found,
+                ours=FORMAT,
             )
         if type(found) is not int or found != FORMAT or not isinstance(writer, str):
-            self._refuse("not a bundle: its manifest.json isn't one")
+            raise BundleError("not a bundle: its manifest.json isn't one")
         return writer
 
-    def _refuse_damaged(self, how: str) -> NoReturn:
-        self._refuse(f"damaged: {how}; copy it again from where it came, or pack the run again")
 
-    def _refuse(self, reason: str) -> NoReturn:
-        raise BundleError("{path}: {reason}", path=self.path, reason=reason)
+def _damaged(how: Both) -> BundleError:
+    return BundleError("damaged: {how}; copy it again from where it came, or pack the run again", how=how)
+
+
+def _wrong_size(name: str, size: int) -> Both:
+    return both("{name} has {size:,} bytes; possible are 1 to {most:,}", name=name, size=size, most=CAPS[name])
 
 
 def _manifest(writer: str, members: Mapping[str, bytes]) -> bytes:

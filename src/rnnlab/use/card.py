@@ -2,25 +2,36 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from rnnlab.answers.calibration import Calibration
 from rnnlab.core.errors import RunError
+from rnnlab.core.numbers import percent_text
+from rnnlab.core.terms import metric_text
+from rnnlab.core.words import Both, both, listed, plural, retold, say
 from rnnlab.data.preprocessor import Preprocessor
+from rnnlab.data.profile import rows_text, script_text
 from rnnlab.data.tokenizers import describe_scripts, scripts
 from rnnlab.models.baselines import Baseline
 from rnnlab.runs.directory import RunDirectory
 from rnnlab.training.record import Recorded
 from rnnlab.training.spec import RunSpec
-from rnnlab.use.card_wording import Facts, intended_use_of, limits_of
 
 FORMAT = 1
 ALPHA = 0.05
+NO_LETTERS = "no letters"  # as `describe_scripts` says it
+NAMED = 8  # labels that a sentence names
+WEAK = 0.5  # a class of which fewer rows are recognised is a weakness to speak of
+UNKNOWN = 0.01  # a share of unknown tokens worth a sentence
+IMBALANCE = 5  # rows of the largest class to the smallest
+FEW_TESTS = 200  # test rows below which every figure is rough
+NOTICEABLE = 0.001  # a change of the ECE
+UNSURE = 0.05  # an ECE after calibration that is still worth a warning
 
 
 @dataclass(frozen=True)
@@ -39,8 +50,8 @@ class Card:
     accuracy: Interval | None  # on the test rows
     calibration: Calibration | None  # None where answers aren't one label a sequence
     environment: dict[str, Any]
-    intended_use: str
-    limits: tuple[str, ...]
+    intended_use: str = ""  # in the language of the command that made the card, as the limits are
+    limits: tuple[str, ...] = ()
 
     @property
     def temperature(self) -> float:
@@ -76,29 +87,10 @@ def card_of(
     if result is None or result["status"] != "finished":
         raise RunError("{path}: not a finished run; there is nothing to say of its model", path=run.path)
     answers = Recorded.of(run, spec.task)
-    recorded = _recorded_arm(run)
-    if recorded is not None:
-        profile = recorded.profile
-    if profile is not None and "rows" not in profile:  # that of a generated task, which has no such figures
-        profile = None
-    one_label = answers.answer.classes(answers.kept("test")) is not None
+    accuracy, recorded = _recorded_arm(run) or (interval_of(answers.per_row(), answers.groups), profile)
+    profile = recorded if recorded is not None and "rows" in recorded else None  # a generated task has no such figures
     valid, test = ((answers.kept(part), answers.truth(part)) for part in ("valid", "test"))
-    calibration = answers.answer.calibration(valid, test)
-    accuracy = recorded.accuracy if recorded else interval_of(answers.per_row(), answers.groups)
-    data = _data(spec, preprocessor, answers, profile, one_label)
-    metrics = {part: result[part] for part in ("valid", "test")}
-    facts = Facts(
-        accuracy_name=spec.task.answer.judged.title,
-        question=spec.task.question,
-        one_label=one_label,
-        is_baseline=isinstance(spec.model, Baseline),
-        seed=spec.seed,
-        data=data,
-        metrics=metrics,
-        profile=profile,
-    )
-    seeds = accuracy.seeds if accuracy else 1
-    return Card(
+    card = Card(
         model={
             "kind": spec.model.kind,
             "parameters": result["parameters"]["total"],
@@ -110,14 +102,17 @@ def card_of(
             "best_epoch": result.get("best_epoch"),
             **({"chosen": result["chosen"]} if "chosen" in result else {}),
         },
-        data=data,
-        metrics=metrics,
+        data=_data(spec, preprocessor, answers, profile),
+        metrics={part: result[part] for part in ("valid", "test")},
         accuracy=accuracy,
-        calibration=calibration,
+        calibration=answers.answer.calibration(valid, test),
         environment=result["environment"],
-        intended_use=intended_use_of(facts),
-        limits=tuple(limits_of(facts, seeds, calibration)),
     )
+    limits = [*_limits_of_data(card, profile), *_limits_of_classes(card)]
+    limits += _limits_of_figures(card, None if isinstance(spec.model, Baseline) else accuracy.seeds)
+    if profile is not None:
+        limits += [both("The data: {warning}.", warning=retold(warning)) for warning in profile["warnings"]]
+    return replace(card, intended_use=_intended_use(card, spec.task.question), limits=tuple(map(str, limits)))
 
 
 def interval_of(right: np.ndarray, groups: np.ndarray) -> Interval:
@@ -149,20 +144,10 @@ def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no number in JSON")
 
 
-@dataclass(frozen=True)
-class _Recorded:
-    accuracy: Interval
-    profile: dict[str, Any]
-
-
-def _recorded_arm(run: RunDirectory) -> _Recorded | None:
-    """Of the comparison with the most seeds that holds this run. What can't be read isn't counted: the card doesn't
-    depend on it."""
-    found = sorted(_recorded_arms(run), key=lambda arm: arm.accuracy.seeds)
-    return found[-1] if found else None
-
-
-def _recorded_arms(run: RunDirectory) -> Iterator[_Recorded]:
+def _recorded_arm(run: RunDirectory) -> tuple[Interval, dict[str, Any]] | None:
+    """The interval and the profile of the comparison with the most seeds that holds this run. What can't be read isn't
+    counted: the card doesn't depend on it."""
+    found: list[tuple[Interval, dict[str, Any]]] = []
     folder, name = run.path.resolve().parent, run.path.resolve().name
     for file in sorted(folder.glob("comparisons/*/comparison.json")):
         try:
@@ -174,13 +159,14 @@ def _recorded_arms(run: RunDirectory) -> Iterator[_Recorded]:
                 finished = [one["digest"] for one in arm["runs"] if one["status"] == "finished"]
                 score = arm.get("score") or arm.get("accuracy")  # as it was called up to format 2
                 if name in finished and score:
-                    yield _Recorded(Interval(**score, seeds=len(finished)), saved["profile"])
+                    found.append((Interval(**score, seeds=len(finished)), saved["profile"]))
         except (OSError, ValueError, KeyError, TypeError):
             continue
+    return max(reversed(found), key=lambda arm: arm[0].seeds, default=None)
 
 
 def _data(
-    spec: RunSpec, preprocessor: Preprocessor, answers: Recorded, profile: Mapping[str, Any] | None, one_label: bool
+    spec: RunSpec, preprocessor: Preprocessor, answers: Recorded, profile: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     source, lengths = getattr(spec.task, "data", None), answers.lengths
     rows = {"valid": len(answers.truth("valid")), "test": len(answers)}
@@ -205,7 +191,160 @@ def _data(
             found["unknown"] = profile["unknown"]
     if preprocessor.features is not None:
         found["channels"] = preprocessor.features
-    if one_label:
+    if answers.answer.classes(answers.kept("test")) is not None:
         classes = len(preprocessor.labels)
         found["test_labels"] = np.bincount(answers.truth("test").values, minlength=classes).tolist()
     return found
+
+
+# --- sentences: each is computed from a fact, and stands only where the fact is so ---------------------------------
+
+
+def _intended_use(card: Card, question: str | None) -> str:
+    """``question`` is what the model can be asked, for example."""
+    data = card.data
+    purposes = {
+        "train": both("{count:,} for training"),
+        "valid": both("{count:,} for validation"),
+        "test": both("{count:,} for testing"),
+    }
+    rows = listed([purposes[part].format(count=count) for part, count in data["rows"].items()], "comma")
+    if "test_labels" not in data:
+        return say(
+            "Answers what the task '{name}' asks{example}, and nothing else. Rows: {rows}.",
+            name=data["name"],
+            example=both(", such as {question}", question=question) if question else "",
+            rows=rows,
+        )
+    if "channels" in data:
+        what = plural("sequences of {count:,} number a step", "sequences of {count:,} numbers a step", data["channels"])
+    elif _has_letters(data):
+        what = both("texts ({script})", script=script_text(data["script"]))
+    else:
+        what = both("sequences of symbols")
+    return say(
+        "Gives {what} like those of '{name}' one of {count}: {labels}. Rows of that data: {rows}.",
+        what=what,
+        name=data["name"],
+        count=plural("{count:,} label", "{count:,} labels", len(data["labels"])),
+        labels=_named([_quoted(label) for label in data["labels"]], "or"),
+        rows=rows,
+    )
+
+
+def _limits_of_data(card: Card, profile: Mapping[str, Any] | None) -> Iterator[Both]:
+    """Other data than those of the training."""
+    data = card.data
+    if "test_labels" in data:
+        yield both("Every input gets one of these labels, also one that has nothing to do with them.")
+    if _has_letters(data):
+        yield both(
+            "Texts unlike those of '{name}' were not tested: another subject, style or script than {script} may be "
+            "answered worse than the figures say.",
+            name=data["name"],
+            script=script_text(data["script"]),
+        )
+        share = (data.get("unknown") or {}).get("test", 0.0)
+        if share >= UNKNOWN:
+            yield both("{share} of the tokens of the test rows are unknown to the model.", share=percent_text(share))
+    else:
+        yield both("Sequences unlike those of '{name}' were not tested.", name=data["name"])
+    longest = data["max_length"] or data["length"]["longest"]
+    if "script" in data:
+        steps = plural("{count:,} token", "{count:,} tokens", longest)
+    else:
+        steps = plural("{count:,} step", "{count:,} steps", longest)
+    if data["max_length"] is None:
+        yield both("The longest test row has {steps}; longer ones were not tested.", steps=steps)
+    elif profile is None:
+        yield both("Only the first {steps} of a row are read.", steps=steps)
+    else:
+        yield both(
+            "Only the first {steps} of a row are read; {cut:,} of the {rows:,} rows were cut.",
+            steps=steps,
+            cut=profile["cut_rows"],
+            rows=sum(profile["rows"].values()),
+        )
+
+
+def _limits_of_classes(card: Card) -> Iterator[Both]:
+    if "test_labels" not in card.data:
+        return
+    labels, counts = card.data["labels"], card.data["test_labels"]
+    recalls = list(zip(labels, recalls_of(card.metrics), strict=True))
+    weak = [
+        both("{label} ({recall})", label=_quoted(label), recall=percent_text(recall))
+        for label, recall in recalls
+        if recall is not None and recall < WEAK
+    ]
+    if weak:
+        yield both("Of these labels it finds fewer than half of the rows: {labels}.", labels=_named(weak))
+    missing = [_quoted(label) for label, recall in recalls if recall is None]
+    if missing:
+        yield both("No test row has the label {labels}: how well it is found is unknown.", labels=_named(missing))
+    largest, smallest = max(counts), min(count for count in counts if count)
+    if largest > IMBALANCE * smallest:
+        yield both(
+            "Labels are out of balance: {most:,} test rows of '{large}', {least:,} of '{small}'. Accuracy speaks "
+            "mostly of the large ones.",
+            most=largest,
+            large=labels[counts.index(largest)],
+            least=smallest,
+            small=labels[counts.index(smallest)],
+        )
+
+
+def _limits_of_figures(card: Card, seeds: int | None) -> Iterator[Both]:
+    """``seeds`` that the accuracy is over; None for a baseline, which has none."""
+    rows, calibration = card.data["rows"]["test"], card.calibration
+    if rows < FEW_TESTS:
+        yield both("Tested on {rows} only: the figures are rough.", rows=rows_text(rows))
+    if seeds == 1:
+        yield both(
+            "One seed only: the interval is from the test rows alone, and leaves open how much another training run "
+            "would differ."
+        )
+    elif seeds is not None:
+        yield both(
+            "The interval is of the mean over {seeds} training runs; this model is the one with seed {seed}, whose own "
+            "{measure} is {own}.",
+            seeds=seeds,
+            seed=card.model["seed"],
+            measure=metric_text(card.model["measure"]),
+            own=percent_text(card.metrics["test"]["accuracy"]),
+        )
+    if calibration is None:
+        return
+    if calibration.ece_after > UNSURE:
+        yield both(
+            "Probabilities are off by {ece} on average (ECE on test rows), also after calibration.",
+            ece=percent_text(calibration.ece_after),
+        )
+    elif calibration.ece_after > calibration.ece_before + NOTICEABLE:
+        yield both(
+            "Calibration, fitted on {rows}, made the probabilities of the test rows worse: ECE {before} before, "
+            "{after} after.",
+            rows=plural("{count:,} validation row", "{count:,} validation rows", calibration.rows),
+            before=percent_text(calibration.ece_before),
+            after=percent_text(calibration.ece_after),
+        )
+
+
+def recalls_of(metrics: Mapping[str, Any]) -> list[float | None]:
+    """Of each label, the share of its test rows that are found; None without any."""
+    confusion = metrics["test"]["confusion"]
+    return [row[label] / sum(row) if sum(row) else None for label, row in enumerate(confusion)]
+
+
+def _has_letters(data: Mapping[str, Any]) -> bool:
+    return data.get("script", NO_LETTERS) != NO_LETTERS
+
+
+def _quoted(label: str) -> Both:
+    return both("'{label}'", label=label)
+
+
+def _named(labels: Sequence[Both], last: Literal["or", "comma"] = "comma") -> Both:
+    if len(labels) <= NAMED:
+        return listed(labels, last)
+    return both("{names} and {more:,} more", names=listed(labels[:NAMED], "comma"), more=len(labels) - NAMED)

@@ -1,116 +1,136 @@
-"""The model card as Markdown, for people: ``card.md`` in a bundle."""
+"""The model card for people: ``card.md`` in a bundle, and what ``rnnlab pack`` says."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from rnnlab.core.numbers import count, percent, size
-from rnnlab.use.card import Card
-from rnnlab.use.card_wording import recalls_of
+from rnnlab.core.numbers import count, percent_text, size
+from rnnlab.core.terms import metric_text
+from rnnlab.core.words import COMMAS, Both, both, joined, retold, say
+from rnnlab.data.profile import script_text
+from rnnlab.use.card import Card, recalls_of
 
-SCORES = {"accuracy": "accuracy", "macro_f1": "macro-F1", "loss": "loss"}
+SCORES = ("accuracy", "macro_f1", "loss")
 
 
 def card_markdown(card: Card, name: str) -> str:
     """``name`` is the digest of the run."""
-    return "\n".join([*_lines(card, name)]) + "\n"
-
-
-def accuracy_line(card: Card) -> str | None:
-    """``98.7 % (95 % interval 97.9–99.5 %, over 3 seeds)``."""
-    if card.accuracy is None:
-        return None
-    found = card.accuracy
-    source = f"over {found.seeds} seeds" if found.seeds > 1 else "from the test rows of one run"
-    return f"{percent(found.mean)} (95 % interval {100 * found.low:.1f}–{percent(found.high)}, {source})"
-
-
-def calibration_line(card: Card) -> str | None:
-    if card.calibration is None:
-        return None
-    found = card.calibration
-    return (
-        f"ECE {percent(found.ece_before)} before, {percent(found.ece_after)} after (temperature "
-        f"{found.temperature:.2f}, fitted on {found.rows:,} validation rows; ECE on {found.test_rows:,} test rows)"
-    )
+    return "\n".join(str(line) for line in _lines(card, name)) + "\n"
 
 
 def packed_lines(path: Path, card: Card, question: str | None) -> Iterator[str]:
     """What ``rnnlab pack`` says. ``question`` is what the model can be asked, for example."""
-    what = f"{card.model['kind']}, {count(card.model['parameters'])} parameters, trained on {card.data['name']}"
-    yield f"{path}: {size(path.stat().st_size)}, {what}"
-    if (line := accuracy_line(card)) is not None:
-        yield f"test: {card.model['measure']} {line}"
-    if (line := calibration_line(card)) is not None:
-        yield f"probabilities: {line}"
+    yield say(
+        "{path}: {size}, {kind}, {parameters} parameters, trained on {data}",
+        path=path,
+        size=size(path.stat().st_size),
+        kind=card.model["kind"],
+        parameters=count(card.model["parameters"]),
+        data=card.data["name"],
+    )
+    if card.accuracy is not None:
+        yield say("test: {measure} {figures}", **_accuracy(card))
+    if card.calibration is not None:
+        yield say("probabilities: {figures}", figures=_calibration(card))
     yield ""
-    yield "Limits:"
+    yield say("Limits:")
     yield from (f"- {limit}" for limit in card.limits)
     if question is not None:
         yield ""
-        yield f'Use it:  rnnlab predict {path} "{question}"'
-        yield f"         rnnlab serve {path}"
+        yield say(
+            'Use it:  rnnlab predict {path} "{question}"\n         rnnlab serve {path}', path=path, question=question
+        )
 
 
-def _lines(card: Card, name: str) -> Iterator[str]:
-    yield f"# Model card: {card.model['kind']} on {_cell(card.data['name'])}"
-    yield ""
-    yield card.intended_use
-    yield ""
+def _lines(card: Card, name: str) -> Iterator[Both | str]:
+    yield both("# Model card: {kind} on {data}", kind=card.model["kind"], data=_cell(card.data["name"]))
+    yield from ("", card.intended_use, "")
     yield from _table(("", ""), _facts(card, name))
-    yield ""
-    yield "## Scores"
-    yield ""
+    yield from ("", both("## Scores"), "")
     names = [key for key in SCORES if key in card.metrics["test"]]
-    rows = [[part, *(_score(key, card.metrics[part][key]) for key in names)] for part in ("valid", "test")]
-    yield from _table(["rows", *(SCORES[key] for key in names)], rows)
+    rows = [[retold(part), *(_score(key, card.metrics[part][key]) for key in names)] for part in ("valid", "test")]
+    yield from _table([both("rows", _context="of a split"), *map(metric_text, names)], rows)
     yield ""
-    if (line := accuracy_line(card)) is not None:
-        yield f"Test: {card.model['measure']} {line}."
-        yield ""
+    if card.accuracy is not None:
+        yield from (both("Test: {measure} {figures}.", **_accuracy(card)), "")
     if "confusion" in card.metrics["test"]:
-        yield "## By label"
-        yield ""
-        yield "Recall: of the test rows with this label, the share that is found."
-        yield ""
+        yield from (both("## By label"), "")
+        yield from (both("Recall: of the test rows with this label, the share that is found."), "")
         labels = zip(card.data["labels"], card.data["test_labels"], recalls_of(card.metrics), strict=True)
-        shown = [[label, f"{rows:,}", "–" if recall is None else percent(recall)] for label, rows, recall in labels]
-        yield from _table(("label", "test rows", "recall"), shown)
+        shown = [
+            [label, f"{rows:,}", "–" if recall is None else percent_text(recall)] for label, rows, recall in labels
+        ]
+        yield from _table((both("label"), both("test rows"), both("recall")), shown)
         yield ""
-    if (line := calibration_line(card)) is not None:
-        yield "## Probabilities"
-        yield ""
-        yield f"{line}. ECE: the mean distance between how sure the answers are and how often they are right."
-        yield ""
-    yield "## Limits"
-    yield ""
+    if card.calibration is not None:
+        explained = both(
+            "{figures}. ECE: the mean distance between how sure the answers are and how often they are right.",
+            figures=_calibration(card),
+        )
+        yield from (both("## Probabilities"), "", explained, "")
+    yield from (both("## Limits"), "")
     yield from (f"- {limit}" for limit in card.limits)
 
 
-def _facts(card: Card, name: str) -> Iterator[Sequence[str]]:
-    yield "run", f"{name} (seed {card.model['seed']})"
-    yield "parameters", count(card.model["parameters"])
-    if "chosen" in card.model:
-        yield "chosen on validation", ", ".join(f"{name} {value}" for name, value in card.model["chosen"].items())
-    rows = ", ".join(f"{part} {number:,}" for part, number in card.data["rows"].items())
-    yield "data", f"{card.data['name']}: {rows}"
-    if card.data["fingerprint"]:
-        yield "fingerprint of the data", card.data["fingerprint"]
-    if "script" in card.data:
-        yield "texts", f"{card.data['script']}; tokeniser {card.data['tokenizer']}; {card.data['vocabulary']:,} words"
-    yield (
-        "made with",
-        ", ".join(f"{key} {card.environment[key]}" for key in ("rnnlab", "torch") if key in card.environment),
+def _accuracy(card: Card) -> dict[str, Both]:
+    """``accuracy``, and ``98.7 % (95 % interval 97.9–99.5 %, over 3 seeds)``."""
+    found = card.accuracy
+    assert found is not None
+    figures = both(
+        "{mean} (95 % interval {low:.1f}–{high}, {source})",
+        mean=percent_text(found.mean),
+        low=100 * found.low,
+        high=percent_text(found.high),
+        source=both("over {seeds} seeds", seeds=found.seeds)
+        if found.seeds > 1
+        else both("from the test rows of one run"),
+    )
+    return {"measure": metric_text(card.model["measure"]), "figures": figures}
+
+
+def _calibration(card: Card) -> Both:
+    found = card.calibration
+    assert found is not None
+    return both(
+        "ECE {before} before, {after} after (temperature {temperature:.2f}, fitted on {rows:,} validation rows; ECE on "
+        "{test_rows:,} test rows)",
+        before=percent_text(found.ece_before),
+        after=percent_text(found.ece_after),
+        temperature=found.temperature,
+        rows=found.rows,
+        test_rows=found.test_rows,
     )
 
 
-def _score(name: str, value: float) -> str:
-    return f"{value:.4f}" if name == "loss" else percent(value)
+def _facts(card: Card, name: str) -> Iterator[Sequence[Any]]:
+    model, data, made_with = card.model, card.data, card.environment
+    yield both("run"), both("{name} (seed {seed})", name=name, seed=model["seed"])
+    yield both("parameters"), count(model["parameters"])
+    if "chosen" in model:
+        yield both("chosen on validation"), ", ".join(f"{name} {value}" for name, value in model["chosen"].items())
+    rows = [both("{part} {count:,}", part=retold(part), count=number) for part, number in data["rows"].items()]
+    yield both("data"), both("{name}: {rows}", name=data["name"], rows=joined(rows, COMMAS))
+    if data["fingerprint"]:
+        yield both("fingerprint of the data"), data["fingerprint"]
+    if "script" in data:
+        texts = both(
+            "{script}; tokeniser {tokenizer}; {words:,} words",
+            script=script_text(data["script"]),
+            tokenizer=data["tokenizer"],
+            words=data["vocabulary"],
+        )
+        yield both("texts"), texts
+    yield both("made with"), ", ".join(f"{key} {made_with[key]}" for key in ("rnnlab", "torch") if key in made_with)
 
 
-def _table(head: Sequence[str], rows: "Iterator[Sequence[str]] | list[list[str]]") -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
+def _score(name: str, value: float) -> Both | str:
+    return f"{value:.4f}" if name == "loss" else percent_text(value)
+
+
+def _table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    yield f"| {' | '.join(map(str, head))} |"
     yield f"|{'---|' * len(head)}"
-    yield from (f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows)
+    yield from (f"| {' | '.join(_cell(str(cell)) for cell in row)} |" for row in rows)
 
 
 def _cell(text: str) -> str:
