@@ -103,8 +103,8 @@ class _Reader:
         if self.size == 0:
             raise BundleError("the file is empty")
         if self.size > LARGEST:
-            self._refuse(
-                both("not a bundle: {size:,} bytes, and a bundle has at most {most:,}", size=self.size, most=LARGEST)
+            raise BundleError(
+                "not a bundle: {size:,} bytes, and a bundle has at most {most:,}", size=self.size, most=LARGEST
             )
         if len(start) < 4:
             raise BundleError("not a bundle, or only its first bytes")
