@@ -13,8 +13,7 @@ import rnnlab
 from rnnlab.core.errors import DataError, RunError
 from rnnlab.data.formats import base, source
 from rnnlab.use import Predictor, asking
-from rnnlab.use.asking import predict_file
-from rnnlab.use.input_file import InputFile
+from rnnlab.use.asking import InputFile, predict_file
 
 TEXTS = [
     "a lovely film",

@@ -18,7 +18,7 @@ from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Network, build_network
 from rnnlab.use import compiled, folded
-from rnnlab.use.compiled import Answers, Compiled, compile_network
+from rnnlab.use.compiled import Answers, Compiled
 from rnnlab.use.folded import Folded, fold
 from rnnlab.use.predictor import network_outputs, outputs_of
 
@@ -116,10 +116,10 @@ def test_the_same_numbers_by_native_code(chosen, lengths, inputs):
     check_the_same_numbers(natively, chosen, lengths, inputs)
 
 
-def natively(network: Network) -> Compiled | None:
+def natively(network: Network) -> Compiled:
     quick = fold(network)
     assert quick is not None
-    return compile_network(quick)
+    return Compiled(quick)
 
 
 def check_the_same_numbers(

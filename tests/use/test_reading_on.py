@@ -20,8 +20,7 @@ from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
 from rnnlab.training.spec import RunSpec, Training
 from rnnlab.use.card import Card
-from rnnlab.use.predictor import Predictor
-from rnnlab.use.reading_on import ReadingOn
+from rnnlab.use.predictor import Predictor, ReadingOn
 from rnnlab.use.stored import StoredModel
 
 CARD = Card({}, {}, {}, None, Calibration(1.7, 100, 0.1, 0.05, 100), {}, "", ())

@@ -1,24 +1,25 @@
 """What the command line asks a model: texts, the lines of standard input, or a file, answered in portions."""
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from rnnlab.answers.prediction import Explanation, Prediction
 from rnnlab.core.errors import DataError, RunError, english
 from rnnlab.core.files import write_parts
 from rnnlab.core.words import both, joined, note, plural, retold, say
-from rnnlab.data.formats.base import Answered, BadRow, Cell, Portion
-from rnnlab.data.reading import SHOWN
-from rnnlab.use.predictor import Predictor
-
-if TYPE_CHECKING:
-    from rnnlab.use.input_file import InputFile
+from rnnlab.data import formats, series
+from rnnlab.data.formats.base import Answered, BadRow, Cell, Portion, RowFile, texts_of
+from rnnlab.data.reading import SHOWN, guess_text, require_column
+from rnnlab.data.tables import tabulate
+from rnnlab.use.predictor import Predictor, ReadingOn
 
 Answer = Prediction | Explanation | BadRow
+SAMPLE = 10_000  # rows by which the text column is guessed
 Progress = Callable[[int, int], None]  # rows done, rows in all
 
 
@@ -64,8 +65,6 @@ def ask(
 def read_on(model: Predictor) -> Iterator[tuple[str, Prediction]]:
     """Lines of standard input as parts of texts that grow, each with the answer to the text so far; an empty line
     begins a new text."""
-    from rnnlab.use.reading_on import ReadingOn
-
     reading = ReadingOn(model)
     for lines in _lines_as_they_come():
         for line in lines:
@@ -73,6 +72,82 @@ def read_on(model: Predictor) -> Iterator[tuple[str, Prediction]]:
                 yield line, reading.add(line)
             else:
                 reading.begin()
+
+
+class InputFile:
+    """A file of rows to answer: which of its columns is read, what is wrong with its rows, and its inputs in portions.
+
+    ``column`` holds the texts (or the numbers, if ``numeric``); it is guessed where there is no doubt. Opening reads
+    the file through once: rows that can't be read are found, and the columns known, before the first answer is worked
+    out."""
+
+    def __init__(self, path: str | Path, column: str | None, numeric: bool):
+        self.file = formats.open_on_disk(path)
+        self.numeric = numeric
+        if numeric:
+            _require(self.file, "numbers")
+            self.column = series.choose_column(self.file, column)
+        else:
+            _require(self.file, "texts")
+            self.column = _text_column(self.file, column)
+        self.rows = 0
+        self.bad: list[BadRow] = []  # the first `SHOWN`
+        self.bad_rows = 0
+        for portion, _ in self.portions():
+            self.rows += len(portion.lines)
+            self.bad_rows += len(portion.problems)
+            found = itertools.islice(sorted(portion.problems.items()), SHOWN - len(self.bad))
+            self.bad += [BadRow(portion.lines[at], reason) for at, reason in found]
+        if not self.rows:
+            raise DataError(
+                "{path}: there are no rows{value}",
+                path=path,
+                value=", only the header" if self.file.takes_names else "",
+            )
+
+    def portions(self) -> Iterator[tuple[Portion, list[Any]]]:
+        """With the input of every row, a text or a (T, D) array; None where the portion has a problem."""
+        if self.numeric:
+            yield from series.with_arrays(self.file, self.column)
+            return
+        for portion in self.file.portions():
+            texts, problems = texts_of(self.column, portion.values(self.column))
+            portion = replace(portion, problems={**problems, **portion.problems})
+            yield portion, [None if at in portion.problems else text for at, text in enumerate(texts)]
+
+
+def _require(file: RowFile, holding: str) -> None:
+    if holding not in file.holds:
+        other = "texts, and a {} file holds numbers" if holding == "texts" else "numbers, and a {} file holds texts"
+        raise DataError("{path}: this model reads {format}", path=file.path, format=other.format(file.source.suffix))
+
+
+def _text_column(file: RowFile, column: str | None) -> str:
+    if file.fixed is not None:
+        if column is not None:
+            raise DataError(
+                "{path}: a {suffix} file has one text per line and no columns; leave --text out",
+                path=file.path,
+                suffix=file.source.suffix,
+            )
+        return file.fixed[0]
+    first: list[Portion] = []
+    for portion in file.portions():
+        first.append(portion)
+        if sum(len(portion.lines) for portion in first) >= SAMPLE:
+            break
+    sample = tabulate(file, first)
+    if not len(sample):  # no row, or none that can be read: that is what to tell the user, not the column
+        return next(iter(sample.columns), "")
+    require_column(sample, "text", column)
+    chosen = column if column is not None else guess_text(sample, set())
+    if any(isinstance(value, list) for portion in first for value in portion.values(chosen)):
+        raise DataError(
+            "{path}: this model reads texts, and the column {chosen!r} holds arrays of numbers",
+            path=file.path,
+            chosen=chosen,
+        )
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -137,10 +212,8 @@ def predict_file(
     return FileAnswered(str(out), source.rows, skipped, (*source.file.notes, *notes))
 
 
-def open_file(model: Predictor, file: str | Path, column: str | None, skip_bad: bool) -> "InputFile":
+def open_file(model: Predictor, file: str | Path, column: str | None, skip_bad: bool) -> InputFile:
     """The file, read once; rows that can't be read are refused unless they are to be skipped."""
-    from rnnlab.use.input_file import InputFile  # formats, tables, numbers: a single text need not wait for them
-
     source = InputFile(file, column, numeric=model.preprocessor.vocabulary is None)
     if source.bad and not skip_bad:
         _refuse(file, source.bad, source.bad_rows)
@@ -164,7 +237,7 @@ def _refuse(file: str | Path, bad: Sequence[BadRow], number: int) -> None:
 
 
 def _answered(
-    model: Predictor, source: "InputFile", skip_bad: bool, explain: bool = False
+    model: Predictor, source: InputFile, skip_bad: bool, explain: bool = False
 ) -> Iterator[tuple[Portion, list[Any], list[Answer]]]:
     for portion, inputs in source.portions():
         answers: list[Any] = [
@@ -202,7 +275,7 @@ def _names(model: Predictor, portion: Portion, inputs: Sequence[Any]) -> list[st
 
 
 def _added_columns(
-    model: Predictor, source: "InputFile", top: int, probabilities: bool
+    model: Predictor, source: InputFile, top: int, probabilities: bool
 ) -> tuple[dict[str, type], tuple[str, ...]]:
     """The new columns, and what to say of names that the file has already."""
     wanted: dict[str, type] = {"prediction": str, "probability": float}

@@ -11,7 +11,7 @@ from torch import Tensor
 from rnnlab.data.sequences import Sequences, gather_rows
 from rnnlab.kernels import ops
 from rnnlab.models.cells import Cell
-from rnnlab.use.folded import FirstInputs, Folded, batches
+from rnnlab.use.folded import FirstInputs, Folded, in_batches
 
 FROM = 4096  # tokens: to find and load the library takes as long as torch takes for so many
 ROWS = 512  # in a batch
@@ -34,8 +34,8 @@ class Answers:
         if not self.asked:
             self.read += len(data.values)
             if self.read >= FROM:
-                self.compiled = compile_network(self.folded)
                 self.asked = True
+                self.compiled = Compiled(self.folded) if ops.active() else None
         if self.compiled is None or (len(data.values) > LONGEST and data.lengths.max() > LONGEST):
             return self.folded.outputs(data)
         return self.compiled.outputs(data)
@@ -44,6 +44,7 @@ class Answers:
 class Compiled:
     """The outputs of a network that `fold` takes, by native code."""
 
+    @torch.inference_mode()
     def __init__(self, folded: Folded):
         self.folded = folded
         self.layers = [[_packed(direction.cell, direction.begin) for direction in layer] for layer in folded.layers]
@@ -51,17 +52,10 @@ class Compiled:
 
     def outputs(self, data: Sequences) -> np.ndarray:
         """(rows, C)."""
-        with torch.inference_mode():
-            if len(data) <= ROWS and len(data.values) <= TOKENS:
+        if len(data) <= ROWS and len(data.values) <= TOKENS:
+            with torch.inference_mode():
                 return self._batch(data.values, data.offsets).numpy()
-            order = np.argsort(-data.lengths, kind="stable")
-            found = [
-                self._batch(*gather_rows(data.values, data.offsets, rows))
-                for rows in batches(order, data.lengths[order], ROWS, TOKENS)
-            ]
-        outputs = np.empty((len(data), found[0].shape[1]), np.float32)
-        outputs[order] = torch.cat(found).numpy()
-        return outputs
+        return in_batches(data, ROWS, TOKENS, lambda rows: self._batch(*gather_rows(data.values, data.offsets, rows)))
 
     def _batch(self, given: np.ndarray, offsets: np.ndarray) -> Tensor:
         """(B, C) for rows laid end to end."""
@@ -84,14 +78,6 @@ class Compiled:
             if number + 1 < len(self.layers):
                 sources = [(torch.addmm(one.bias, x, one.from_input), None) for one in self.layers[number + 1]]
         return self.folded.head(self.folded.pooled(_padded(x, starts), starts.diff()))
-
-
-def compile_network(folded: Folded) -> Compiled | None:
-    """None where there is no native code yet."""
-    if not ops.active():
-        return None
-    with torch.inference_mode():
-        return Compiled(folded)
 
 
 def _packed(cell: Cell, begin: tuple[Tensor, ...]) -> ops.PackedLayer:

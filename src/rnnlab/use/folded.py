@@ -13,6 +13,7 @@ last token.
 Taken are `rnn`, `lstm` and `gru` with any number of layers, both directions, residual layers, any pooling and any
 start; `fold` says no to layer norm, to a GRU that resets before the product, and to every other encoder."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -197,12 +198,7 @@ class Folded:
 
     def outputs(self, data: Sequences) -> np.ndarray:
         """(rows, C)."""
-        order = np.argsort(-data.lengths, kind="stable")
-        with torch.inference_mode():
-            found = [self._batch(data, rows)[1:] for rows in batches(order, data.lengths[order], ROWS, TOKENS)]
-        outputs = np.empty((len(data), found[0].shape[1]), np.float32)
-        outputs[order] = torch.cat(found).numpy()
-        return outputs
+        return in_batches(data, ROWS, TOKENS, lambda rows: self._batch(data, rows)[1:])
 
     def _batch(self, data: Sequences, rows: np.ndarray) -> Tensor:
         """(B, C) for rows of falling length. The longest is there twice: MKL multiplies a single row in another order,
@@ -268,11 +264,16 @@ def _columns(states: Tensor | None, hidden: int, backward: int) -> Tensor | None
     return None if states is None else states[:, backward * hidden : (backward + 1) * hidden]
 
 
-def batches(order: np.ndarray, lengths: np.ndarray, most_rows: int, most_tokens: int) -> list[np.ndarray]:
-    """``order`` in pieces of at most so many rows and, unless a row is longer, tokens; ``lengths`` are falling."""
+def in_batches(data: Sequences, most_rows: int, most_tokens: int, answer: Callable[[np.ndarray], Tensor]) -> np.ndarray:
+    """(rows, C): the outputs for some rows of falling length at a time, at most so many and, unless one is longer, so
+    many tokens; in the order of the data."""
+    order = np.argsort(-data.lengths, kind="stable")
     found, start = [], 0
-    while start < len(order):
-        rows = max(1, min(most_rows, most_tokens // int(lengths[start])))
-        found.append(order[start : start + rows])
-        start += rows
-    return found
+    with torch.inference_mode():
+        while start < len(order):
+            rows = max(1, min(most_rows, most_tokens // int(data.lengths[order[start]])))
+            found.append(answer(order[start : start + rows]))
+            start += rows
+    outputs = np.empty((len(data), found[0].shape[1]), np.float32)
+    outputs[order] = torch.cat(found).numpy()
+    return outputs

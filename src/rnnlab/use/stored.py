@@ -182,10 +182,14 @@ def _of_run(run: RunDirectory) -> StoredModel:
     if result is not None and result["status"] == "diverged":
         where = result["divergence"]
         raise RunError("{path}: this run diverged at step {step}; it left no model", path=run.path, step=where["step"])
+    spec, preprocessor, weights = _parts_of(run)
+    return StoredModel(run.path.resolve().name, spec, preprocessor, weights, card_of(run, spec, preprocessor))
+
+
+def _parts_of(run: RunDirectory) -> tuple[RunSpec, Preprocessor, bytes]:
     preprocessor = Preprocessor.from_json(run.verified("model.json").read_text(encoding="utf-8"))
     spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
-    weights = run.verified("weights.safetensors").read_bytes()
-    return StoredModel(run.path.resolve().name, spec, preprocessor, weights, card_of(run, spec, preprocessor))
+    return spec, preprocessor, run.verified("weights.safetensors").read_bytes()
 
 
 def _check_size(spec: RunSpec, preprocessor: Preprocessor, tensors: Mapping[str, Tensor]) -> None:
@@ -246,15 +250,12 @@ def _profile(spec: RunSpec) -> dict[str, Any] | None:
 
 def open_run(run: RunDirectory) -> tuple[RunSpec, Preprocessor, Network]:
     """A finished run with the network that it trained."""
-    preprocessor = Preprocessor.from_json(run.verified("model.json").read_text(encoding="utf-8"))
-    spec = RunSpec.from_dict(json.loads(run.verified("spec.json").read_text(encoding="utf-8")))
+    spec, preprocessor, weights = _parts_of(run)
     if isinstance(spec.model, Baseline):
         raise RunError(
             "{path}: '{kind}' is a baseline: it has no network to look into", path=run.path, kind=spec.model.kind
         )
-    network = rebuild(spec, preprocessor, run.verified("weights.safetensors").read_bytes())
-    assert isinstance(network, Network)
-    return spec, preprocessor, network
+    return spec, preprocessor, rebuild(spec, preprocessor, weights)
 
 
 def at_first(spec: RunSpec, preprocessor: Preprocessor) -> Network | None:

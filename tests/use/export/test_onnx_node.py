@@ -24,7 +24,7 @@ from rnnlab.core.files import locked
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.use.onnx.reading import describe
+from rnnlab.use.onnx.tokenizer_file import describe
 from rnnlab.use.onnx.writing import export_model
 from rnnlab.use.stored import StoredModel, open_model
 

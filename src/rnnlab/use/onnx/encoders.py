@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -13,18 +12,17 @@ from rnnlab.models.convolution import ConvolutionalEncoder
 from rnnlab.models.dilated import Block, DilatedEncoder
 from rnnlab.models.fasttext import MeanEncoder
 from rnnlab.models.hybrid import GruCnnEncoder, RCNNEncoder
-from rnnlab.models.linear import LinearEncoder, same
+from rnnlab.models.linear import LinearEncoder
 from rnnlab.models.parallel import MinimalEncoder
 from rnnlab.models.pooling import Pool
 from rnnlab.models.recurrent import RecurrentEncoder
 from rnnlab.models.transformer import Layer, LearnedPositions, SinusoidalPositions, TransformerEncoder
 from rnnlab.use.onnx import ExportError
+from rnnlab.use.onnx.building_blocks import Rows, activate, layer_norm, linear, pooled
 from rnnlab.use.onnx.graph import FLOAT, Graph
-from rnnlab.use.onnx.pieces import Rows, activate, layer_norm, linear, pooled
-from rnnlab.use.onnx.recurrence import minimal, recurrent
+from rnnlab.use.onnx.recurrent_layers import minimal, recurrent
 
 CHANNELS_SECOND = [0, 2, 1]  # the permutation between (B, T, D) and (B, D, T), either way
-ACTIVATIONS: dict[Callable[..., Tensor], str] = {F.relu: "relu", torch.tanh: "tanh", F.gelu: "gelu", same: "none"}
 
 
 def encode(g: Graph, x: str, rows: Rows, encoder: Encoder, name: str = "encoder") -> tuple[str, str]:
@@ -40,8 +38,7 @@ def encode(g: Graph, x: str, rows: Rows, encoder: Encoder, name: str = "encoder"
 
 
 def _linear(g: Graph, x: str, rows: Rows, encoder: LinearEncoder, name: str) -> tuple[str, str]:
-    made = linear(g, x, encoder.layer, f"{name}.layer")
-    states = rows.zero_padding(activate(g, made, ACTIVATIONS[encoder.activation]))
+    states = rows.zero_padding(activate(g, linear(g, x, encoder.layer, f"{name}.layer"), encoder.activation))
     return states, pooled(g, states, rows, encoder.pool, f"{name}.pool")
 
 
@@ -64,7 +61,7 @@ def _convolutional(g: Graph, x: str, rows: Rows, encoder: ConvolutionalEncoder, 
         for number, (weight, bias) in enumerate(zip(windows.weights, biases, strict=True))
     ]
     made = g.op("Transpose", g.op("Concat", *found, axis=1), perm=CHANNELS_SECOND)
-    states = rows.zero_padding(activate(g, made, ACTIVATIONS[encoder.activation]))
+    states = rows.zero_padding(activate(g, made, encoder.activation))
     return states, pooled(g, states, rows, encoder.pool, f"{name}.pool")
 
 
@@ -96,7 +93,7 @@ def _block(g: Graph, x: str, block: Block, name: str) -> str:
     made = _convolve(
         g, turned, filters.weight, filters.bias, depth, f"{name}.convolution", -offsets[0] // dilation, dilation
     )
-    added = activate(g, g.op("Transpose", made, perm=CHANNELS_SECOND), ACTIVATIONS[block.activation])
+    added = activate(g, g.op("Transpose", made, perm=CHANNELS_SECOND), block.activation)
     if block.around is None:
         return added
     around = linear(g, x, block.around, f"{name}.around") if isinstance(block.around, nn.Linear) else x
@@ -158,7 +155,7 @@ def _layer(g: Graph, x: str, rows: Rows, layer: Layer, hidden: str, name: str) -
     assert isinstance(widen, nn.Linear)
     assert isinstance(narrow, nn.Linear)
     inner = layer_norm(g, x, norm, f"{name}.feedforward.0")
-    inner = activate(g, linear(g, inner, widen, f"{name}.feedforward.1"), "gelu")
+    inner = activate(g, linear(g, inner, widen, f"{name}.feedforward.1"), F.gelu)
     return g.op("Add", x, linear(g, inner, narrow, f"{name}.feedforward.3"))
 
 

@@ -3,16 +3,18 @@
 import importlib.metadata
 import json
 
+import numpy as np
 import onnx
 
 from rnnlab.answers.heads import StateHead, SummaryHead
-from rnnlab.models.baselines import Baseline
+from rnnlab.models.baselines import Baseline, Learnt, Majority, Statistics, TfIdf
+from rnnlab.models.nbsvm import NbSvm, levels_of
 from rnnlab.models.network import Network
+from rnnlab.models.ngrams import spelled_out
 from rnnlab.use.onnx import ExportError
-from rnnlab.use.onnx.baselines import baseline_logits
+from rnnlab.use.onnx.building_blocks import Rows, embed, linear, standardise
 from rnnlab.use.onnx.encoders import encode
-from rnnlab.use.onnx.graph import FLOAT, INT64, Graph
-from rnnlab.use.onnx.pieces import Rows, embed, linear, standardise
+from rnnlab.use.onnx.graph import DOUBLE, FLOAT, INT64, Graph
 from rnnlab.use.stored import StoredModel
 
 
@@ -31,7 +33,7 @@ def translate(model: StoredModel) -> onnx.ModelProto:
     if preprocessor.scaler is not None:
         x = standardise(g, x, preprocessor.scaler.mean, preprocessor.scaler.std)
     if isinstance(settings, Baseline):
-        logits, shape = baseline_logits(g, x, rows, settings, model.learnt), ["batch", len(preprocessor.labels)]
+        logits, shape = _baseline_logits(g, x, rows, settings, model.learnt), ["batch", len(preprocessor.labels)]
     else:
         logits, shape = _network_logits(g, x, rows, model.network, preprocessor.tokens)
     g.output(logits, "logits", shape)
@@ -67,3 +69,89 @@ def _metadata(model: StoredModel) -> dict[str, str]:
     }
     plain = {"spec": model.spec.digest, "task": model.spec.task.kind, "rnnlab": importlib.metadata.version("rnnlab")}
     return plain | {name: json.dumps(value, ensure_ascii=False, allow_nan=False) for name, value in values.items()}
+
+
+# --- baselines: what `rnnlab.models.baselines` computes, from what they learnt ---------------------------------------
+
+
+def _baseline_logits(g: Graph, inputs: str, rows: Rows, baseline: Baseline, learnt: Learnt) -> str:
+    """Ids (B, T), or features (B, T, D) as they were scaled → (B, C)."""
+    if type(baseline) is Majority:
+        share = learnt["log_share"].astype(np.float32)
+        shape = g.op("Concat", rows.batch, g.constant([len(share)]), axis=0)
+        return g.op("Expand", g.constant(share, "log_share"), shape)
+    if type(baseline) is TfIdf:
+        return _tfidf(g, inputs, rows, learnt)
+    if type(baseline) is NbSvm:
+        return _nbsvm(g, inputs, rows, learnt)
+    if type(baseline) is Statistics:
+        return _statistics(g, inputs, rows, learnt)
+    raise ExportError("export has no translation of the baseline '{kind}'", kind=baseline.kind)
+
+
+def _counts(g: Graph, ids: str, rows: Rows, grams: list[np.ndarray]) -> str:
+    """(B, grams): how often each stands in a row; ``grams`` are those of each length n from 1 on, (grams, n)."""
+    sizes = [len(of_length) for of_length in grams]
+    return g.op(
+        "TfIdfVectorizer",
+        g.op("Where", rows.real, ids, g.constant(np.array(0))),  # no gram that is known has padding in it
+        mode="TF",
+        min_gram_length=1,
+        max_gram_length=len(grams),
+        max_skip_count=0,
+        ngram_counts=[0, *np.cumsum([n * size for n, size in enumerate(sizes[:-1], 1)]).tolist()],
+        ngram_indexes=list(range(sum(sizes))),
+        pool_int64s=[number for of_length in grams for number in of_length.ravel().tolist()],
+    )
+
+
+def _nbsvm(g: Graph, ids: str, rows: Rows, learnt: Learnt) -> str:
+    counts = _counts(g, ids, rows, spelled_out(levels_of(learnt)))
+    seen = g.op("Cast", g.op("Greater", counts, g.constant(0.0)), to=FLOAT)
+    distinct = g.op("Max", g.op("ReduceSum", seen, g.constant([1]), keepdims=1), g.constant(1.0))
+    product = g.op("MatMul", g.op("Div", seen, g.op("Sqrt", distinct)), g.constant(_every_class(learnt), "coef"))
+    return g.op("Add", product, g.constant(learnt["intercept"], "intercept"))
+
+
+def _every_class(learnt: Learnt) -> np.ndarray:
+    """(grams, C), zero for classes that have no weights of their own."""
+    coef = np.zeros((len(learnt["coef"]), len(learnt["intercept"])), np.float32)
+    coef[:, learnt["fitted"]] = learnt["coef"]
+    return coef
+
+
+def _tfidf(g: Graph, ids: str, rows: Rows, learnt: Learnt) -> str:
+    grams = learnt["grams"]  # ascending: the 1-grams, then the 2-grams, both ids in one number
+    single, pairs = grams[grams < 1 << 32], grams[grams >= 1 << 32]
+    both = np.stack([(pairs >> 32) - 1, pairs & 0xFFFFFFFF], axis=1)
+    counts = _counts(g, ids, rows, [single[:, None], both])
+    seen = g.op("Cast", g.op("Greater", counts, g.constant(0.0)), to=FLOAT)
+    damped = g.op("Add", g.op("Log", g.op("Max", counts, g.constant(1.0))), seen)  # 1 + log count, or 0
+    weighed = g.op("Mul", damped, g.constant(learnt["idf"], "idf"))
+    squares = g.op("ReduceSumSquare", weighed, g.constant([1]), keepdims=1)
+    norms = g.op("Where", g.op("Greater", squares, g.constant(0.0)), g.op("Sqrt", squares), g.constant(1.0))
+    product = g.op("MatMul", g.op("Div", weighed, norms), g.constant(learnt["coef"].T, "coef"))
+    return g.op("Add", product, g.constant(learnt["intercept"], "intercept"))
+
+
+def _statistics(g: Graph, x: str, rows: Rows, learnt: Learnt) -> str:
+    """Mean, deviation, extremes, first and last value of every channel, and the length; in float64."""
+    time, lengths = g.constant([1]), g.op("Cast", rows.lengths_column, to=DOUBLE)
+    real = g.op("Cast", rows.zero_at_padding, to=DOUBLE)
+    wide = g.op("Mul", g.op("Cast", x, to=DOUBLE), real)
+    mean = g.op("Div", g.op("ReduceSum", wide, time, keepdims=0), lengths)
+    square = g.op("Div", g.op("ReduceSum", g.op("Mul", wide, wide), time, keepdims=0), lengths)
+    variance = g.op("Sub", square, g.op("Mul", mean, mean))
+    deviation = g.op("Sqrt", g.op("Max", variance, g.constant(np.array(0.0))))
+    added = g.op("Unsqueeze", rows.minus_infinity_at_padding, g.constant([2]))
+    high = g.op("ReduceMax", g.op("Add", x, added), time, keepdims=0)
+    low = g.op("Neg", g.op("ReduceMax", g.op("Add", g.op("Neg", x), added), time, keepdims=0))
+    first = g.op("Gather", x, g.constant(np.array(0)), axis=1)
+    last = g.op("GatherND", x, g.op("Sub", rows.lengths_column, g.constant([1])), batch_dims=1)
+    plain = [g.op("Cast", value, to=DOUBLE) for value in (low, high, first, last)]
+    features = g.op("Concat", mean, deviation, *plain, lengths, axis=1)
+    centred = g.op("Sub", features, g.constant(learnt["mean"], "mean"))
+    scaled = g.op("Div", centred, g.constant(learnt["scale"], "scale"))
+    product = g.op("MatMul", scaled, g.constant(learnt["coef"].T.astype(np.float64), "coef"))
+    logits = g.op("Add", product, g.constant(learnt["intercept"].astype(np.float64), "intercept"))
+    return g.op("Cast", logits, to=FLOAT)

@@ -12,7 +12,7 @@ from rnnlab.core.files import write_atomically
 from rnnlab.core.numbers import size
 from rnnlab.core.words import both, same
 from rnnlab.use.onnx import ExportError
-from rnnlab.use.onnx.reading import describe
+from rnnlab.use.onnx.tokenizer_file import describe
 from rnnlab.use.stored import StoredModel, open_model
 
 SUFFIX = ".onnx"
@@ -31,7 +31,7 @@ class Exported:
     inputs: tuple[str, ...]  # each with its shape: "ids (batch, length)"
     output: str
     operators: dict[str, int]  # how often each stands in the graph
-    difference: float  # see `rnnlab.use.onnx.parity.Parity`
+    difference: float  # see `rnnlab.use.onnx.parity.check_parity`
     rounding: float
     shapes: int
     tolerance: float
@@ -93,7 +93,7 @@ def export_model(model: str | Path | StoredModel, path: str | Path) -> Exported:
     stored = model if isinstance(model, StoredModel) else open_model(model)
     translated = translating.translate(stored)
     content = translated.SerializeToString(deterministic=True)
-    agreed = parity.check_parity(stored, content)
+    difference, rounding = parity.check_parity(stored, content)
     done = Exported(
         path=path,
         tokenizer=path.with_suffix(".tokenizer.json"),
@@ -102,9 +102,9 @@ def export_model(model: str | Path | StoredModel, path: str | Path) -> Exported:
         inputs=tuple(_shaped(value) for value in translated.graph.input),
         output=_shaped(translated.graph.output[0]),
         operators=dict(Counter(node.op_type for node in translated.graph.node)),
-        difference=agreed.difference,
-        rounding=agreed.rounding,
-        shapes=agreed.shapes,
+        difference=difference,
+        rounding=rounding,
+        shapes=len(parity.SHAPES),
         tolerance=parity.TOLERANCE,
         left_out="model.lookup, the table of the training rows' labels: every row is answered by the model alone"
         if stored.spec.model.lookup

@@ -3,13 +3,17 @@
 Shapes are those of the torch modules, batch first. B and T are whatever the caller of the ONNX model brings.
 """
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-from torch import nn
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from rnnlab.models.embedding import PADDING, TokenVectors
 from rnnlab.models.fasttext import END, PRIME, NgramVectors
+from rnnlab.models.linear import same
 from rnnlab.models.pooling import Pool
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.graph import DOUBLE, FLOAT, INT32, Graph
@@ -79,20 +83,13 @@ def layer_norm(g: Graph, x: str, norm: nn.LayerNorm, name: str) -> str:
     return g.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=norm.eps)
 
 
-def gelu(g: Graph, x: str) -> str:
-    """x Φ(x), with the error function and not its approximation by tanh."""
-    erf = g.op("Erf", g.op("Mul", x, g.constant(0.5**0.5)))
-    return g.op("Mul", x, g.op("Add", g.op("Mul", erf, g.constant(0.5)), g.constant(0.5)))
-
-
-def activate(g: Graph, x: str, name: str) -> str:
-    if name == "none":
+def activate(g: Graph, x: str, activation: Callable[..., Tensor]) -> str:
+    if activation is same:
         return x
-    return gelu(g, x) if name == "gelu" else g.op({"relu": "Relu", "tanh": "Tanh"}[name], x)
-
-
-def joined(g: Graph, values: list[str], axis: int) -> str:
-    return values[0] if len(values) == 1 else g.op("Concat", *values, axis=axis)
+    if activation is F.gelu:  # x Φ(x), with the error function and not its approximation by tanh
+        erf = g.op("Erf", g.op("Mul", x, g.constant(0.5**0.5)))
+        return g.op("Mul", x, g.op("Add", g.op("Mul", erf, g.constant(0.5)), g.constant(0.5)))
+    return g.op({F.relu: "Relu", torch.tanh: "Tanh"}[activation], x)
 
 
 # --- from the inputs to vectors -----------------------------------------------------------------------------------
@@ -116,7 +113,7 @@ def embed(g: Graph, ids: str, rows: Rows, embedding: TokenVectors, tokens: int) 
         for name, table in (("table", embedding.table), ("frozen", embedding.frozen))
         if table is not None
     ]
-    x = joined(g, channels, axis=-1)
+    x = channels[0] if len(channels) == 1 else g.op("Concat", *channels, axis=-1)
     return x if tokens == 1 else g.op("Reshape", x, g.constant([0, 0, -1]))
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rnnlab.data.tokenizers import Tokenizer
-from rnnlab.use.onnx.reading import rules
+from rnnlab.use.onnx.tokenizer_file import rules
 
 ODD = [
     *("n't", "'s", "'LL", "…", "—", "-LRB-", "<br />", "<BR/>", "u.s.", "1.8", "10,000", "well-made", "o'fallon", "''"),
