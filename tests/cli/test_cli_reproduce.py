@@ -7,7 +7,7 @@ import pytest
 
 from rnnlab.api.reproduce import find_experiments
 from rnnlab.claims.claim import Claim
-from rnnlab.sweeps.studies import read_sweep
+from rnnlab.sweeps.sweep_file import read_sweep
 
 VERDICTS = {"supported", "contradicted", "cannot tell"}
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -14,10 +14,11 @@ import rnnlab
 from rnnlab.comparing import differences as module
 from rnnlab.comparing.chapters import Answered, ClassScore, Differences
 from rnnlab.comparing.differences import differences, disagreements, shorten, with_texts
+from rnnlab.comparing.records import Record
 from rnnlab.core.errors import DataError, RunError
 from rnnlab.models.baselines import Majority, TfIdf
 from rnnlab.models.recurrent import RNN
-from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory
+from rnnlab.runs.directory import Diverged, Finished, RunDirectory
 from rnnlab.tasks.addition import Addition
 from rnnlab.tasks.base import Task
 from rnnlab.tasks.classify import Classify
@@ -29,16 +30,8 @@ TARGETS = [0, 0, 1, 2, 2, 2]
 EMPTY = Differences((), (), (), ())
 
 
-@dataclass(frozen=True)
-class Made:
-    label: str
-    spec: RunSpec
-    outcome: Outcome
-    path: Path
-
-
 @pytest.fixture
-def run(tmp_path) -> Callable[..., Made]:
+def run(tmp_path) -> Callable[..., Record]:
     """``run("lstm", 0, [0, 0, 1, …])``: a finished run that gave these answers to the test rows."""
 
     def make(
@@ -52,7 +45,7 @@ def run(tmp_path) -> Callable[..., Made]:
         model: Majority | TfIdf | None = None,
         task: Task | None = None,
         labels: int = 3,
-    ) -> Made:
+    ) -> Record:
         folder = RunDirectory(tmp_path / f"{arm}-{seed}")
         folder.path.mkdir()
         arrays = {
@@ -65,7 +58,7 @@ def run(tmp_path) -> Callable[..., Made]:
         safetensors.numpy.save_file(arrays, folder / "predictions.safetensors")
         folder.seal({"status": "finished"})
         spec = RunSpec(task or Classify(), model or RNN(), None if model else Training(), seed)
-        return Made(arm, spec, Finished({}), folder.path)
+        return Record(arm, spec, Finished({}), folder.path)
 
     return make
 
@@ -265,7 +258,7 @@ def test_a_real_comparison(reviews_csv, tmp_path):
             folder = RunDirectory(run.path)
             outcome = folder.outcome()
             assert outcome is not None
-            records.append(Made(arm.label, RunSpec.from_dict(folder.spec()), outcome, folder.path))
+            records.append(Record(arm.label, RunSpec.from_dict(folder.spec()), outcome, folder.path))
     task = records[0].spec.task
     data = task.load()
     found = with_texts(differences(records, data.labels, tags=data.tag_names), task)

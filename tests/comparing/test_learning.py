@@ -1,14 +1,13 @@
 """Curves from events that are written by hand, so that every figure is known; and from one real run."""
 
-from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rnnlab.comparing.chapters import Curve, Ending, Learning
 from rnnlab.comparing.learning import MOST_POINTS, learning
+from rnnlab.comparing.records import Record
 from rnnlab.models.baselines import Majority
 from rnnlab.models.recurrent import RNN
 from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome, RunDirectory, Stopped
@@ -19,14 +18,6 @@ from rnnlab.tasks.synthetic import Adding
 from rnnlab.training.spec import RunSpec, Training
 
 CLASSIFY = Classify()
-
-
-@dataclass(frozen=True)
-class Made:
-    label: str
-    spec: RunSpec
-    outcome: Outcome
-    path: Path
 
 
 @pytest.fixture
@@ -41,14 +32,14 @@ def run(tmp_path):
         best: int | None = None,
         outcome: Outcome | None = None,
         task: Task = CLASSIFY,
-    ) -> Made:
+    ) -> Record:
         folder = RunDirectory(tmp_path / f"{arm}-{seed}")
         folder.path.mkdir()
         for number, event in enumerate(events, 1):
             place = {"event": "epoch", "epoch": number, "step": 10 * number, "seconds": 0.5}
             folder.append_event(place | event)
         spec = RunSpec(task, RNN(), Training(), seed)
-        return Made(arm, spec, outcome or Finished({"best_epoch": best}), folder.path)
+        return Record(arm, spec, outcome or Finished({"best_epoch": best}), folder.path)
 
     return make
 
@@ -122,7 +113,7 @@ def test_an_arm_all_of_whose_runs_diverged_at_once(run):
 
 
 def test_runs_that_are_not_part_of_the_comparison(run, tmp_path):
-    baseline = Made("majority", RunSpec(CLASSIFY, Majority(), None, 0), Finished({}), tmp_path / "nowhere")
+    baseline = Record("majority", RunSpec(CLASSIFY, Majority(), None, 0), Finished({}), tmp_path / "nowhere")
     others = [
         run("gru", 0, [scores(0.5, 1.0)], outcome=Failed("out of memory")),
         run("gru", 1, [scores(0.5, 1.0)], outcome=Stopped()),

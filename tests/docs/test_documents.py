@@ -16,7 +16,7 @@ from rnnlab.cli.main import app
 from rnnlab.core.config import read_toml
 from rnnlab.sweeps.experiment import parse_experiment
 from rnnlab.sweeps.plan import experiment_tree, is_sweep
-from rnnlab.sweeps.studies import read_sweep
+from rnnlab.sweeps.sweep_file import read_sweep
 
 ROOT = Path(__file__).parents[2]
 READMES = ("README.md", "README.zh-CN.md")

@@ -14,7 +14,7 @@ from rnnlab.models.baselines import BASELINES
 from rnnlab.sweeps.axes import Choices, grid
 from rnnlab.sweeps.experiment import Experiment, parse_experiment, regularised
 from rnnlab.sweeps.plan import is_sweep
-from rnnlab.sweeps.studies import POINT, _tree_of, axes_of, read_sweep
+from rnnlab.sweeps.sweep_file import POINT, _tree_of, axes_of, read_sweep
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 BEFORE = json.loads((Path(__file__).parent / "experiments-v1.json").read_text())

@@ -9,9 +9,8 @@ import pytest
 from scipy import stats
 from truths import Truth
 
-from rnnlab.judging import pooling
 from rnnlab.judging.decision import pair_tests
-from rnnlab.judging.pooling import Runs, Spreads, measure_all, pool
+from rnnlab.judging.luck import MOST_LENT, Runs, Spreads, measure_all, pool
 from rnnlab.judging.spread import Spread, group_sums, measure, measure_apart
 
 
@@ -225,7 +224,7 @@ def test_arms_learn_from_each_other_how_much_runs_vary():
 def test_nobody_borrows_more_than_three_times_their_own():
     """An arm that is unsteady by nature may look steady by luck: two seeds say too little against it."""
     steady, *_ = pool([spread_of(seeds=2, seed_df=1, seed_variance=v) for v in (1e-6, *[1e-4] * 27)], pooled_df=7.0)
-    assert steady.seed_df == 1 + pooling.MOST_LENT
+    assert steady.seed_df == 1 + MOST_LENT
 
 
 def test_an_unsteady_arm_keeps_its_own_variance_and_tails():

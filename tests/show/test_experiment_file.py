@@ -12,9 +12,9 @@ import pytest
 from rnnlab.api.compare import prepare
 from rnnlab.core.toml import toml_key, toml_value
 from rnnlab.show.experiment_file import experiment_file
+from rnnlab.sweeps.execution import baseline_specs
 from rnnlab.sweeps.experiment import Experiment
 from rnnlab.sweeps.plan import plan
-from rnnlab.sweeps.run import baseline_specs
 
 PLUGIN = Path(__file__).parents[2] / "examples" / "mgu.py"
 

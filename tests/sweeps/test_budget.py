@@ -15,10 +15,9 @@ from rnnlab.execute.executors import Serial
 from rnnlab.runs.directory import Finished, Outcome, RunDirectory, Stopped
 from rnnlab.show.telling import tell
 from rnnlab.sweeps import budget
-from rnnlab.sweeps.budget import ENOUGH_ROUNDS, FIRST_SHARE, compare_within, limited, plan
-from rnnlab.sweeps.forecast import SIDE_BY_SIDE
-from rnnlab.sweeps.pace import Pace, makespan
-from rnnlab.sweeps.run import Silent
+from rnnlab.sweeps.budget import ENOUGH_ROUNDS, FIRST_SHARE, Budget, limited, plan
+from rnnlab.sweeps.execution import Silent
+from rnnlab.sweeps.forecast import SIDE_BY_SIDE, Pace, makespan
 from rnnlab.training.spec import Training
 
 SMALL: dict[str, Any] = {"task": {"rows": 300}, "models": ["linear", "rnn"]}
@@ -119,7 +118,7 @@ def spend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         engine = Engine(clock, really)
         began = clock.now
         said: list[str] = []
-        found = compare_within(experiment, data, seconds, seeds, tmp_path, engine, 1, Silent(), said.append, clock)
+        found = Budget(experiment, data, seconds, seeds, tmp_path, engine, 1, Silent(), said.append, clock).spend()
         return found, clock.now - began, engine.begun, said
 
     return go

@@ -8,9 +8,8 @@ import pytest
 from rnnlab.api.compare import compare, prepare
 from rnnlab.execute.executors import Serial
 from rnnlab.runs.directory import Failed
-from rnnlab.sweeps.forecast import USUAL_ROUNDS, forecast, forecast_training, likely_rounds
-from rnnlab.sweeps.pace import Pace, makespan, pace_of
-from rnnlab.sweeps.run import Silent, baseline_specs, run_all
+from rnnlab.sweeps.execution import Silent, baseline_specs, run_all
+from rnnlab.sweeps.forecast import USUAL_ROUNDS, Pace, forecast, forecast_training, likely_rounds, makespan, pace_of
 from rnnlab.training.spec import RunSpec
 
 SMALL: dict[str, Any] = {"task": {"rows": 1000}, "models": ["linear", "gru"], "seeds": 2}

@@ -15,12 +15,12 @@ from rnnlab.execute.executors import Serial
 from rnnlab.execute.processes import Processes
 from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.sweeps.axes import parse_axis
+from rnnlab.sweeps.contest import HALVING, WORST, Score, goes_on
 from rnnlab.sweeps.draws import changes_of, draw, propose, values_of
+from rnnlab.sweeps.execution import Silent
 from rnnlab.sweeps.plan import Opened
-from rnnlab.sweeps.run import Silent
-from rnnlab.sweeps.search import AT_RANDOM, LAG, search
-from rnnlab.sweeps.studies import plan_studies, read_sweep
-from rnnlab.sweeps.trials import HALVING, WORST, Score, goes_on
+from rnnlab.sweeps.search import AT_RANDOM, LAG, StudySearch
+from rnnlab.sweeps.sweep_file import plan_studies, read_sweep
 
 LR = '"training.lr" = { low = 1e-4, high = 1.0, log = true }'
 RNN = 'kind = "rnn"\nhidden = 4\n'
@@ -134,7 +134,7 @@ class Recorder(Silent):
 
 def result_of(study, out, executor, display=None):
     """What a search finds, without what may depend on the machine."""
-    found, outcomes = search(study, Opened(), out, executor, display or Silent())
+    found, outcomes = StudySearch(study, Opened(), out, display or Silent()).run(executor)
     return {p.label: tuple(type(outcomes[s.digest]).__name__ for s in p.specs) for p in found.points}, found, outcomes
 
 
@@ -474,7 +474,7 @@ def test_a_real_interrupt_keeps_what_is_done(tmp_path):
 
     study = planned(tmp_path, "asha", 4)
     with pytest.raises(Interrupted, match=r"1 of 4 trials are done .* the same command goes on"):
-        search(study, Opened(), tmp_path / "parts", Serial(), Impatient())
+        StudySearch(study, Opened(), tmp_path / "parts", Impatient()).run(Serial())
     whole, *_ = result_of(study, tmp_path / "whole", Serial())
     assert result_of(study, tmp_path / "parts", Serial())[0] == whole
 

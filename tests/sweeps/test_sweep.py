@@ -8,8 +8,8 @@ import pytest
 from rnnlab.api.sweep import run_sweep, unfinished
 from rnnlab.comparing.studies import Study
 from rnnlab.runs.directory import RunDirectory
-from rnnlab.sweeps.estimate import estimate
-from rnnlab.sweeps.studies import plan_studies, read_sweep
+from rnnlab.sweeps.forecast import estimate
+from rnnlab.sweeps.sweep_file import plan_studies, read_sweep
 
 FILE = """
 repeats = 2
@@ -95,7 +95,7 @@ def test_the_budget_begins_no_more_runs(tmp_path):
 def test_studies_of_the_same_name_in_two_files_stay_apart(tmp_path):
     from rnnlab.api.sweep import run_planned
     from rnnlab.execute.executors import Serial
-    from rnnlab.sweeps.run import Silent
+    from rnnlab.sweeps.execution import Silent
 
     planned = []
     for rate in ("0.02", "0.01"):

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.space import Between
 from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.show.telling import tell
+from rnnlab.sweeps.execution import Silent, baseline_specs
 from rnnlab.sweeps.forecast import forecast
-from rnnlab.sweeps.run import Silent, baseline_specs
-from rnnlab.sweeps.tune import FIRST_TRIAL_SEED, RUNGS, ArmSearch, tune, value_at
+from rnnlab.sweeps.tune import FIRST_TRIAL_SEED, RUNGS, ArmSearch, tune
 from rnnlab.training.spec import RunSpec
 
 SMALL: dict[str, Any] = {"task": {"rows": 300}, "training": {"epochs": 2}, "models": ["linear", "gru"], "seeds": 2}
@@ -157,8 +158,8 @@ def test_what_the_user_set_is_fixed(tmp_path: Path):
     for arm in (linear, gru):
         for trial in arm.trials:
             spec = RunSpec.from_dict(RunDirectory(tmp_path / trial.digest).spec())
-            assert value_at(spec, "model.hidden") == 24
-            assert arm is linear or value_at(spec, "training.lr") == 0.01
+            assert attrgetter("model.hidden")(spec) == 24
+            assert arm is linear or attrgetter("training.lr")(spec) == 0.01
     rates = {trial.setting["training.lr"] for trial in linear.trials[1:]}
     assert len(rates) == 5
 
@@ -207,7 +208,7 @@ def test_a_space_smaller_than_the_trials_is_exhausted(tmp_path: Path, monkeypatc
 def test_axes_without_a_use_are_left_out(tmp_path: Path, kind: str, absent: str):
     """Numbers have no embedding, and an answer at every step no pooling."""
     experiment, data = prepare(None, tune=3, models=["gru"], task={"kind": kind, "rows": 100})
-    search = ArmSearch("gru", experiment.arms["gru"], experiment, data, 7, tmp_path, Silent())
+    search = ArmSearch("gru", experiment.specs()[0][1], experiment, data, tmp_path, Silent())
     assert set(ARCHITECTURES["gru"].space) - set(search.space) == {absent}
     assert len(search.trials) == 3
 

@@ -13,9 +13,9 @@ from rnnlab.core.errors import ConfigError, Interrupted
 from rnnlab.data import reviews, store
 from rnnlab.execute.executors import Serial, executor_for
 from rnnlab.runs.directory import Finished
+from rnnlab.sweeps.execution import Silent, baseline_specs, run_all
 from rnnlab.sweeps.experiment import Experiment
 from rnnlab.sweeps.plan import experiment_tree, plan
-from rnnlab.sweeps.run import Silent, baseline_specs, run_all
 from rnnlab.tasks import classify
 
 ROWS = {"rows": 200}

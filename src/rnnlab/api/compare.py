@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rnnlab.comparing.comparison import Comparison, HeldOut, summarise
+from rnnlab.comparing.comparison import Comparison, summarise
+from rnnlab.comparing.records import HeldOut, Record
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import ConfigError, RunsFailed
 from rnnlab.core.files import write_atomically
@@ -22,10 +23,10 @@ from rnnlab.show.gathering import data_name
 from rnnlab.show.notebook import Result, result_of
 from rnnlab.show.telling import EXPERIMENT
 from rnnlab.show.tuning_texts import tuning_notes
-from rnnlab.sweeps.budget import Spent, compare_within, refuse_budget
+from rnnlab.sweeps.budget import Budget, Spent, refuse_budget
+from rnnlab.sweeps.execution import Display, Silent, baseline_specs, run_all
 from rnnlab.sweeps.experiment import Experiment, Match
 from rnnlab.sweeps.plan import experiment_tree, plan
-from rnnlab.sweeps.run import Display, RunRecord, Silent, baseline_specs, run_all
 from rnnlab.sweeps.tune import tune as tune_arms
 from rnnlab.training.range_test import RangeTest, range_test
 from rnnlab.training.spec import RunSpec
@@ -173,9 +174,8 @@ def compare_prepared(
         )
     else:
         refuse_budget(experiment)
-        found = compare_within(
-            experiment, data, budget, looks[-1], Path(out), executor, at_a_time(on, jobs), display or Silent(), watch
-        )
+        asked = (experiment, data, budget, looks[-1], Path(out), executor, at_a_time(on, jobs))
+        found = Budget(*asked, display or Silent(), watch).spend()
     comparison, records = replace(found.comparison, tuning=tuning), found.records
     runs = [(record.label, record.spec) for record in records]
     folder = _folder_with_experiment(runs, experiment.name, Path(out))
@@ -226,7 +226,7 @@ def _look_until_sure(
     runs = baseline_specs(experiment, data) + experiment.specs()
     if len(looks) == 1:  # all runs are known: if they are interrupted, the file that asks for them is there
         _folder_with_experiment(runs, experiment.name, out)
-    records: list[RunRecord] = []
+    records: list[Record] = []
     notes = list(experiment.notes)
     for number, seeds in enumerate(looks):
         records += run_all(runs, out, executor, display, seconds=seconds)

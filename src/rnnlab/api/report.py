@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rnnlab.comparing.comparison import Comparison, HeldOut, arm_scores
+from rnnlab.comparing.comparison import Comparison, arm_scores
+from rnnlab.comparing.records import HeldOut
 from rnnlab.comparing.studies import Study
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically

@@ -11,8 +11,8 @@ from rnnlab.core.errors import ConfigError, did_you_mean
 from rnnlab.core.words import both
 from rnnlab.execute.executors import Executor
 from rnnlab.show.pages.ledger import Ledger, provenance_of
-from rnnlab.sweeps.run import Display
-from rnnlab.sweeps.studies import PlannedStudy, SweepFile, plan_studies, read_sweep
+from rnnlab.sweeps.execution import Display
+from rnnlab.sweeps.sweep_file import PlannedStudy, SweepFile, plan_studies, read_sweep
 
 
 @dataclass(frozen=True)

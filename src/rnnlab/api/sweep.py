@@ -7,19 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rnnlab.comparing.records import why_no_score
 from rnnlab.comparing.studies import Point, Repeat, Study, Target, first_step
 from rnnlab.core.registry import load_plugin
 from rnnlab.core.words import Both, both, joined, note, retold
 from rnnlab.execute.executors import Executor, Limits, executor_for
 from rnnlab.models.baselines import Baseline
-from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome, RunDirectory, Stopped
+from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.show.notebook import Studies
 from rnnlab.sweeps.draws import require_optuna
+from rnnlab.sweeps.execution import Display, Silent, run_all
 from rnnlab.sweeps.experiment import seed_numbers
 from rnnlab.sweeps.plan import Opened
-from rnnlab.sweeps.run import Display, Silent, run_all
-from rnnlab.sweeps.search import search
-from rnnlab.sweeps.studies import PlannedPoint, PlannedStudy, plan_studies, read_sweep, with_target
+from rnnlab.sweeps.search import StudySearch
+from rnnlab.sweeps.sweep_file import PlannedPoint, PlannedStudy, plan_studies, read_sweep, with_target
 from rnnlab.training.spec import RunSpec
 
 
@@ -55,7 +56,7 @@ def run_planned(planned: Sequence[PlannedStudy], out: Path, executor: Executor, 
         if study.settings.strategy == "grid":
             found.append(summarise(study, out, outcomes))
         else:
-            drawn, of_trials = search(study, Opened(), out, executor, display)
+            drawn, of_trials = StudySearch(study, Opened(), out, display).run(executor)
             found.append(summarise(with_target(drawn), out, of_trials))
     return found
 
@@ -71,8 +72,7 @@ def _compute(planned: Sequence[PlannedStudy], out: Path, executor: Executor, dis
     budgets = [study.settings.minutes for study in planned]
     minutes = None if None in budgets else sum(b for b in budgets if b is not None)
     deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    in_time = None if minutes is None else lambda label, spec: time.monotonic() < deadline
-    records = run_all(list(runs.values()), out, executor, display, in_time)
+    records = run_all(list(runs.values()), out, executor, display, lambda label, spec: time.monotonic() < deadline)
     return {record.spec.digest: record.outcome for record in records}
 
 
@@ -115,12 +115,6 @@ def _repeat(spec: RunSpec, out: Path, outcome: Outcome | None, target: Target | 
         for event in run.events()
         if event.get("event") == "epoch"
     )
-    reason = None
-    if isinstance(outcome, Failed):
-        reason = outcome.reason
-    elif isinstance(outcome, Diverged):
-        where = result["divergence"]
-        reason = note("step {step}: {reason}", step=where["step"], reason=where["reason"])
     return Repeat(
         seed=spec.seed,
         digest=spec.digest,
@@ -129,7 +123,7 @@ def _repeat(spec: RunSpec, out: Path, outcome: Outcome | None, target: Target | 
         curve=curve,
         reached=first_step(curve, target) if target else None,
         result=result,
-        reason=reason,
+        reason=why_no_score(outcome),
     )
 
 

@@ -23,7 +23,7 @@ def check(
         from rnnlab.core.errors import ConfigError
         from rnnlab.sweeps.experiment import parse_experiment
         from rnnlab.sweeps.plan import experiment_tree, is_sweep
-        from rnnlab.sweeps.studies import read_sweep
+        from rnnlab.sweeps.sweep_file import read_sweep
 
     if not file.endswith(".toml"):
         raise ConfigError("{file}: an experiment file ends in .toml; 'rnnlab data profile' looks at data", file=file)

@@ -15,7 +15,7 @@ from rnnlab.core.words import say
 if TYPE_CHECKING:
     from rnnlab.comparing.comparison import Comparison
     from rnnlab.show.terminal.output import Screen
-    from rnnlab.sweeps.studies import PlannedStudy
+    from rnnlab.sweeps.sweep_file import PlannedStudy
     from rnnlab.training.spec import Training
 
 

@@ -40,7 +40,7 @@ def reproduce(
     from rnnlab.execute.executors import Limits, at_a_time, executor_for
     from rnnlab.show.pages import ledger as ledgers
     from rnnlab.show.terminal import output as terminal
-    from rnnlab.sweeps.estimate import estimate
+    from rnnlab.sweeps.forecast import estimate
 
     executor = executor_for(on, jobs, plugin or [], Limits(limit_minutes, limit_memory))
     files = reproducing.read_experiments(reproducing.find_experiments(names or []), quick, settings or [])

@@ -45,8 +45,8 @@ def sweep(
     from rnnlab.show import sweep_files as sweep_tables
     from rnnlab.show.terminal import output as terminal
     from rnnlab.show.terminal import sweep_table
-    from rnnlab.sweeps.estimate import estimate
-    from rnnlab.sweeps.studies import plan_studies, read_sweep
+    from rnnlab.sweeps.forecast import estimate
+    from rnnlab.sweeps.sweep_file import plan_studies, read_sweep
 
     if report:
         tables.page_path(report)

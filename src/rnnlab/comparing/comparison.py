@@ -2,66 +2,28 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
 from rnnlab.answers.score import Score
-from rnnlab.comparing.cut_short import option_to_train_longer
+from rnnlab.comparing.endings import option_to_train_longer
+from rnnlab.comparing.records import HeldOut, Record, by_arm, splits_vary, why_no_score
 from rnnlab.comparing.tuning import Tuning
-from rnnlab.core.config import canonical_json
 from rnnlab.core.terms import status_text
 from rnnlab.core.words import Both, ResultNote, both, joined, note, retold
-from rnnlab.data.encoded import EncodedData
-from rnnlab.judging.findings import ArmScores, CostUnit, Estimate, Unit, Verdict
+from rnnlab.judging.findings import ArmScores, Estimate, Unit, Verdict
 from rnnlab.judging.verdict import MAJORITY, judge
 from rnnlab.models.baselines import Baseline
-from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome, RunDirectory
+from rnnlab.runs.directory import Diverged
 from rnnlab.tasks.base import Task
 from rnnlab.training.record import Recorded
-from rnnlab.training.spec import RunSpec
 
 FORMAT = 3  # 1 had other fields in the verdict; 2 had accuracy, macro_f1 and loss where there are score and scores
 LENGTH_BUCKETS = 4
 SEEN_SHARE = 0.01  # of the test rows, from which on those that stand in train are shown apart
-
-
-class Record(Protocol):
-    """A run with what became of it (`sweeps.run.RunRecord`)."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def spec(self) -> RunSpec: ...
-    @property
-    def outcome(self) -> Outcome: ...
-    @property
-    def path(self) -> Path: ...
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """What must be known of the test rows besides the answers."""
-
-    groups: np.ndarray  # (N,)
-    lengths: np.ndarray  # (N,)
-    tags: np.ndarray | None  # (N,) numbers into the names
-    tag_names: tuple[str, ...]
-
-    @classmethod
-    def of(cls, data: EncodedData) -> Self:
-        test = data.test
-        tags = None if test.tags is None else np.asarray(test.tags)
-        return cls(np.asarray(test.groups), test.lengths, tags, data.tag_names)
-
-    @classmethod
-    def recorded(cls, run: RunDirectory) -> Self:
-        """As a finished run has them."""
-        saved = Recorded.of(run)
-        return cls(saved.groups, saved.lengths, saved.tags, saved.tag_names)
 
 
 @dataclass(frozen=True)
@@ -157,6 +119,21 @@ class Comparison:
         return {"format": FORMAT, **asdict(self)}
 
 
+class _Arm:
+    """The runs of an arm, with the answers of those that finished."""
+
+    def __init__(self, label: str, runs: Sequence[Record]):
+        self.label, self.runs, self.spec = label, runs, runs[0].spec
+        self.finished = [run for run in runs if run.finished]
+        self.answers = [run.answers for run in self.finished]
+        self.baseline = isinstance(self.spec.model, Baseline)
+
+    def median(self, name: str) -> float | None:
+        """Of what the finished runs recorded."""
+        values = [value for run in self.finished if (value := run.result.get(name)) is not None]
+        return statistics.median(map(float, values)) if values else None
+
+
 def summarise(
     task: Task,
     rows: HeldOut,
@@ -169,60 +146,51 @@ def summarise(
 ) -> Comparison:
     """Score every arm on the answers in its run directories, and judge. Where every seed drew its own split, runs
     are scored on their own test rows; ``rows`` are those of one of them. ``spent``, ``look``: see `judging.looks`."""
-    by_label: dict[str, list[Record]] = {}
-    for record in records:
-        by_label.setdefault(record.label, []).append(record)
-    answers = {label: _answers(runs) for label, runs in by_label.items()}
-    baselines = [label for label, runs in by_label.items() if isinstance(runs[0].spec.model, Baseline)]
+    arms = [_Arm(label, runs) for label, runs in by_arm(records).items()]
     varies = splits_vary(records)
     judged = task.answer.judged
     verdict = judge(
-        _arm_scores(by_label, answers),
+        _arm_scores(arms, varies),
         np.zeros(1, int) if varies else rows.groups,
         metric=judged.title,
         margin=judged.margin,
         unit=judged.unit,
         lower_is_better=judged.lower_is_better,
-        cost_unit=cost_unit(task),
+        cost_unit=task.cost_unit,
         test_per_train=_test_per_train(task) if varies else None,
         spent=spent,
         look=look,
     )
-    summaries = {label: _summary(label, runs, answers[label], rows, verdict) for label, runs in by_label.items()}
-    arms = [summaries[label] for label in by_label if label not in baselines]
+    summaries = {arm.label: _summary(arm, rows, verdict) for arm in arms}
     return Comparison(
         profile=profile,
-        arms=_ranked(arms, verdict),
-        baselines=tuple(summaries[label] for label in baselines),
+        arms=_ranked([summaries[arm.label] for arm in arms if not arm.baseline], verdict),
+        baselines=tuple(summaries[arm.label] for arm in arms if arm.baseline),
         verdict=verdict,
         question=task.question,
         recommended_run=best_run(summaries.get(verdict.recommended or ""), judged.lower_is_better),
         beside=Measure.of(task.answer.beside_the_judged),
-        notes=tuple(
-            dict.fromkeys((*notes, *_chosen_notes(by_label), *_mixed_notes(records)))
-        ),  # a report has them already
+        notes=tuple(dict.fromkeys((*notes, *_chosen_notes(arms), *_mixed_notes(records)))),  # a report has them already
     )
 
 
-def _chosen_notes(by_label: dict[str, list[Record]]) -> list[str]:
+def _chosen_notes(arms: Sequence[_Arm]) -> list[str]:
     """``chosen on validation: nbsvm: C 3, ngrams 1, loss softmax``, of the baselines that leave something open; where
     every seed has a split of its own, each choice once."""
     notes = []
-    for label, runs in by_label.items():
-        found = [run.outcome.result.get("chosen") for run in runs if isinstance(run.outcome, Finished)]
-        texts = [", ".join(f"{k} {v:g}" if k == "C" else f"{k} {v}" for k, v in one.items()) for one in found if one]
+    for arm in arms:
+        found = [chosen for run in arm.finished if (chosen := run.result.get("chosen"))]
+        texts = [", ".join(f"{k} {v:g}" if k == "C" else f"{k} {v}" for k, v in one.items()) for one in found]
         if texts:
             choices = " / ".join(dict.fromkeys(texts))
-            notes.append(ResultNote(note("chosen on validation: {label}: {names}", label=label, names=choices)))
+            notes.append(ResultNote(note("chosen on validation: {label}: {names}", label=arm.label, names=choices)))
     return notes
 
 
 def _mixed_notes(records: Sequence[Record]) -> list[str]:
     """What computed the trained runs, where that differs: they are no longer the same to the bit, and their times can't
     be compared."""
-    trained = [
-        run.outcome.result for run in _finished(records) if run.spec.training and isinstance(run.outcome, Finished)
-    ]
+    trained = [run.result for run in records if run.finished and run.spec.training]
     kinds = sorted({result["environment"].get("kernels", "torch") for result in trained if "environment" in result})
     if len(kinds) < 2:
         return []
@@ -262,99 +230,64 @@ def unfinished(result: Comparison) -> Both:
     return joined(lines, "\n")
 
 
-def _answers(runs: Sequence[Record]) -> list[Recorded]:
-    """Of the finished runs, in their order."""
-    return [Recorded.of(RunDirectory(run.path), run.spec.task) for run in _finished(runs)]
-
-
-def _finished(runs: Sequence[Record]) -> list[Record]:
-    return [run for run in runs if isinstance(run.outcome, Finished)]
-
-
 def arm_scores(records: Sequence[Record]) -> list[ArmScores]:
     """Every arm and baseline with the scores of its runs per test row, from their run directories; where every seed
     has test rows of its own, with the mean of each run."""
-    by_label: dict[str, list[Record]] = {}
-    for record in records:
-        by_label.setdefault(record.label, []).append(record)
-    return _arm_scores(by_label, {label: _answers(runs) for label, runs in by_label.items()})
+    return _arm_scores([_Arm(label, runs) for label, runs in by_arm(records).items()], splits_vary(records))
 
 
-def splits_vary(records: Iterable[Record]) -> bool:
-    """Whether seeds have test rows of their own."""
-    return len({canonical_json(record.spec.task.identity()) for record in records}) > 1
-
-
-def cost_unit(task: Task) -> CostUnit:
-    return "milliseconds" if task.streamed else "seconds"
-
-
-def _arm_scores(by_label: dict[str, list[Record]], answers: dict[str, list[Recorded]]) -> list[ArmScores]:
-    varies = splits_vary(record for runs in by_label.values() for record in runs)
+def _arm_scores(arms: Sequence[_Arm], varies: bool) -> list[ArmScores]:
+    """``varies``: every seed has test rows of its own, so that a run has but one score."""
     majority = {
-        (run.spec.seed if varies else 0): saved.per_row()
-        for run, saved in zip(_finished(by_label.get(MAJORITY, [])), answers.get(MAJORITY, []), strict=True)
+        run.spec.seed if varies else 0: saved.per_row()
+        for arm in arms
+        if arm.label == MAJORITY
+        for run, saved in zip(arm.finished, arm.answers, strict=True)
     }
-    return [_scores(label, runs, answers[label], majority, varies) for label, runs in by_label.items()]
+    return [_scores(arm, majority, varies) for arm in arms]
 
 
-def _scores(
-    label: str,
-    runs: Sequence[Record],
-    answers: Sequence[Recorded],
-    majority: dict[int, np.ndarray],
-    varies: bool,
-) -> ArmScores:
-    """A run that diverged counts as answering the majority class, where that is known; elsewhere it is left out.
-    ``varies``: every seed has test rows of its own, so that a run has but one score."""
-    finished = _finished(runs)
-    by_seed = {run.spec.seed: saved.per_row() for run, saved in zip(finished, answers, strict=True)}
+def _scores(arm: _Arm, majority: dict[int, np.ndarray], varies: bool) -> ArmScores:
+    """A run that diverged counts as answering the majority class, where that is known; elsewhere it is left out."""
+    by_seed = {run.spec.seed: saved.per_row() for run, saved in zip(arm.finished, arm.answers, strict=True)}
     diverged = []
-    for run in runs:
+    for run in arm.runs:
         counts_as = majority.get(run.spec.seed if varies else 0)
         if isinstance(run.outcome, Diverged) and counts_as is not None:
             by_seed[run.spec.seed] = counts_as
             diverged.append(run.spec.seed)
     scores = [np.mean(right, keepdims=True) if varies else right for right in by_seed.values()]
-    unit, update = cost_unit(runs[0].spec.task), _median(finished, "step_seconds")
+    update = arm.median("step_seconds")
     return ArmScores(
-        label=label,
+        label=arm.label,
         seeds=list(by_seed),
         scores=np.array(scores, np.float64),
-        cost=_median(finished, "epoch_seconds") if unit == "seconds" else update and 1000 * update,
-        baseline=isinstance(runs[0].spec.model, Baseline),
+        cost=arm.median("epoch_seconds") if arm.spec.task.cost_unit == "seconds" else update and 1000 * update,
+        baseline=arm.baseline,
         diverged=diverged,
-        longer=option_to_train_longer(
-            [(r.spec, r.outcome.result, RunDirectory(r.path)) for r in runs if isinstance(r.outcome, Finished)],
-            runs[0].spec.task.answer.judged.margin,
-        ),
+        longer=option_to_train_longer(arm.finished, arm.spec.task.answer.judged.margin),
     )
 
 
-def _summary(
-    label: str,
-    runs: Sequence[Record],
-    answers: Sequence[Recorded],
-    rows: HeldOut,
-    verdict: Verdict,
-) -> ArmSummary:
-    finished = _finished(runs)
+def _summary(arm: _Arm, rows: HeldOut, verdict: Verdict) -> ArmSummary:
+    label, answers = arm.label, arm.answers
+    scores = [_only_scores(run.result["test"], run.spec.task) for run in arm.finished]
     return ArmSummary(
         label=label,
-        model=runs[0].spec.model.to_dict(),
+        model=arm.spec.model.to_dict(),
         score=verdict.estimates.get(label),
-        scores=_scores_of(finished),
-        epoch_seconds=_median(finished, "epoch_seconds"),
-        step_seconds=_median(finished, "step_seconds"),
-        tokens_per_second=_median(finished, "tokens_per_second"),
-        row_seconds=_median(finished, "row_seconds"),
-        best_epoch=_median(finished, "best_epoch"),
-        parameters=_parameters(finished),
-        peak_memory_mb=_median(finished, "peak_memory_mb"),
+        scores={name: statistics.fmean(one[name] for one in scores) for name in scores[0]} if scores else {},
+        epoch_seconds=arm.median("epoch_seconds"),
+        step_seconds=arm.median("step_seconds"),
+        tokens_per_second=arm.median("tokens_per_second"),
+        row_seconds=arm.median("row_seconds"),
+        best_epoch=arm.median("best_epoch"),
+        parameters=next((run.result["parameters"]["total"] for run in arm.finished), None),
+        peak_memory_mb=arm.median("peak_memory_mb"),
         by_tag=_by_tag(answers, rows),
         by_length=_by_length(answers, rows),
         by_seen=_by_seen(answers),
-        runs=tuple(_run_summary(run) for run in runs),
+        runs=tuple(_run_summary(run) for run in arm.runs),
         in_best_group=label in verdict.best_group,
         failed_seeds=verdict.failures[label].failed if label in verdict.failures else (),
         cut_short=label in verdict.cut_short,
@@ -412,23 +345,17 @@ def _length_buckets(lengths: np.ndarray) -> tuple[np.ndarray, list[str]]:
 
 
 def _run_summary(run: Record) -> RunSummary:
-    outcome = run.outcome
-    result: dict[str, Any] = outcome.result if isinstance(outcome, Finished | Diverged) else {}
-    reason = None
-    if isinstance(outcome, Failed):
-        reason = outcome.reason
-    elif isinstance(outcome, Diverged):
-        reason = note("step {step}: {reason}", step=result["divergence"]["step"], reason=result["divergence"]["reason"])
+    result, judged = run.result, run.spec.task.answer.judged.name
     return RunSummary(
         seed=run.spec.seed,
         digest=run.spec.digest,
         path=str(run.path),
-        status=type(outcome).__name__.lower(),
-        valid_score=result.get("valid", {}).get(run.spec.task.answer.judged.name),
-        score=result.get("test", {}).get(run.spec.task.answer.judged.name),
+        status=type(run.outcome).__name__.lower(),
+        valid_score=result.get("valid", {}).get(judged),
+        score=result.get("test", {}).get(judged),
         scores=_only_scores(result.get("test", {}), run.spec.task),
         best_epoch=result.get("best_epoch"),
-        reason=reason,
+        reason=why_no_score(run.outcome),
         ended_by=result.get("ended_by"),
     )
 
@@ -437,38 +364,8 @@ def _only_scores(result: dict[str, Any], task: Task) -> dict[str, float]:
     return {score.name: result[score.name] for score in task.answer.scores if score.name in result}
 
 
-def _scores_of(runs: Sequence[Record]) -> dict[str, float]:
-    if not runs:
-        return {}
-    every = [
-        _only_scores(run.outcome.result["test"], run.spec.task) for run in runs if isinstance(run.outcome, Finished)
-    ]
-    return {name: statistics.fmean(one[name] for one in every) for name in every[0]}
-
-
 def best_run(arm: ArmSummary | None, lower_is_better: bool = False) -> str | None:
     """The path of the run that did best on validation."""
     sign = -1 if lower_is_better else 1
     runs = [run for run in arm.runs if run.valid_score is not None] if arm else []
     return max(runs, key=lambda run: (sign * (run.valid_score or 0.0), -run.seed)).path if runs else None
-
-
-def _values(runs: Sequence[Record], *path: str) -> list[float]:
-    found = []
-    for run in runs:
-        value: Any = run.outcome.result  # type: ignore[union-attr]  # only finished runs come here
-        for part in path:
-            value = value.get(part) if value is not None else None
-        if value is not None:
-            found.append(float(value))
-    return found
-
-
-def _parameters(runs: Sequence[Record]) -> int | None:
-    counts = _values(runs, "parameters", "total")
-    return int(counts[0]) if counts else None
-
-
-def _median(runs: Sequence[Record], *path: str) -> float | None:
-    values = _values(runs, *path)
-    return statistics.median(values) if values else None

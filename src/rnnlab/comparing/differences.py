@@ -13,13 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from rnnlab.comparing.chapters import Answered, ClassScore, Confusion, Differences, DisputedRow
-from rnnlab.comparing.comparison import Record
+from rnnlab.comparing.records import Record
 from rnnlab.core.config import canonical_json
 from rnnlab.core.errors import RunError
 from rnnlab.models.baselines import Majority
-from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.tasks.base import Task
-from rnnlab.training.record import Recorded
 
 MOST_LABELS = 100  # of a confusion matrix: a larger one can neither be read nor carried by a page
 BLOCK = 1 << 21  # shares of answers held at a time
@@ -31,11 +29,7 @@ def differences(
     records: Sequence[Record], labels: Sequence[str], *, tags: Sequence[str] = (), most: int = 30
 ) -> Differences:
     """``labels`` and ``tags`` are the names behind the recorded numbers; ``most`` rows are listed."""
-    taking_part = [
-        record
-        for record in records
-        if isinstance(record.outcome, Finished) and not isinstance(record.spec.model, Majority)
-    ]
+    taking_part = [record for record in records if record.finished and not isinstance(record.spec.model, Majority)]
     splits, arms = _read(taking_part, len(labels))
     if not labels or not arms:
         return Differences((), (), (), ())
@@ -106,7 +100,7 @@ def _read(records: Sequence[Record], labels: int) -> tuple[list[_Rows], dict[str
     arms: dict[str, list[_Run]] = {}
     small = np.int16 if labels <= np.iinfo(np.int16).max else np.int32
     for record in records:
-        saved = Recorded.of(RunDirectory(record.path), record.spec.task)
+        saved = record.answers
         answers = saved.answer.classes(saved.kept("test"))
         if answers is None:  # there is no label per row, and nothing to confuse
             continue

@@ -1,5 +1,6 @@
 """How the arms of a comparison learnt: mean and band of their runs at every evaluation, and where runs ended."""
 
+import itertools
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rnnlab.comparing.chapters import Curve, CurvePoint, Ending, Learning, Split
-from rnnlab.comparing.comparison import Record
-from rnnlab.runs.directory import Diverged, Finished, RunDirectory
+from rnnlab.comparing.records import Record, by_arm, why_no_score
+from rnnlab.runs.directory import Diverged
 from rnnlab.tasks.base import Task
 
 MOST_POINTS = 100  # of a curve: more than that aren't told apart on a page
@@ -18,7 +19,8 @@ SPLITS: tuple[Split, ...] = ("train", "valid")
 def learning(records: Sequence[Record], task: Task) -> Learning:
     """From the events in the run directories. Baselines, which learn in one go, have no curves; nor have runs that
     failed or were stopped, which aren't part of the comparison."""
-    arms = _arms(records)
+    trained = [record for record in records if record.spec.training is not None and record.result]
+    arms = {arm: [_read(record) for record in runs] for arm, runs in by_arm(trained).items()}
     names = _quantities([run for runs in arms.values() for run in runs], task)
     curves: list[Curve] = []
     endings: list[Ending] = []
@@ -49,21 +51,10 @@ class _Moment:
     seconds: float
 
 
-def _arms(records: Sequence[Record]) -> dict[str, list[_Run]]:
-    arms: dict[str, list[_Run]] = {}
-    for record in records:
-        if record.spec.training is not None and isinstance(record.outcome, Finished | Diverged):
-            arms.setdefault(record.label, []).append(_read(record))
-    return arms
-
-
 def _read(record: Record) -> _Run:
-    events = [event for event in RunDirectory(record.path).events() if event.get("event") == "epoch"]
-    seconds, total = {}, 0.0
-    for event in events:
-        total += event["seconds"]
-        seconds[event["epoch"]] = total
-    return _Run(record, {event["epoch"]: event for event in events}, seconds)
+    evaluations = {event["epoch"]: event for event in record.events if event.get("event") == "epoch"}
+    seconds = itertools.accumulate(event["seconds"] for event in evaluations.values())
+    return _Run(record, evaluations, dict(zip(evaluations, seconds, strict=True)))
 
 
 def _quantities(runs: Sequence[_Run], task: Task) -> dict[str, dict[Split, str]]:
@@ -126,16 +117,15 @@ def _endings(arm: str, runs: Sequence[_Run], clock: Mapping[int, _Moment]) -> li
         if isinstance(run.record.outcome, Diverged):
             last = max(run.evaluations, default=0)
             step = run.evaluations[last]["step"] if last else 0
-            found = run.record.outcome.result["divergence"]
-            reason = f"step {found['step']}: {found['reason']}"
-            seconds = run.seconds.get(last, 0.0)
-            endings.append(Ending(arm, "diverged", last, step, seconds, run.record.spec.seed, reason))
+            seed, reason = run.record.spec.seed, why_no_score(run.record.outcome)
+            endings.append(Ending(arm, "diverged", last, step, run.seconds.get(last, 0.0), seed, reason))
     return endings
 
 
 def _median_best(runs: Sequence[_Run]) -> float | None:
-    results = [run.record.outcome.result for run in runs if isinstance(run.record.outcome, Finished)]
-    epochs = [result["best_epoch"] for result in results if result.get("best_epoch")]
+    epochs = [
+        run.record.result["best_epoch"] for run in runs if run.record.finished and run.record.result["best_epoch"]
+    ]
     return statistics.median(epochs) if epochs else None
 
 
@@ -145,8 +135,7 @@ def _worth_keeping(runs: Sequence[_Run], endings: Iterable[Ending], task: Task) 
     for run in runs:
         for epoch, event in run.evaluations.items():
             sums.setdefault(epoch, []).append(event.get(f"valid_{task.answer.chosen.name}", math.nan))
-    sign = -1 if task.answer.chosen.lower_is_better else 1
-    means = {epoch: sign * statistics.fmean(values) for epoch, values in sums.items()}
+    means = {epoch: task.answer.chosen.sign * statistics.fmean(values) for epoch, values in sums.items()}
     finite = {epoch: mean for epoch, mean in means.items() if math.isfinite(mean)}
     best = {max(finite, key=lambda epoch: (finite[epoch], -epoch))} if finite else set[int]()
     return best | {ending.epoch for ending in endings}

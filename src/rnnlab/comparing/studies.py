@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from pydantic import TypeAdapter
+
 from rnnlab.core.errors import RunError
 
 FORMAT = 1
@@ -88,25 +90,7 @@ class Study:
                 found=values.get("format"),
                 ours=FORMAT,
             )
-        points = (
-            Point(
-                point["at"],
-                point["label"],
-                tuple(Repeat(**{**repeat, "curve": tuple(repeat["curve"])}) for repeat in point["repeats"]),
-            )
-            for point in values["points"]
-        )
-        given = {key: value for key, value in values.items() if key != "format"}
-        return cls(
-            **given
-            | {
-                "axes": tuple(Axis(axis["name"], tuple(axis["values"])) for axis in values["axes"]),
-                "points": tuple(points),
-                "target": values["target"] and Target(**values["target"]),
-                "heatmaps": tuple((across, down) for across, down in values["heatmaps"]),
-                "notes": tuple(values["notes"]),
-            }
-        )
+        return TypeAdapter(cls).validate_python(values)
 
     def points_at(self, where: Mapping[str, AxisValue]) -> list[Point]:
         """The points that have these values."""
@@ -148,18 +132,3 @@ def first_step(curve: Sequence[Mapping[str, Any]], target: Target) -> int | None
         if event["step"] <= target.cap and score is not None and target.reached(score):
             return int(event["step"])
     return None
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What a sweep would take."""
-
-    runs: int
-    found: int  # of them finished already
-    searched: int  # settings that a strategy will draw, besides
-    seconds: float  # of all that are left, one after the other, at most: early stopping may end runs sooner
-    disk: int  # bytes
-    probes: int  # settings of which a few updates were timed
-
-    def wall_seconds(self, jobs: int) -> float:
-        return self.seconds / jobs

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from rnnlab.core.seeding import generator
 
@@ -112,19 +113,8 @@ class Tuning:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        arms = tuple(
-            TunedArm(
-                **{
-                    **arm,
-                    "searched": tuple(arm["searched"]),
-                    "fixed": tuple(arm["fixed"]),
-                    "trials": tuple(TrialResult(**trial) for trial in arm["trials"]),
-                    "curve": tuple(BestOf(**point) for point in arm["curve"]),
-                }
-            )
-            for arm in values["arms"]
-        )
-        return cls(**{**values, "arms": arms, "leads": tuple(Lead(**lead) for lead in values["leads"])})
+        """What `to_dict` made, after a way through JSON."""
+        return TypeAdapter(cls).validate_python(values)
 
 
 def choose(scores: Sequence[float | None], lower_is_better: bool) -> int:

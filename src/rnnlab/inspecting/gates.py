@@ -37,17 +37,7 @@ class Gate:
     values: tuple[tuple[float, ...], ...] | None  # (T, H); one sequence only
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "mean": self.mean,
-            "low": self.low,
-            "high": self.high,
-            "by_unit": list(self.by_unit),
-            "low_by_unit": list(self.low_by_unit),
-            "high_by_unit": list(self.high_by_unit),
-            "by_token": self.by_token and list(self.by_token),
-            "values": self.values and [[round(value, 4) for value in row] for row in self.values],
-        }
+        return vars(self) | {"values": self.values and [[round(value, 4) for value in row] for row in self.values]}
 
 
 @dataclass(frozen=True)
@@ -58,22 +48,13 @@ class LayerGates:
     kind: str
     units: int
     steps: int  # over which all this was counted
-    gates: tuple[Gate, ...]
-    dead: tuple[int, ...]  # numbers of the units, from 0
     kept: float | None  # the share of a new state that came from the old one, |f ⊙ c| / (|f ⊙ c| + |i ⊙ g|); mean
     kept_by_token: tuple[float, ...] | None  # one sequence only
+    dead: tuple[int, ...]  # numbers of the units, from 0
+    gates: tuple[Gate, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "units": self.units,
-            "steps": self.steps,
-            "kept": self.kept,
-            "kept_by_token": self.kept_by_token and list(self.kept_by_token),
-            "dead": list(self.dead),
-            "gates": [gate.to_dict() for gate in self.gates],
-        }
+        return vars(self) | {"gates": [gate.to_dict() for gate in self.gates]}
 
 
 def gate_statistics(network: Network, inputs: Tensor, lengths: Tensor) -> list[LayerGates]:

@@ -20,13 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rnnlab.inspecting.readings import (
-    Reading,
-    first_state,
-    in_double,
-    kind_of,
-    readings,
-)
+from rnnlab.inspecting.readings import Reading, first_state, in_double, kind_of, readings
 from rnnlab.models.cells import Cell, LSTMCell, RNNCell
 from rnnlab.models.network import Network
 from rnnlab.models.parallel import MinimalLayer
@@ -42,17 +36,15 @@ class StateGradients:
     name: str
     kind: str  # rnn, lstm, gru, minimal
     hidden: int
-    state: tuple[float, ...]  # ‖∂h_T/∂h_t‖
-    cell: tuple[float, ...] | None  # lstm: ‖∂c_T/∂c_t‖
-    forget: (
-        tuple[float, ...] | None
-    )  # lstm: of c's own path alone, the largest product of forget gates f_T · … · f_{t+1}
-    factors: tuple[float, ...]  # ‖J_T‖ · … · ‖J_{t+1}‖, of the whole state
-    bound: tuple[float, ...] | None  # plain rnn: ‖W_hh‖^(T-t)
-    spectral_norm: dict[str, float]  # ‖W_hh‖ by gate
-    spectral_radius: dict[str, float]  # its largest |eigenvalue| by gate
     memory: int | None  # the lag from which on ‖∂h_T/∂h_t‖ is below 1 %; None: further than was looked
     cell_memory: int | None  # lstm: likewise ‖∂c_T/∂c_t‖
+    spectral_norm: dict[str, float]  # ‖W_hh‖ by gate
+    spectral_radius: dict[str, float]  # its largest |eigenvalue| by gate
+    state: tuple[float, ...]  # ‖∂h_T/∂h_t‖
+    cell: tuple[float, ...] | None  # lstm: ‖∂c_T/∂c_t‖
+    forget: tuple[float, ...] | None  # lstm: of c's own path alone, the largest of the products f_T · … · f_{t+1}
+    factors: tuple[float, ...]  # ‖J_T‖ · … · ‖J_{t+1}‖, of the whole state
+    bound: tuple[float, ...] | None  # plain rnn: ‖W_hh‖^(T-t)
 
     @property
     def lags(self) -> int:
@@ -60,38 +52,26 @@ class StateGradients:
         return len(self.state) - 1
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "hidden": self.hidden,
-            "memory": self.memory,
-            "cell_memory": self.cell_memory,
-            "spectral_norm": self.spectral_norm,
-            "spectral_radius": self.spectral_radius,
-            "state": finite(self.state),
-            "cell": finite(self.cell),
-            "forget": finite(self.forget),
-            "factors": finite(self.factors),
-            "bound": finite(self.bound),
-        }
+        curves = ("state", "cell", "forget", "factors", "bound")
+        return vars(self) | {name: finite(getattr(self, name)) for name in curves}
 
 
 @dataclass(frozen=True)
 class InputGradients:
     """For any architecture: ‖∂ highest output / ∂ x_t‖ by distance from the end, the mean over some sequences."""
 
+    memory: int | None  # the distance from which on it is below 1 % of its largest; None: further than was looked
     norms: tuple[float, ...]
     rows: tuple[int, ...]  # how many sequences reach so far
-    memory: int | None  # the distance from which on it is below 1 % of its largest; None: further than was looked
 
     def to_dict(self) -> dict[str, Any]:
-        return {"memory": self.memory, "norms": finite(self.norms), "rows": list(self.rows)}
+        return vars(self) | {"norms": finite(self.norms)}
 
 
 def gradients_by_input(network: Network, inputs: Tensor, lengths: Tensor) -> InputGradients:
     """``inputs`` (B, T) or (B, T, D), right-padded. The network stays as it is."""
     norms, rows = mean_by_lag(input_gradients(network, inputs, lengths), lengths)
-    return InputGradients(tuple(norms.tolist()), tuple(rows.tolist()), memory_length(norms.tolist()))
+    return InputGradients(memory_length(norms.tolist()), tuple(norms.tolist()), tuple(rows.tolist()))
 
 
 def gradients_through_time(network: Network, inputs: Tensor, furthest: int = FURTHEST) -> list[StateGradients]:
@@ -110,7 +90,9 @@ def state_gradients(reading: Reading, furthest: int = FURTHEST) -> StateGradient
     of_cell = forget = None
     if isinstance(cell, LSTMCell):
         of_cell = _norms(jacobians[:, hidden:, hidden:])
-        forget = _forget_products(reading, cell, furthest)
+        # What the cell would carry if gates didn't depend on the state
+        steps = cell.drive(reading.x, first_state(reading))
+        forget = _largest_products([cell.keep(entered)[0] for _, entered in steps], furthest)
     weights = dict(zip(cell.gates, cell.weight_hh_l0.split(hidden), strict=True))
     norms = {gate: float(torch.linalg.matrix_norm(w, ord=2)) for gate, w in weights.items()}
     plain = isinstance(cell, RNNCell) and not cell.layer_norm
@@ -154,26 +136,32 @@ def jacobians_to_end(reading: Reading, furthest: int = FURTHEST) -> tuple[Tensor
     return torch.stack(to_end), torch.stack(factors)
 
 
-def _forget_products(reading: Reading, cell: LSTMCell, furthest: int) -> tuple[float, ...]:
-    """The largest entry of f_T ⊙ … ⊙ f_{t+1}: what the cell would carry if gates didn't depend on the state."""
-    forget = [cell.keep(entered)[0] for _, entered in cell.drive(reading.x, first_state(reading))]
-    products = [torch.ones_like(forget[0])]
-    for f in reversed(forget[-furthest:]):
-        products.append(products[-1] * f)
-    return tuple(float(product.max()) for product in products)
-
-
 def _of_linear_recurrence(reading: Reading, layer: MinimalLayer, furthest: int) -> StateGradients:
     """h_t = keep_t ⊙ h_{t-1} + …, and keep_t knows no state: the Jacobian is diagonal, a product of what is kept."""
     keep = torch.sigmoid(-layer.update(layer.project(reading.x)[0, :, : layer.split[0]]))  # (T, H)
-    products = [torch.ones_like(keep[0])]
-    for kept in reversed(keep[-furthest:]):
-        products.append(products[-1] * kept)
-    state = tuple(float(product.max()) for product in products)
-    factors = _products([float(kept.max()) for kept in reversed(keep[-furthest:])])
-    memory = memory_length(state, reference=1.0)
-    hidden = layer.split[1]
-    return StateGradients(reading.name, "minimal", hidden, state, None, None, factors, None, {}, {}, memory, None)
+    state = _largest_products(keep, furthest)
+    return StateGradients(
+        name=reading.name,
+        kind="minimal",
+        hidden=layer.split[1],
+        memory=memory_length(state, reference=1.0),
+        cell_memory=None,
+        spectral_norm={},
+        spectral_radius={},
+        state=state,
+        cell=None,
+        forget=None,
+        factors=_products([float(kept.max()) for kept in reversed(keep[-furthest:])]),
+        bound=None,
+    )
+
+
+def _largest_products(gates: Sequence[Tensor] | Tensor, furthest: int) -> tuple[float, ...]:
+    """The largest entry of g_T ⊙ … ⊙ g_{t+1}, for lag 0, 1, …"""
+    products = [torch.ones_like(gates[0])]
+    for gate in reversed(gates[-furthest:]):
+        products.append(products[-1] * gate)
+    return tuple(float(product.max()) for product in products)
 
 
 def _norms(matrices: Tensor) -> tuple[float, ...]:

@@ -69,9 +69,9 @@ class Inspection:
             "source": subject.source,
             "rows": self.rows,
             "longest": self.longest,
-            "tokens": subject.tokens and list(subject.tokens),
-            "unknown": list(subject.unknown),
-            "answer": answer and dict(answer.__dict__),
+            "tokens": subject.tokens,
+            "unknown": subject.unknown,
+            "answer": answer and vars(answer),
             "cost": self.cost and self.cost.to_dict(),
             "pace": [one.to_dict() for one in self.pace],
             "gradients": {
@@ -79,12 +79,12 @@ class Inspection:
                 "through_time_at_first": [layer.to_dict() for layer in self.through_time_at_first],
                 "by_input": self.by_input.to_dict(),
                 "by_input_at_first": self.by_input_at_first and self.by_input_at_first.to_dict(),
-                "epochs": list(self.epochs),
+                "epochs": self.epochs,
             },
             "gates": [layer.to_dict() for layer in self.gates],
-            "saliency": self.saliency and self.saliency.to_dict(),
+            "saliency": self.saliency and vars(self.saliency),
             "attention": self.attention and self.attention.to_dict(),
-            "filters": [one.to_dict() for one in self.filters],
+            "filters": [vars(one) for one in self.filters],
         }
 
 

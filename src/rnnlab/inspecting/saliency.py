@@ -42,28 +42,16 @@ class Saliency:
     points: int  # on the way from zero to the text
     occlusion: tuple[float, ...]  # (T,) output - output without the token
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "target": self.target,
-            "output": self.output,
-            "baseline": self.baseline,
-            "integrated": list(self.integrated),
-            "gap": self.gap,
-            "points": self.points,
-            "occlusion": list(self.occlusion),
-        }
-
 
 @dataclass(frozen=True)
 class Attention:
     pooling: tuple[float, ...] | None  # (T,), sums to 1
-    maps: tuple[
-        tuple[tuple[tuple[float, ...], ...], ...], ...
-    ]  # (layers, heads, T, T), of each token to each; rows sum to 1. Empty beyond `LONGEST_MAP` tokens
+    # (layers, heads, T, T), of each token to each; rows sum to 1. Empty beyond `LONGEST_MAP` tokens
+    maps: tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]
 
     def to_dict(self) -> dict[str, Any]:
         rounded = [[[[round(w, 4) for w in row] for row in head] for head in layer] for layer in self.maps]
-        return {"pooling": self.pooling and list(self.pooling), "maps": rounded}
+        return {"pooling": self.pooling, "maps": rounded}
 
 
 @dataclass(frozen=True)
@@ -75,9 +63,6 @@ class Fired:
     start: int  # the window's first token; beyond the end it sees zeros
     activation: float
     contribution: float  # activation × ∂ target / ∂ activation
-
-    def to_dict(self) -> dict[str, Any]:
-        return dict(self.__dict__)
 
 
 def saliency(network: Network, inputs: Tensor, target: int | None = None) -> Saliency:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from rnnlab.judging.findings import Failures
-from rnnlab.judging.pooling import Runs, Spreads
+from rnnlab.judging.luck import Runs, Spreads
 
 FAR = 5  # margins below the arm's best run that are far, unless runs vary much
 USUAL_DEVIATIONS = 6  # of runs in general, below which nothing is far

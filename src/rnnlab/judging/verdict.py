@@ -1,8 +1,8 @@
 """From scores per test row to a verdict: which model to use, how sure that is, and what would make it surer.
 
-Arms and baselines compete in one list. `spread` and `pooling` say how much luck is in every difference, `failures`
-which runs failed to learn, `decision` what to recommend, `advice` what would settle it, `optimism` by how much the
-chosen score is too high; `wording` says it. Reasons and measured error rates: docs/decisions/0002-statistics.md.
+Arms and baselines compete in one list. `spread` and `luck` say how much luck is in every difference, `failures` which
+runs failed to learn, `decision` what to recommend and by how much the chosen score is too high, `advice` what would
+settle it; `wording` says it. Reasons and measured error rates: docs/decisions/0002-statistics.md.
 """
 
 import math
@@ -12,12 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from rnnlab.judging.advice import Question, advise
-from rnnlab.judging.decision import DOUBT, Decision, decide
+from rnnlab.judging.decision import DOUBT, Decision, decide, optimism
 from rnnlab.judging.failures import find_failures, learnt_only
 from rnnlab.judging.findings import ArmScores, Call, CostUnit, Difference, Estimate, Failures, Unit, Verdict
-from rnnlab.judging.optimism import optimism
-from rnnlab.judging.pooling import Runs, Spreads, measure_all
-from rnnlab.judging.splits import measure_splits
+from rnnlab.judging.luck import Runs, Spreads, measure_all, measure_splits
 from rnnlab.judging.spread import Spread, group_sums
 from rnnlab.judging.wording import sentence_of
 

@@ -1,12 +1,11 @@
 """A verdict in words: what is worth saying, with its figures, in every language."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from rnnlab.core.words import SENTENCES, Both, both, joined, listed, plural, same
 from rnnlab.judging.advice import MOST_SEEDS
 from rnnlab.judging.decision import COSTS_ALIKE
-from rnnlab.judging.findings import Difference, Verdict
+from rnnlab.judging.findings import Advice, Difference, Verdict
 
 COSTS = {
     "seconds": both("{cost:.1f} s per epoch"),
@@ -50,7 +49,7 @@ def facts_of(verdict: Verdict) -> list[Both]:
             )
         )
     if chosen is not None and verdict.advice is not None:
-        facts += _open_question(verdict, chosen)
+        facts += _open_question(verdict, chosen, verdict.advice)
     return facts + _missing(verdict)
 
 
@@ -60,42 +59,38 @@ def _answer(verdict: Verdict) -> Both:
         return both("No model has a finished run: there is nothing to compare.")
     if chosen is None:
         return _too_early(verdict, verdict.best)
-    advice = both("recommended") if verdict.firm else both("recommended for now")
-    gaps = {"chosen": _full(verdict, chosen), "seeds": _seeds(verdict)}
+    said = {
+        "chosen": _full(verdict, chosen),
+        "name": chosen,
+        "group": listed([_full(verdict, chosen), *(_short(verdict, label) for label in group if label != chosen)]),
+        "margin": _gap(verdict, verdict.margin),
+        "seeds": _seeds(verdict),
+        "advice": both("recommended") if verdict.firm else both("recommended for now"),
+    }
     if len(verdict.estimates) == 1:
-        return both("{chosen} on {seeds} seeds; there is nothing to compare it with.", **gaps)
+        return both("{chosen} on {seeds} seeds; there is nothing to compare it with.", **said)
     if len(group) == 1:
         rest = [label for label in verdict.estimates if label != chosen]
         if all(verdict.between(chosen, label).call == "better" for label in rest):
-            return both(
-                "{chosen} is measurably better than all others on {seeds} seeds: {advice}.", **gaps, advice=advice
-            )
-        return both("{chosen} comes first on {seeds} seeds: {advice}.", **gaps, advice=advice)
-    others = [_short(verdict, label) for label in group if label != chosen]
+            return both("{chosen} is measurably better than all others on {seeds} seeds: {advice}.", **said)
+        return both("{chosen} comes first on {seeds} seeds: {advice}.", **said)
     cost = verdict.costs[chosen]
     costs = [known for label in group if (known := verdict.costs[label]) is not None]
-    gaps = {
-        "group": listed([_full(verdict, chosen), *others]),
-        "margin": _gap(verdict, verdict.margin),
-        "seeds": gaps["seeds"],
-        "name": chosen,
-        "advice": advice,
-    }
     if cost is None:
         return both(
             "{group} lie within {margin} of the best on {seeds} seeds; costs are unknown, {name} comes first: "
             "{advice}.",
-            **gaps,
+            **said,
         )
-    if len(costs) > 1 and _alike(costs):
+    if len(costs) > 1 and max(costs) <= min(costs) * COSTS_ALIKE:
         return both(
             "{group} lie within {margin} of the best on {seeds} seeds and cost the same; {name} comes first: {advice}.",
-            **gaps,
+            **said,
         )
     free = cost == 0 and chosen in verdict.baselines
     return both(
         "{group} lie within {margin} of the best on {seeds} seeds; {name} is the cheapest of them ({price}): {advice}.",
-        **gaps,
+        **said,
         price=both("it costs next to nothing") if free else COSTS[verdict.cost_unit].format(cost=cost),
     )
 
@@ -132,45 +127,29 @@ def _of_the_other_kind(verdict: Verdict) -> list[Both]:
 
 
 def _about_baseline(verdict: Verdict, chosen: str) -> list[Both]:
-    baseline = verdict.best_baseline
-    if chosen in verdict.baselines:
-        if verdict.best_model is None:
-            return []
-        gap = verdict.between(chosen, verdict.best_model)
-        model = _full(verdict, verdict.best_model)
-        return [
-            both(
-                "The best model is {model}, at {gap} against {name} ({low} to {high}).",
-                model=model,
-                name=chosen,
-                **_signed_figures(verdict, gap, chosen),
-            )
-        ]
-    if baseline is None:
+    """The chosen one beside the best of the other kind."""
+    own = chosen in verdict.baselines
+    other = verdict.best_model if own else verdict.best_baseline
+    if other is None:
         return []
-    gap = verdict.between(chosen, baseline)
-    score = _score(verdict, verdict.estimates[baseline].mean)
+    gap = verdict.between(chosen, other)
+    if own:
+        model, figures = _full(verdict, other), _figures(verdict, gap, against=chosen)
+        text = both("The best model is {model}, at {gap} against {name} ({low} to {high}).")
+        return [text.format(name=chosen, model=model, **figures)]
+    said = {"name": chosen, "baseline": other, "score": _score(verdict, verdict.estimates[other].mean)}
     if gap.call == "better" and gap.better == chosen:
-        return [
-            both(
-                "{name} beats {baseline}, the best baseline, by {gap} ({low}–{high}).",
-                name=chosen,
-                baseline=baseline,
-                **_figures(verdict, gap),
-            )
-        ]
+        text = both("{name} beats {baseline}, the best baseline, by {gap} ({low}–{high}).")
+        return [text.format(**said, **_figures(verdict, gap))]
     if gap.call == "equal":
-        gaps = {"name": chosen, "baseline": baseline, "score": score, "margin": _gap(verdict, verdict.margin)}
-        return [both("{name} and {baseline}, the best baseline ({score}), are equal to within {margin}.", **gaps)]
-    figures = _signed_figures(verdict, gap, baseline)
+        text = both("{name} and {baseline}, the best baseline ({score}), are equal to within {margin}.")
+        return [text.format(**said, margin=_gap(verdict, verdict.margin))]
     return [
         both(
             "Whether {name} is better than {baseline}, the best baseline ({score}), is undecided: "
             "{gap} ({low} to {high}).",
-            name=chosen,
-            baseline=baseline,
-            score=score,
-            **figures,
+            **said,
+            **_figures(verdict, gap, against=other),
         )
     ]
 
@@ -184,28 +163,22 @@ def _against(verdict: Verdict, chosen: str) -> list[Both]:
         for label, gap in others.items()
         if label not in verdict.baselines and not (gap.worse == label and label in verdict.cut_short)
     }
-    margin = _gap(verdict, verdict.margin)
     worse = [_by(verdict, label, gap) for label, gap in models.items() if gap.call == "better"]
     equal = [_short(verdict, label) for label, gap in models.items() if gap.call == "equal"]
     open_ = [_chances(label, gap) for label, gap in models.items() if gap.call == "undecided"]
-    facts = []
-    if worse:
-        facts.append(both("Measurably worse than {name}: {items}.", name=chosen, items=listed(worse)))
-    if equal:
-        facts.append(
-            both("Equal to {name} to within {margin}: {items}.", name=chosen, margin=margin, items=listed(equal))
-        )
-    if open_:
-        facts.append(
+    texts = (
+        (both("Measurably worse than {name}: {items}."), worse),
+        (both("Equal to {name} to within {margin}: {items}."), equal),
+        (
             both(
                 "Undecided against {name}, with the chances of being better by more than {margin}, within "
-                "that, and worse: {items}.",
-                name=chosen,
-                margin=margin,
-                items=listed(open_),
-            )
-        )
-    return facts
+                "that, and worse: {items}."
+            ),
+            open_,
+        ),
+    )
+    said = {"name": chosen, "margin": _gap(verdict, verdict.margin)}
+    return [text.format(**said, items=listed(items)) for text, items in texts if items]
 
 
 def _failed(verdict: Verdict, label: str) -> Both:
@@ -214,95 +187,66 @@ def _failed(verdict: Verdict, label: str) -> Both:
         "{failed} of {runs} seeds of {label} failed to learn ({low}–{high} % of its seeds may do "
         "so): no interval can know how often that happens.",
         label=label,
-        failed=str(len(failures.failed)),
-        runs=str(failures.runs),
+        failed=len(failures.failed),
+        runs=failures.runs,
         low=f"{100 * failures.low:.0f}",
         high=f"{100 * failures.high:.0f}",
     )
 
 
-def _open_question(verdict: Verdict, chosen: str) -> list[Both]:
+def _open_question(verdict: Verdict, chosen: str, advice: Advice) -> list[Both]:
     """Why it isn't settled, and what would settle it."""
-    advice = verdict.advice
-    assert advice is not None
-    margin, driver = _gap(verdict, verdict.margin), advice.driver
+    said = {
+        "name": chosen,
+        "margin": _gap(verdict, verdict.margin),
+        "rivals": listed(verdict.doubtful, "or"),
+        "runs": verdict.runs.get(chosen),
+        "low": advice.low,
+        "high": advice.high,
+        "most": MOST_SEEDS,
+        "driver": advice.driver,
+    }
     if verdict.doubtful:
-        why = both(
-            "Not settled: {rivals} may still be better than {name} by more than {margin}.",
-            rivals=listed(verdict.doubtful, "or"),
-            name=chosen,
-            margin=margin,
+        why = both("Not settled: {rivals} may still be better than {name} by more than {margin}.", **said)
+    else:
+        why = both("Not settled: {runs} runs of {name} can't rule out that some of its seeds fail to learn.", **said)
+    if advice.low is not None and advice.low == advice.high:
+        more = plural(
+            "About {count} more seed per model would probably settle it.",
+            "About {count} more seeds per model would probably settle it.",
+            advice.low,
+        )
+    elif advice.low is not None and advice.high is not None:
+        more = both(
+            "{low} to {high} more seeds per model would probably settle it (most are needed because of {driver}).",
+            **said,
+        )
+    elif advice.low is not None:
+        more = both(
+            "At least {low} more seeds per model are needed to settle it, perhaps over {most} (because of {driver}).",
+            **said,
+        )
+    elif advice.rows is not None:
+        more = both(
+            "More seeds alone won't settle it; about {more} test rows would (there are {rows}; most "
+            "are needed because of {driver}).",
+            more=f"{advice.rows:,}",
+            rows=f"{verdict.rows:,}",
+            driver=advice.driver,
         )
     else:
-        why = both(
-            "Not settled: {runs} runs of {name} can't rule out that some of its seeds fail to learn.",
-            runs=str(verdict.runs[chosen]),
-            name=chosen,
-        )
-    if advice.low is not None and advice.high is not None:
-        if advice.low == advice.high:
-            more = plural(
-                "About {count} more seed per model would probably settle it.",
-                "About {count} more seeds per model would probably settle it.",
-                advice.low,
-            )
-            return [why, more]
-        return [
-            why,
-            both(
-                "{low} to {high} more seeds per model would probably settle it (most are needed because of {driver}).",
-                low=str(advice.low),
-                high=str(advice.high),
-                driver=driver,
-            ),
-        ]
-    if advice.low is not None:
-        return [
-            why,
-            both(
-                "At least {low} more seeds per model are needed to settle it, perhaps over {most} "
-                "(because of {driver}).",
-                low=str(advice.low),
-                most=str(MOST_SEEDS),
-                driver=driver,
-            ),
-        ]
-    if advice.rows is not None:
-        return [
-            why,
-            both(
-                "More seeds alone won't settle it; about {more} test rows would (there are {rows}; most "
-                "are needed because of {driver}).",
-                more=f"{advice.rows:,}",
-                rows=f"{verdict.rows:,}",
-                driver=driver,
-            ),
-        ]
-    return [
-        why,
-        both(
-            "Even {most} more seeds per model would hardly settle it (because of {driver}).",
-            most=str(MOST_SEEDS),
-            driver=driver,
-        ),
-    ]
+        more = both("Even {most} more seeds per model would hardly settle it (because of {driver}).", **said)
+    return [why, more]
 
 
 def _missing(verdict: Verdict) -> list[Both]:
-    seeds, facts = str(verdict.seeds), []
+    facts = []
     if verdict.seeds_unknown and verdict.recommended and verdict.seeds > 1:
-        facts.append(
-            both(
-                "Only 1 of {seeds} runs, which is too few to recommend: {labels}.",
-                seeds=seeds,
-                labels=listed(verdict.seeds_unknown),
-            )
-        )
+        text = both("Only 1 of {seeds} runs, which is too few to recommend: {labels}.")
+        facts.append(text.format(seeds=verdict.seeds, labels=listed(verdict.seeds_unknown)))
     for count in sorted({runs for runs in verdict.runs.values() if 2 <= runs < verdict.seeds}):
-        labels = [label for label, runs in verdict.runs.items() if runs == count]
-        facts.append(
-            both("Only {runs} of {seeds} runs: {labels}.", runs=str(count), seeds=seeds, labels=listed(labels))
-        )
+        labels = listed([label for label, runs in verdict.runs.items() if runs == count])
+        facts.append(both("Only {runs} of {seeds} runs: {labels}.", runs=count, seeds=verdict.seeds, labels=labels))
     if verdict.unfinished:
         facts.append(both("No finished run: {labels}.", labels=listed(verdict.unfinished)))
     return facts
@@ -340,21 +284,16 @@ def _chances(label: str, gap: Difference) -> Both:
     return both("{label} ({better} / {within} / {worse} %)", label=label, **shown)
 
 
-def _figures(verdict: Verdict, gap: Difference) -> dict[str, Any]:
+def _figures(verdict: Verdict, gap: Difference, against: str | None = None) -> dict[str, Any]:
+    """``against`` whom: with signs, positive where that one is the worse of the two."""
+    signed = against is not None
+    mean, low, high = (
+        (gap.mean, gap.low, gap.high) if gap.worse == against or not signed else (-gap.mean, -gap.high, -gap.low)
+    )
     return {
-        "gap": _gap(verdict, gap.mean),
-        "low": _plain(verdict, gap.low),
-        "high": _plain(verdict, gap.high),
-    }
-
-
-def _signed_figures(verdict: Verdict, gap: Difference, against: str) -> dict[str, Any]:
-    """Positive where ``against`` is the worse of the two."""
-    mean, low, high = (gap.mean, gap.low, gap.high) if gap.worse == against else (-gap.mean, -gap.high, -gap.low)
-    return {
-        "gap": _gap(verdict, mean, signed=True),
-        "low": _plain(verdict, low, signed=True),
-        "high": _plain(verdict, high, signed=True),
+        "gap": _gap(verdict, mean, signed),
+        "low": _plain(verdict, low, signed),
+        "high": _plain(verdict, high, signed),
     }
 
 
@@ -378,7 +317,3 @@ def _plain(verdict: Verdict, value: float, signed: bool = False) -> str:
 def _seeds(verdict: Verdict) -> str:
     runs = sorted({verdict.runs[label] for label in verdict.best_group if label in verdict.runs} or {verdict.seeds})
     return str(runs[0]) if len(runs) == 1 else f"{runs[0]}–{runs[-1]}"
-
-
-def _alike(costs: Sequence[float]) -> bool:
-    return max(costs) <= min(costs) * COSTS_ALIKE

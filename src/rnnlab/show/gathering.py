@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rnnlab.comparing.comparison import splits_vary
+from rnnlab.comparing.records import Record, splits_vary
 from rnnlab.comparing.studies import Study
 from rnnlab.comparing.tuning import Tuning
 from rnnlab.core.config import canonical_json
@@ -14,7 +14,6 @@ from rnnlab.core.errors import RnnlabError, RunError, english
 from rnnlab.core.words import both, joined, note, retold
 from rnnlab.runs.directory import Failed, RunDirectory, find_runs
 from rnnlab.sweeps.plan import SHORT_NAMES
-from rnnlab.sweeps.run import RunRecord
 from rnnlab.tasks.base import Task
 from rnnlab.training.spec import RunSpec
 
@@ -26,7 +25,7 @@ NO_RESULT = note("not finished: the command that began it goes on with it")
 class RecordedComparison:
     name: str
     task: Task  # of the first run
-    records: tuple[RunRecord, ...]  # in the order in which they were asked for
+    records: tuple[Record, ...]  # in the order in which they were asked for
     notes: tuple[str, ...] = ()
     profile: dict[str, Any] | None = None  # None: it wasn't kept
     command: str | None = None
@@ -122,7 +121,7 @@ def _comparison(folder: Path) -> RecordedComparison:
     for label, digest in order:
         run = RunDirectory(folder.parent.parent / digest)
         outcome = run.outcome() or Failed(summaries[digest][1]["reason"] or NO_RESULT)
-        records.append(RunRecord(label, RunSpec.from_dict(run.spec()), outcome, run.path))
+        records.append(Record(label, RunSpec.from_dict(run.spec()), outcome, run.path))
     task = records[0].spec.task
     name = origin.get("name") or data_name(task)
     return RecordedComparison(
@@ -219,7 +218,7 @@ def _of_one_data(found: Sequence[tuple[RunDirectory, RunSpec]]) -> RecordedCompa
     ordered = sorted(found, key=lambda pair: (pair[1].seed, pair[1].model.kind, pair[1].digest))
     labels = arm_labels([spec for _, spec in ordered])
     records = [
-        RunRecord(label, spec, run.outcome() or Failed(NO_RESULT), run.path)
+        Record(label, spec, run.outcome() or Failed(NO_RESULT), run.path)
         for (run, spec), label in zip(ordered, labels, strict=True)
     ]
     task = ordered[0][1].task

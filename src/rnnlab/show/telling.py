@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from rnnlab.comparing.chapters import Chapter, Differences, Report, SweepChapter
-from rnnlab.comparing.comparison import ArmSummary, Comparison, HeldOut, best_run, summarise
+from rnnlab.comparing.comparison import ArmSummary, Comparison, best_run, summarise
+from rnnlab.comparing.conditions import provenance, settings_of, terms
 from rnnlab.comparing.differences import differences, with_texts
 from rnnlab.comparing.learning import learning
-from rnnlab.comparing.terms import provenance, settings_of, terms
+from rnnlab.comparing.records import HeldOut
 from rnnlab.core.config import canonical_json
 from rnnlab.core.errors import RnnlabError, RunError, english
 from rnnlab.core.words import note, say

@@ -14,13 +14,14 @@ import json
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rnnlab import kernels as native
-from rnnlab.comparing.comparison import Comparison, HeldOut, summarise
+from rnnlab.comparing.comparison import Comparison, summarise
+from rnnlab.comparing.records import HeldOut, Record
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
@@ -29,18 +30,15 @@ from rnnlab.data.encoded import EncodedData
 from rnnlab.execute.executors import Executor
 from rnnlab.judging.looks import not_behind, part_of_alpha, schedule
 from rnnlab.runs.directory import Finished, Outcome, Stopped, pretty_json
-from rnnlab.sweeps.experiment import Arm, Experiment
-from rnnlab.sweeps.forecast import SIDE_BY_SIDE, USUAL_ROUNDS
-from rnnlab.sweeps.pace import START, Pace, makespan, pace_of
-from rnnlab.sweeps.run import Display, RunRecord, baseline_specs, run_all
+from rnnlab.sweeps.execution import Display, baseline_specs, run_all
+from rnnlab.sweeps.experiment import Experiment
+from rnnlab.sweeps.forecast import SIDE_BY_SIDE, START, USUAL_ROUNDS, Pace, makespan, pace_of
 from rnnlab.training.spec import RunSpec, Training
 
 FIRST_SEEDS = 2  # of every arm, before any can be called behind
 FIRST_SHARE = 0.7  # of the time, for those; the rest is for arms that can still win
 ENOUGH_ROUNDS = USUAL_ROUNDS[1]  # where time is short, no arm is planned for more: few runs need as many
 IN_RESERVE = 0.03  # of the time, for judging, and for runs that take a little longer
-
-Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -94,47 +92,30 @@ class Spent:
     """What came of a budget."""
 
     comparison: Comparison
-    records: list[RunRecord]
+    records: list[Record]
     alpha: float  # the part that the last look could spend
 
 
-def compare_within(
-    experiment: Experiment,
-    data: EncodedData,
-    budget: float,
-    most_seeds: int,
-    out: Path,
-    executor: Executor,
-    jobs: int,
-    display: Display,
-    watch: Callable[[str], None],
-    clock: Clock = time.monotonic,
-) -> Spent:
+@dataclass
+class Budget:
     """Baselines first, then the arms, as far as ``budget`` seconds go. Building the kernels, once, doesn't count."""
-    native.prepare()
-    budgeting = _Budgeting(experiment, data, budget, most_seeds, out, executor, jobs, display, watch, clock)
-    return budgeting.spend()
 
+    asked: Experiment
+    data: EncodedData
+    budget: float
+    most_seeds: int
+    out: Path
+    executor: Executor
+    jobs: int
+    display: Display
+    watch: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
 
-class _Budgeting:
-    def __init__(
-        self,
-        experiment: Experiment,
-        data: EncodedData,
-        budget: float,
-        most_seeds: int,
-        out: Path,
-        executor: Executor,
-        jobs: int,
-        display: Display,
-        watch: Callable[[str], None],
-        clock: Clock,
-    ):
-        self.asked, self.data, self.budget, self.most_seeds, self.out = experiment, data, budget, most_seeds, out
-        self.executor, self.jobs, self.display, self.watch, self.clock = executor, jobs, display, watch, clock
-        self.began = clock()
-        self.deadline = self.began + (1 - IN_RESERVE) * budget
-        self.records: list[RunRecord] = []
+    def __post_init__(self) -> None:
+        native.prepare()
+        self.began = self.clock()
+        self.deadline = self.began + (1 - IN_RESERVE) * self.budget
+        self.records: list[Record] = []
         self.begun: dict[str, float] = {}  # when runs that are under way were begun, by digest
         self.took: dict[str, list[float]] = {}  # seconds of runs that ended, by label
 
@@ -142,20 +123,26 @@ class _Budgeting:
         self._run(baseline_specs(self.asked, self.data))
         # The baseline that is fitted in no time shows what it takes to begin and to end a run here.
         overhead = max(0.0, min((min(taken) for taken in self.took.values()), default=START) - START)
-        timed = {label: pace_of(spec, self.data) for label, spec in _first_of_each(self.asked.specs())}
-        paces = {label: replace(pace, fixed=pace.fixed + overhead) for label, pace in timed.items()}
-        made = self._kept_plan(paces)
-        self.paces, self.rounds = paces, made.rounds
+        first = replace(self.asked, seeds=self.asked.seeds[:1]).specs()
+        timed = {label: pace_of(spec, self.data) for label, spec in first}
+        self.paces = paces = {label: replace(pace, fixed=pace.fixed + overhead) for label, pace in timed.items()}
+        made = self._kept_plan()
+        self.rounds = made.rounds
         if not made.rounds:
-            cheapest = min(paces.values(), key=lambda pace: pace.seconds(1))
-            needed = cheapest.seconds(1) * min(FIRST_SEEDS, self.most_seeds) / self.jobs
+            cheapest = min(pace.seconds(1) for pace in paces.values())
+            needed = cheapest * min(FIRST_SEEDS, self.most_seeds) / self.jobs
             raise ConfigError(
                 "--budget: {budget:.0f} s are too few for one epoch of any model (the fastest takes "
                 "{needed:.0f} s, after the baselines); give more time, fewer rows or smaller models",
                 budget=self.budget,
                 needed=needed,
             )
-        self.experiment = replace(self.asked, arms=self._limited(paces, made.rounds))
+        arms = {
+            label: replace(arm, training=limited(arm.training, made.rounds[label], paces[label].updates))
+            for label, arm in self.asked.arms.items()
+            if label in made.rounds
+        }
+        self.experiment = replace(self.asked, arms=arms)
         self.watch(self._intention(made))
         looks = schedule(made.first, self.most_seeds)
         labels = list(self.experiment.arms)
@@ -189,26 +176,19 @@ class _Budgeting:
             )
         raise AssertionError("the last look ends it")
 
-    def _kept_plan(self, paces: Mapping[str, Pace]) -> Plan:
+    def _kept_plan(self) -> Plan:
         """As the same command made it before, so that it finds its runs again."""
         about = [[spec.digest for _, spec in self.asked.specs()], self.budget, self.most_seeds, self.jobs]
         path = self.out / "budgets" / f"{digest_of(about)}.json"
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             kept = json.loads(path.read_text(encoding="utf-8"))
-            if set(kept["rounds"]) <= set(paces):
+            if set(kept["rounds"]) <= set(self.paces):
                 return Plan(int(kept["first"]), {label: int(count) for label, count in kept["rounds"].items()})
-        made = plan(paces, self.most_seeds, self.deadline - self.clock(), self.jobs)
+        made = plan(self.paces, self.most_seeds, self.deadline - self.clock(), self.jobs)
         if made.rounds:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, pretty_json({"format": 1, "first": made.first, "rounds": made.rounds}))
         return made
-
-    def _limited(self, paces: Mapping[str, Pace], rounds: Mapping[str, int]) -> dict[str, Arm]:
-        arms = self.asked.arms
-        return {
-            label: replace(arms[label], training=limited(arms[label].training, count, paces[label].updates))
-            for label, count in rounds.items()
-        }
 
     def _further_runs(self, labels: Sequence[str], have: int, wanted: int) -> list[tuple[str, RunSpec]]:
         """Seed by seed. Of first seeds that of the slowest arm first, so that none is left over at the end; of others
@@ -234,14 +214,12 @@ class _Budgeting:
             self.begun[spec.digest] = now
             return True
 
-        def too_late() -> bool:
-            return self.clock() >= self.deadline
+        models = any(spec.training is not None for _, spec in runs)
 
-        models = any(
-            spec.training is not None for _, spec in runs
-        )  # baselines are never stopped: all else rests on them
-        stop = too_late if models else lambda: False
-        found = run_all(runs, self.out, self.executor, _Timed(self, runs), may_begin, stop)
+        def too_late() -> bool:
+            return models and self.clock() >= self.deadline  # baselines are never stopped: all else rests on them
+
+        found = run_all(runs, self.out, self.executor, _Timed(self, runs), may_begin, too_late)
         self.records += [record for record in found if not isinstance(record.outcome, Stopped)]
         return len(found) == len(runs) and not any(isinstance(record.outcome, Stopped) for record in found)
 
@@ -252,10 +230,9 @@ class _Budgeting:
         return SIDE_BY_SIDE * self.paces[label].seconds(self.rounds[label]) if label in self.rounds else 0.0
 
     def _validation(self, label: str) -> float:
-        runs = [record.outcome for record in self.records if record.label == label]
-        task = self.experiment.task
-        scores = [run.result["valid"][task.answer.chosen.name] for run in runs if isinstance(run, Finished)]
-        return (-1 if task.answer.chosen.lower_is_better else 1) * statistics.fmean(scores) if scores else -math.inf
+        by = self.experiment.task.answer.chosen
+        runs = [record for record in self.records if record.label == label and record.finished]
+        return statistics.fmean(by.sign * run.result["valid"][by.name] for run in runs) if runs else -math.inf
 
     def _intention(self, made: Plan) -> str:
         limits = ", ".join(f"{label} {count}" for label, count in made.rounds.items())
@@ -299,12 +276,8 @@ class _Budgeting:
 
     def _stopped_by_the_limit(self) -> dict[str, int]:
         """Arms of which a run came to the planned limit, where that is tighter than the one asked for."""
+        reached = {record.label for record in self.records if record.result.get("ended_by") in ("epochs", "steps")}
         tighter = {label: count for label, count in self.rounds.items() if count < self.paces[label].most}
-        reached = {
-            record.label
-            for record in self.records
-            if isinstance(record.outcome, Finished) and record.outcome.result.get("ended_by") in ("epochs", "steps")
-        }
         return {label: count for label, count in tighter.items() if label in reached}
 
 
@@ -328,31 +301,24 @@ def limited(training: Training, rounds: int, updates: int) -> Training:
     return training if training.steps is not None and steps >= training.steps else training.replace(steps=steps)
 
 
-def _first_of_each(specs: Iterable[tuple[str, RunSpec]]) -> list[tuple[str, RunSpec]]:
-    found: dict[str, RunSpec] = {}
-    for label, spec in specs:
-        found.setdefault(label, spec)
-    return list(found.items())
-
-
 class _Timed:
     """The display, and beside it a note of how long each run took from its beginning to its end."""
 
-    def __init__(self, budgeting: _Budgeting, runs: Sequence[tuple[str, RunSpec]]):
-        self.budgeting, self.runs, self.shown = budgeting, runs, budgeting.display
+    def __init__(self, budget: Budget, runs: Sequence[tuple[str, RunSpec]]):
+        self.budget, self.runs, self.display = budget, runs, budget.display
 
     def begin(self, runs: Sequence[tuple[str, RunSpec]]) -> None:
-        self.shown.begin(runs)
+        self.display.begin(runs)
 
     def event(self, number: int, event: dict[str, Any]) -> None:
-        self.shown.event(number, event)
-
-    def outcome(self, number: int, outcome: Outcome, again: bool) -> None:
-        self.shown.outcome(number, outcome, again)
-        label, spec = self.runs[number]
-        if isinstance(outcome, Finished) and not again:
-            taken = self.budgeting.clock() - self.budgeting.begun[spec.digest]
-            self.budgeting.took.setdefault(label, []).append(taken)
+        self.display.event(number, event)
 
     def end(self) -> None:
-        self.shown.end()
+        self.display.end()
+
+    def outcome(self, number: int, outcome: Outcome, again: bool) -> None:
+        self.display.outcome(number, outcome, again)
+        label, spec = self.runs[number]
+        if isinstance(outcome, Finished) and not again:
+            taken = self.budget.clock() - self.budget.begun[spec.digest]
+            self.budget.took.setdefault(label, []).append(taken)

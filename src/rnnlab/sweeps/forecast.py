@@ -1,28 +1,115 @@
-"""What a comparison would take, said before it is spent.
+"""What runs would take, said before it is spent: those of a comparison, and those of a sweep.
 
 A run ends when its validation score stops improving, so there is no telling exactly. What a few updates of every arm
 take is measured; how many epochs it will be is known from finished runs on the same data, or else guessed.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rnnlab import kernels as native
-from rnnlab.data.encoded import EncodedData
-from rnnlab.runs.directory import RunDirectory
-from rnnlab.sweeps.experiment import Experiment
-from rnnlab.sweeps.pace import Pace, makespan, pace_of
-from rnnlab.sweeps.run import baseline_specs
-from rnnlab.sweeps.tune import trial_specs
-from rnnlab.training.spec import RunSpec
+import torch
 
+from rnnlab import kernels as native
+from rnnlab.core.seeding import stream_seed
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.preprocessor import Preprocessor
+from rnnlab.models.network import parameter_counts
+from rnnlab.runs.directory import RunDirectory
+from rnnlab.sweeps.execution import baseline_specs
+from rnnlab.sweeps.experiment import Experiment
+from rnnlab.sweeps.plan import Opened
+from rnnlab.sweeps.sweep_file import PlannedStudy
+from rnnlab.sweeps.tune import trial_specs
+from rnnlab.training.assemble import assemble, resolve_device
+from rnnlab.training.batch_loader import AHEAD, BatchLoader
+from rnnlab.training.optimizer import Optimizer
+from rnnlab.training.run import own_process_state
+from rnnlab.training.schedule import total_steps
+from rnnlab.training.spec import RunSpec
+from rnnlab.training.update import Updater
+
+WARM_UP = 2  # updates that aren't timed: the first ones wait for memory
+TIMED = 0.2  # seconds of updates that are
+START = 0.5  # seconds to begin a run and to end it
+ANSWERING = 0.4  # of the time that training takes per token, about
+OTHER_FILES = 20_000  # bytes of spec, events and result
 USUAL_ROUNDS = (10, 40)  # epochs until validation stops improving, most often, where nothing is known of the data
 SIDE_BY_SIDE = 1.15  # runs that share memory and caches take longer than one alone
 TOKENS_A_SECOND = 400_000  # that a baseline is fitted on
+MOST_PROBES = 24  # settings of a sweep that are timed; the others are taken to be like those beside them
 LONG = 30 * 60.0  # seconds: a command that takes longer asks first
 
 Rounds = tuple[float, float]
+
+
+# --- one run ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pace:
+    """``round`` seconds from one evaluation to the next (an epoch, mostly), the evaluation included; ``fixed`` seconds
+    besides, the test rows included. The limits allow ``most`` rounds, of ``updates`` each."""
+
+    round: float
+    fixed: float
+    most: int
+    updates: int
+    disk: int  # bytes of a run directory
+
+    def seconds(self, rounds: float) -> float:
+        return self.fixed + self.round * min(rounds, self.most)
+
+
+def pace_of(spec: RunSpec, data: EncodedData, timed: float = TIMED) -> Pace:
+    """Time a few updates, as training does them: several at a time, where they are short."""
+    training = spec.training
+    assert training is not None
+    with own_process_state(training.threads):
+        torch.manual_seed(stream_seed(spec.seed, "init"))
+        device = torch.device(resolve_device(training.device))
+        network = assemble(spec, Preprocessor.of(data)).to(device).train()
+        loader = BatchLoader(spec, data)
+        updater = Updater(spec, network, Optimizer(network, training), training.threads)
+        step, ahead, tokens, seconds = 0, 1, 0, 0.0
+        while step <= WARM_UP or (seconds < timed and step < loader.updates):
+            batches = [loader.batch(step + number).to(device) for number in range(ahead)]
+            started = time.perf_counter()
+            for _ in updater.advance(batches, [training.lr] * ahead):
+                pass
+            if step >= WARM_UP:
+                seconds += time.perf_counter() - started
+                tokens += sum(batch.tokens for batch in batches)
+                ahead = min(2 * ahead, AHEAD) if time.perf_counter() - started < timed / 8 else 1
+            step += len(batches)
+    per_token = seconds / max(1, tokens)
+    of_a_batch = tokens / max(1, step - WARM_UP)
+    per_round = int(data.train.lengths.sum()) if spec.task.rounds == "epoch" else of_a_batch * loader.updates
+    answers = [ANSWERING * per_token * int(part.lengths.sum()) for part in (data.valid, data.test)]
+    round_seconds = per_token * per_round + answers[0]
+    most = -(-total_steps(training, loader.updates) // loader.updates) or 10**6
+    if training.minutes is not None:
+        most = min(most, int(60 * training.minutes / round_seconds) + 1)
+    disk = OTHER_FILES + 4 * parameter_counts(network)["total"] + outputs(data)
+    return Pace(round_seconds, START + sum(answers), most, loader.updates, disk)
+
+
+def outputs(data: EncodedData) -> int:
+    """Bytes of the predictions: four a class and answer, eight for each target, group and length."""
+    answers = sum(len(part.targets) for part in (data.valid, data.test))
+    return answers * (4 * max(1, len(data.labels)) + 24)
+
+
+def makespan(durations: list[float], jobs: int) -> float:
+    """How long runs take that are begun longest first, ``jobs`` at a time."""
+    places = [0.0] * max(1, jobs)
+    for duration in sorted(durations, reverse=True):
+        places[places.index(min(places))] += duration
+    return max(places)
+
+
+# --- a comparison -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -118,3 +205,50 @@ def _rounds_taken(models: Iterable[tuple[str, RunSpec]], done: Mapping[str, dict
 
 def _fitting_seconds(data: EncodedData) -> float:
     return 0.5 + float(data.train.lengths.sum()) / TOKENS_A_SECOND
+
+
+# --- a sweep ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a sweep would take."""
+
+    runs: int
+    found: int  # of them finished already
+    searched: int  # settings that a strategy will draw, besides
+    seconds: float  # of all that are left, one after the other, at most: early stopping may end runs sooner
+    disk: int  # bytes
+    probes: int  # settings of which a few updates were timed
+
+    def wall_seconds(self, jobs: int) -> float:
+        return self.seconds / jobs
+
+
+def estimate(planned: Sequence[PlannedStudy], out: Path) -> Estimate:
+    """Time a few updates of every setting (of ``MOST_PROBES`` settings, if there are more) that has runs left to do."""
+    runs = {spec.digest: spec for study in planned for point in study.points for spec in point.specs}
+    todo = [spec for digest, spec in runs.items() if RunDirectory(out / digest).outcome() is None]
+    groups: dict[str, list[RunSpec]] = {}
+    for spec in todo:
+        groups.setdefault(RunSpec(spec.task, spec.model, spec.training, 0).digest, []).append(spec)
+    settings = list(groups.values())
+    stride = max(1, -(-len(settings) // MOST_PROBES))
+    opened = Opened()
+    seconds, disk = 0.0, 0
+    for first in range(0, len(settings), stride):
+        each, size = probe(settings[first][0], opened)
+        alike = sum(map(len, settings[first : first + stride]))
+        seconds += each * alike
+        disk += size * alike
+    drawn = sum(study.settings.trials or 0 for study in planned)
+    return Estimate(len(runs), len(runs) - len(todo), drawn, seconds, disk, -(-len(settings) // stride))
+
+
+def probe(spec: RunSpec, opened: Opened) -> tuple[float, int]:
+    """Seconds and bytes that a run would take, up to its limits."""
+    _, data = opened.open(spec.task)
+    if spec.training is None:  # a baseline: fitted in seconds, and as large as its outputs
+        return 10.0, OTHER_FILES + outputs(data)
+    pace = pace_of(spec, data)
+    return pace.seconds(pace.most), pace.disk

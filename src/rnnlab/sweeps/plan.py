@@ -90,7 +90,7 @@ def default_models(tree: dict[str, Any]) -> list[str]:
 
 
 def is_sweep(tree: dict[str, Any]) -> bool:
-    """Whether a file is one of `sweeps.studies`."""
+    """Whether a file is one of `sweeps.sweep_file`."""
     return "axes" in tree or "study" in tree
 
 

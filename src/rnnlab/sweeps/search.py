@@ -1,10 +1,9 @@
 """Strategies that draw settings instead of trying all: ``random``, ``tpe`` and ``asha``.
 
-What is drawn and what is stopped depends on the file alone, not on how many runs are computed at a time or which of
-them ends first: each decision waits for exactly those results that it may look at. So the same command finds the same
-runs again, and an interrupted search goes on.
+What is drawn and what is stopped depends on the file alone: see `sweeps.contest`.
 """
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,12 +14,11 @@ from rnnlab.core.words import both, joined, note, retold
 from rnnlab.execute.executors import Executor
 from rnnlab.runs.directory import Outcome
 from rnnlab.sweeps.axes import label_of
-from rnnlab.sweeps.contest import Contest, compute
+from rnnlab.sweeps.contest import Contest, Rungs, Trial, compute
 from rnnlab.sweeps.draws import Setting, changes_of, draw, propose, require_optuna, values_of
+from rnnlab.sweeps.execution import Display, Silent
 from rnnlab.sweeps.plan import Opened
-from rnnlab.sweeps.run import Display, Silent
-from rnnlab.sweeps.studies import PlannedPoint, PlannedStudy, plan_point
-from rnnlab.sweeps.trials import Rungs, Trial
+from rnnlab.sweeps.sweep_file import PlannedPoint, PlannedStudy, plan_point
 
 AT_RANDOM = 8  # trials with which tpe begins: it needs something to go by
 LAG = 4  # tpe draws trial n when trials up to n - LAG are done, and goes by these alone
@@ -28,16 +26,8 @@ PROPOSALS = 10  # of tpe, until one is new; then the trial is drawn at random
 ATTEMPTS = 1000  # at a setting that is new; then there are no more
 
 
-def search(
-    study: PlannedStudy, opened: Opened, out: Path, executor: Executor, display: Display
-) -> tuple[PlannedStudy, dict[str, Outcome]]:
-    """Draw `study.settings.trials` settings, run each with its repeats, and return the study with the points that were
-    drawn, and the outcome of every run by its digest."""
-    return _Search(study, opened, out, display).run(executor)
-
-
-class _Search(Contest):
-    """The trials of a study."""
+class StudySearch(Contest):
+    """Draws `study.settings.trials` settings and runs each with its repeats."""
 
     def __init__(self, study: PlannedStudy, opened: Opened, out: Path, display: Display):
         self.study, self.opened = study, opened
@@ -46,21 +36,24 @@ class _Search(Contest):
         self.exhausted = False
         self.notes: list[str] = []
         minutes = study.settings.minutes
-        self.deadline = None if minutes is None else time.monotonic() + 60 * minutes
+        self.deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
         self.add = getattr(display, "add", None)
         grows = self.strategy == "tpe"  # what it runs isn't known when it begins
         shown = Silent() if grows and self.add is None else display
         rungs = Rungs() if self.strategy == "asha" else None
-        super().__init__(study.settings.trials or 0, study.metric, study.lower_is_better, rungs, out, shown)
+        super().__init__(study.settings.trials or 0, rungs, out, shown)
 
     def run(self, executor: Executor) -> tuple[PlannedStudy, dict[str, Outcome]]:
+        """The study with the points that were drawn, and the outcome of every run by its digest."""
         if self.strategy == "tpe":
             require_optuna()
             self.display.begin([])
         else:
             while len(self.trials) < self.wanted and self._draw():
                 pass
-            self.display.begin([(_label(trial), run.spec) for trial in self.trials for run in trial.runs])
+            self.display.begin(
+                [(trial.point.label, run.spec) for trial in self.trials if trial.point for run in trial.runs]
+            )
             for trial in self.trials:
                 self.show_found(trial)
         compute([self], self.out, executor, self.display)
@@ -73,7 +66,7 @@ class _Search(Contest):
         return self.strategy == "tpe" and self._may_propose() and self._draw()
 
     def _too_late(self) -> bool:
-        return self.deadline is not None and time.monotonic() >= self.deadline
+        return time.monotonic() >= self.deadline
 
     # Drawing
 
@@ -101,7 +94,11 @@ class _Search(Contest):
                 return True
             if point.specs[0].digest not in self.seen:  # else another setting comes to the same runs
                 self.seen.add(point.specs[0].digest)
-                self._begin(setting, point)
+                trial = self.enter(setting, point)
+                if self.strategy == "tpe" and self.add is not None:
+                    for run in trial.runs:
+                        self.add(point.label, run.spec)
+                    self.show_found(trial)
                 return True
         self.exhausted = True
         self.notes.append(
@@ -131,28 +128,14 @@ class _Search(Contest):
         self.notes += [note("{label}: {text}", label=label, text=said) for said in notes]
         return None if specs is None else PlannedPoint(at, label, tuple(specs))
 
-    def _begin(self, setting: Setting, point: PlannedPoint) -> None:
-        trial = self.enter(setting, point)
-        if self.strategy == "tpe" and self.add is not None:
-            for run in trial.runs:
-                self.add(point.label, run.spec)
-            self.show_found(trial)
-
     # The result
 
     def _found(self) -> tuple[PlannedStudy, dict[str, Outcome]]:
         done = [trial for trial in self.trials if trial.settled]
         points = tuple(trial.point for trial in done if trial.point is not None)
         if done and not points:
-            raise ConfigError(
-                joined(
-                    [
-                        both("{study}: no trial could be run", study=self.study.name),
-                        *map(retold, dict.fromkeys(self.notes)),
-                    ],
-                    "\n",
-                )
-            )
+            first = both("{study}: no trial could be run", study=self.study.name)
+            raise ConfigError(joined([first, *map(retold, dict.fromkeys(self.notes))], "\n"))
         notes = [*self.study.notes, *dict.fromkeys(self.notes), *self._account(done)]
         outcomes = {run.spec.digest: trial.outcome_of(run) for trial in done for run in trial.runs}
         return replace(self.study, points=points, notes=tuple(notes)), outcomes
@@ -180,7 +163,3 @@ class _Search(Contest):
                 wanted=self.wanted,
                 minutes=self.study.settings.minutes,
             )
-
-
-def _label(trial: Trial) -> str:
-    return trial.point.label if trial.point is not None else ""

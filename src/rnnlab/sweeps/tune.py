@@ -8,12 +8,14 @@ not be counted again in the comparison.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from rnnlab.answers.score import Score
 from rnnlab.comparing.tuning import Status, TrialResult, TunedArm, Tuning, choose, curve, leads
 from rnnlab.core.config import digest_of, with_settings
 from rnnlab.core.errors import ConfigError
@@ -24,12 +26,11 @@ from rnnlab.models.baselines import Baseline
 from rnnlab.models.space import Among, Between, Space, meaningful
 from rnnlab.runs.directory import Diverged, Failed, Finished, Stopped
 from rnnlab.sweeps.axes import AnyAxis, Range, parse_axis
-from rnnlab.sweeps.contest import Contest, compute
+from rnnlab.sweeps.contest import Contest, Rungs, Trial, compute
 from rnnlab.sweeps.draws import changes_of, draw, values_of
+from rnnlab.sweeps.execution import Display, Silent, baseline_specs
 from rnnlab.sweeps.experiment import Arm, Experiment
-from rnnlab.sweeps.run import Display, Silent, baseline_specs
-from rnnlab.sweeps.studies import PlannedPoint
-from rnnlab.sweeps.trials import Rungs, Trial
+from rnnlab.sweeps.sweep_file import PlannedPoint
 from rnnlab.training.spec import RunSpec
 
 FIRST_TRIAL_SEED = 10_000  # `seeds = N` has at most so many, from 0
@@ -44,25 +45,34 @@ def tune(
     is done stays, and the same call goes on from there."""
     assert experiment.tune is not None
     searches = _searches(experiment, data, out, display)
-    runs = [run for search in searches for run in search.runs]
-    for number, run in enumerate(runs):
+    for number, run in enumerate(run for search in searches for run in search.runs):
         run.number = number
-    display.begin([(search.name_of(n), t.runs[0].spec) for search in searches for n, t in enumerate(search.trials)])
+    display.begin(
+        [(f"{search.label}, trial {n}", t.runs[0].spec) for search in searches for n, t in enumerate(search.trials, 1)]
+    )
     for search in searches:
         for trial in search.trials:
             search.show_found(trial)
     compute(searches, out, executor, display)
-    rows = len(data.valid) if experiment.task.answer.chosen.name == "accuracy" else None
-    found = [search.result(rows) for search in searches]
+    by = experiment.task.answer.chosen
+    found = [search.result(by, len(data.valid) if by.name == "accuracy" else None) for search in searches]
     tuning = Tuning(
         trials=experiment.tune,
-        metric=experiment.task.answer.chosen.name,
-        lower_is_better=experiment.task.answer.chosen.lower_is_better,
+        metric=by.name,
+        lower_is_better=by.lower_is_better,
         rows=len(data.valid),
         seed=trial_seed(experiment),
         arms=tuple(found),
     )
-    return _with_chosen(experiment, searches, found), replace(tuning, leads=leads(tuning))
+    arms, baselines = dict(experiment.arms), dict(experiment.baselines)
+    for search, tuned in zip(searches, found, strict=True):
+        spec = search.trials[tuned.chosen].runs[0].spec
+        if isinstance(spec.model, Baseline):
+            baselines[search.label] = spec.model
+        else:
+            assert spec.training is not None
+            arms[search.label] = Arm(spec.model, spec.training)
+    return replace(experiment, arms=arms, baselines=baselines), replace(tuning, leads=leads(tuning))
 
 
 def trial_specs(experiment: Experiment, data: EncodedData, out: Path) -> list[tuple[str, RunSpec]]:
@@ -72,13 +82,9 @@ def trial_specs(experiment: Experiment, data: EncodedData, out: Path) -> list[tu
 
 
 def _searches(experiment: Experiment, data: EncodedData, out: Path, display: Display) -> list["ArmSearch"]:
-    seed = trial_seed(experiment)
-    once = replace(experiment, seeds=experiment.seeds[:1])
-    arms: list[tuple[str, Arm | Baseline, int]] = [(label, arm, seed) for label, arm in experiment.arms.items()]
-    for label, spec in baseline_specs(once, data):
-        assert isinstance(spec.model, Baseline)
-        arms.append((label, spec.model, spec.seed))
-    return [ArmSearch(label, arm, experiment, data, own_seed, out, display) for label, arm, own_seed in arms]
+    defaults = replace(experiment, vary_split=False, seeds=(trial_seed(experiment),)).specs()
+    defaults += baseline_specs(replace(experiment, seeds=experiment.seeds[:1]), data)
+    return [ArmSearch(label, spec, experiment, data, out, display) for label, spec in defaults]
 
 
 def trial_seed(experiment: Experiment) -> int:
@@ -86,38 +92,16 @@ def trial_seed(experiment: Experiment) -> int:
     return next(seed for seed in itertools.count(FIRST_TRIAL_SEED) if seed not in experiment.seeds)
 
 
-def _with_chosen(experiment: Experiment, searches: Sequence["ArmSearch"], found: Sequence[TunedArm]) -> Experiment:
-    arms, baselines = dict(experiment.arms), dict(experiment.baselines)
-    for search, tuned in zip(searches, found, strict=True):
-        spec = search.trials[tuned.chosen].runs[0].spec
-        if isinstance(spec.model, Baseline):
-            baselines[search.label] = spec.model
-        else:
-            assert spec.training is not None
-            arms[search.label] = Arm(spec.model, spec.training)
-    return replace(experiment, arms=arms, baselines=baselines)
-
-
 class ArmSearch(Contest):
-    """The trials of one arm or baseline."""
+    """The trials of one arm or baseline, of which ``default`` is the first."""
 
     def __init__(
-        self,
-        label: str,
-        arm: Arm | Baseline,
-        experiment: Experiment,
-        data: EncodedData,
-        seed: int,
-        out: Path,
-        display: Display,
+        self, label: str, default: RunSpec, experiment: Experiment, data: EncodedData, out: Path, display: Display
     ):
-        task = experiment.task
-        by = task.answer.chosen
-        super().__init__(experiment.tune or 1, by.name, by.lower_is_better, RUNGS, out, display)
-        self.label, self.task, self.seed = label, task, seed
-        self.model, self.training = (arm, None) if isinstance(arm, Baseline) else (arm.model, arm.training)
+        super().__init__(experiment.tune or 1, RUNGS, out, display)
+        self.label, self.default = label, default
         self.tokens = data.vocabulary is not None
-        declared = {path: one for path, one in self.model.space.items() if self._has_a_place(path)}
+        declared = {path: one for path, one in default.model.space.items() if self._has_a_place(path)}
         said = experiment.fixed.get(label, frozenset())
         self.fixed = tuple(path for path in declared if path in said)
         self.space: Space = {path: one for path, one in declared.items() if path not in said}
@@ -128,44 +112,39 @@ class ArmSearch(Contest):
     def total(self) -> int:
         return len(self.trials)  # all are drawn at the beginning, and there may be fewer settings than were wanted
 
-    def name_of(self, number: int) -> str:
-        return f"{self.label}, trial {number + 1}"
-
-    def result(self, rows: int | None) -> TunedArm:
-        trials = tuple(self._result(trial) for trial in self.trials)
+    def result(self, by: Score, rows: int | None) -> TunedArm:
+        trials = tuple(self._result(trial, by) for trial in self.trials)
         finished = [trial.score if trial.status == "finished" else None for trial in trials]
-        chosen = choose(finished, self.lower_is_better)
+        chosen = choose(finished, by.lower_is_better)
         return TunedArm(
             label=self.label,
-            kind=self.model.kind,
-            baseline=isinstance(self.model, Baseline),
+            kind=self.default.model.kind,
+            baseline=isinstance(self.default.model, Baseline),
             searched=tuple(self.space),
             fixed=self.fixed,
             trials=trials,
             chosen=chosen,
             setting=self._values(self.trials[chosen].runs[0].spec),
-            curve=curve([trial.score for trial in trials], self.wanted, self.lower_is_better, rows),
+            curve=curve([trial.score for trial in trials], self.wanted, by.lower_is_better, rows),
         )
 
     def _has_a_place(self, path: str) -> bool:
         """Whether this data and this task have a use for an axis."""
         if path.startswith("model.embedding."):
-            embedding = getattr(self.model, "embedding", None)
+            embedding = getattr(self.default.model, "embedding", None)
             return self.tokens and not (path == "model.embedding.width" and embedding and embedding.vectors)
-        return not (path == "model.pooling" and self.task.answer.reads == "states")
+        return not (path == "model.pooling" and self.default.task.answer.reads == "states")
 
     def _enter_all(self) -> None:
         """The default, then as many settings that differ as there are, up to the trials that are wanted."""
-        first = self._spec({})
-        seen = {first.digest}
-        self.enter((), PlannedPoint({}, self.label, (first,)))
+        seen = {self.default.digest}
+        self.enter((), PlannedPoint({}, self.label, (self.default,)))
         seed = int(digest_of(self.label), 16)
         while self.axes and len(self.trials) < self.wanted:
             number = len(self.trials)
             for attempt in range(ATTEMPTS):
                 setting = draw(self.axes, number, attempt, seed)
-                changes = meaningful(self.space, changes_of(self.axes, setting), self._default_of)
-                spec = self._valid(changes)
+                spec = self._valid(meaningful(self.space, changes_of(self.axes, setting), self._default_of))
                 if spec is not None and spec.digest not in seen:
                     seen.add(spec.digest)
                     self.enter(setting, PlannedPoint(values_of(self.axes, setting), self.label, (spec,)))
@@ -174,37 +153,32 @@ class ArmSearch(Contest):
                 return
 
     def _default_of(self, path: str) -> Any:
-        return value_at(self._spec({}), path)
+        return attrgetter(path)(self.default)
 
     def _values(self, spec: RunSpec) -> dict[str, Any]:
         """Of the axes that have a meaning in a trial."""
-        whole = {path: value_at(spec, path) for path in self.space}
+        whole = {path: attrgetter(path)(spec) for path in self.space}
         kept = meaningful(self.space, whole, self._default_of)
         return {path: list(value) if isinstance(value, tuple) else value for path, value in kept.items()}
 
     def _valid(self, changes: Mapping[str, Any]) -> RunSpec | None:
         """None where the values don't suit what the user has set, or the data."""
         try:
-            spec = self._spec(changes)
+            spec = with_changes(self.default, changes)
         except ConfigError:
             return None
         unsuited = isinstance(spec.model, Architecture) and spec.model.check("tokens" if self.tokens else "features")
         return None if unsuited else spec
 
-    def _spec(self, changes: Mapping[str, Any]) -> RunSpec:
-        return with_changes(RunSpec(self.task, self.model, self.training, self.seed), changes)
-
-    def _result(self, trial: Trial) -> TrialResult:
+    def _result(self, trial: Trial, by: Score) -> TrialResult:
         [run] = trial.runs
         outcome = trial.outcome_of(run)
-        loss = run.loss_at(trial.pruned_at)
+        loss = None if isinstance(outcome, Diverged | Failed) else run.loss_at(trial.pruned_at)
         statuses: dict[type, Status] = {Finished: "finished", Stopped: "stopped", Diverged: "diverged"}
-        status = statuses.get(type(outcome), "failed")
-        scored = loss is not None and not isinstance(outcome, Diverged | Failed)
         return TrialResult(
             setting=self._values(run.spec) if trial.setting else {},
-            score=(loss if self.lower_is_better else -loss) if scored and loss is not None else None,
-            status=status,
+            score=None if loss is None else -by.sign * loss,
+            status=statuses.get(type(outcome), "failed"),
             evaluations=trial.pruned_at or run.evaluations,
             digest=run.spec.digest,
         )
@@ -224,10 +198,3 @@ def with_changes(spec: RunSpec, changes: Mapping[str, Any]) -> RunSpec:
     )
     training = None if spec.training is None else with_settings(spec.training, of_training)
     return replace(spec, model=with_settings(spec.model, of_model), training=training)
-
-
-def value_at(spec: RunSpec, path: str) -> Any:
-    found: Any = spec
-    for name in path.split("."):
-        found = getattr(found, name)
-    return found

@@ -1,7 +1,7 @@
 """What a task is: it loads data and says what is read and what is answered. It knows no encoder."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -45,6 +45,11 @@ class Task(Config):
     def rounds(self) -> str:
         """What lies between two evaluations."""
         return "evaluation" if self.streamed else "epoch"
+
+    @property
+    def cost_unit(self) -> Literal["seconds", "milliseconds"]:
+        """In what the cost of training is told: seconds per epoch, or milliseconds per update without epochs."""
+        return "milliseconds" if self.streamed else "seconds"
 
     fingerprint: str | None = Field(default=None, description="Identifies the encoded data; filled in.")
 

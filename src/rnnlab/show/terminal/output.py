@@ -23,8 +23,8 @@ from rnnlab.show.terminal.progress import LiveTable, PlainLines, describe
 
 if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
     from rnnlab.comparing.comparison import ArmSummary, Comparison
-    from rnnlab.comparing.studies import Estimate
     from rnnlab.comparing.tuning import Tuning
+    from rnnlab.sweeps.forecast import Estimate
 
 
 Row = tuple[Sequence[str], str | None]

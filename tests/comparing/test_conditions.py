@@ -3,9 +3,8 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ import safetensors.numpy
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from rnnlab.comparing.terms import ending, environments, provenance, terms
+from rnnlab.comparing.conditions import ending, environments, provenance, terms
+from rnnlab.comparing.records import Record
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome
+from rnnlab.runs.directory import Diverged, Failed, Finished
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.assemble import assemble
@@ -25,16 +25,8 @@ from rnnlab.training.run import execute
 from rnnlab.training.spec import RunSpec, Training, parse_model
 
 
-@dataclass(frozen=True)
-class Run:
-    label: str
-    spec: RunSpec
-    outcome: Outcome
-    path: Path
-
-
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory) -> list[Run]:
+def runs(tmp_path_factory) -> list[Record]:
     """Two arms with two seeds and a baseline, really trained, for an epoch and a half."""
     folder = tmp_path_factory.mktemp("runs")
     task = Classify(rows=200).resolve()
@@ -43,7 +35,7 @@ def runs(tmp_path_factory) -> list[Run]:
     embedded = {name: ARCHITECTURES.parse({**own, "embedding": {"width": 5}}) for name, own in models.items()}
     specs = [("majority", RunSpec(task, parse_model({"kind": "majority"}), None, 0))]
     specs += [(name, RunSpec(task, model, training, seed)) for seed in (7, 3) for name, model in embedded.items()]
-    return [Run(name, s, execute(s, folder, lambda _: None, lambda: False), folder / s.digest) for name, s in specs]
+    return [Record(name, s, execute(s, folder, lambda _: None, lambda: False), folder / s.digest) for name, s in specs]
 
 
 def test_real_runs(runs):
@@ -92,7 +84,7 @@ def test_one_number_of_answers_where_there_are_no_labels(tmp_path):
     task = TASKS.parse({"kind": "adding", "rows": 100, "length": 5}).resolve()
     model = ARCHITECTURES.parse({"kind": "linear", "hidden": 3})
     spec = RunSpec(task, model, Training(epochs=1), 0)
-    run = Run("linear", spec, execute(spec, tmp_path, lambda _: None, lambda: False), tmp_path / spec.digest)
+    run = Record("linear", spec, execute(spec, tmp_path, lambda _: None, lambda: False), tmp_path / spec.digest)
     (found,) = terms([run], [])
     assert found.flops == 2 * (5 * 2 * 3 + 3 * 1)  # a layer 2 → 3 at every step, and the head 3 → 1
 
@@ -135,7 +127,8 @@ def test_settings_are_counted_once_each(runs):
         ({"epochs": 9, "steps": 7, "until": 1.1}, "steps"),
         ({"epochs": "none", "minutes": 0.001, "patience": "none"}, "minutes"),
         ({"epochs": 99, "until": 0.4}, "until"),
-        ({"epochs": 99, "patience": 1, "lr": 1e-9, "clip": 1e-9}, "patience"),
+        ({"epochs": 99, "patience": 1, "lr": 0.05}, "patience"),
+        ({"epochs": 9, "patience": 1, "lr": 1e-9, "clip": 1e-9}, "epochs"),  # never above chance: it was to go on
     ],
 )
 def test_real_runs_end_for_the_reason_that_is_told(reviews_csv, tmp_path, training, expected):
@@ -143,7 +136,7 @@ def test_real_runs_end_for_the_reason_that_is_told(reviews_csv, tmp_path, traini
     model = ARCHITECTURES.parse({"kind": "linear", "hidden": 8, "embedding": {"width": 8}})
     settings = Training.model_validate({"batch_size": 8, **training})
     spec = RunSpec(task, model, settings, 0)
-    run = Run("a", spec, execute(spec, tmp_path, lambda _: None, lambda: False), tmp_path / spec.digest)
+    run = Record("a", spec, execute(spec, tmp_path, lambda _: None, lambda: False), tmp_path / spec.digest)
     (found,) = terms([run], [])
     assert found.stopping == {expected: 1}
 
@@ -156,7 +149,7 @@ def finished(best: int, scores: Sequence[float], training: dict[str, Any], task:
         for n, score in enumerate(scores, 1)
     ]
     outcome = Finished({"epochs": len(scores), "best_epoch": best})
-    return ending(Run("a", spec, outcome, Path()), events)
+    return ending(Record("a", spec, outcome, Path()), events)
 
 
 def test_of_limits_reached_at_once_the_most_telling_one_counts():
@@ -177,7 +170,7 @@ def test_a_loss_is_low_enough_where_another_score_is_high_enough():
 
 def test_nothing_is_told_of_a_run_whose_events_are_lost():
     spec = RunSpec(Classify(), ARCHITECTURES.parse({"kind": "gru"}), Training(epochs=None, steps=5), 0)
-    assert ending(Run("a", spec, Finished({"epochs": 2, "best_epoch": 2}), Path()), []) is None
+    assert ending(Record("a", spec, Finished({"epochs": 2, "best_epoch": 2}), Path()), []) is None
 
 
 def test_runs_without_a_score(runs, tmp_path):
@@ -185,8 +178,8 @@ def test_runs_without_a_score(runs, tmp_path):
     spec = replace(runs[1].spec, seed=99)
     result = {"status": "diverged", "epochs": 1, "best_epoch": 1, "environment": {}, "parameters": {"total": 9}}
     records = [
-        Run("gone", spec, Diverged(result), tmp_path / "a"),
-        Run("gone", replace(spec, seed=98), Failed("out of memory"), tmp_path / "b"),
+        Record("gone", spec, Diverged(result), tmp_path / "a"),
+        Record("gone", replace(spec, seed=98), Failed("out of memory"), tmp_path / "b"),
         runs[1],
     ]
     gone, a = terms(records, [])
@@ -202,7 +195,7 @@ def test_runs_without_a_score(runs, tmp_path):
 
 
 def test_environments_are_told_once_each_in_an_order_of_their_own(runs):
-    def on(**changes: Any) -> Run:
+    def on(**changes: Any) -> Record:
         assert isinstance(runs[1].outcome, Finished)
         environment = runs[1].outcome.result["environment"] | changes
         return replace(runs[1], outcome=Finished({"environment": environment}))
@@ -231,11 +224,9 @@ def test_kernels_that_are_mixed_are_said() -> None:
     """They are recorded with each run and are no part of its digest."""
     from rnnlab.comparing.comparison import _mixed_notes
 
-    def computed_by(seed: int, kernels: str) -> Any:
+    def computed_by(seed: int, kernels: str) -> Record:
         spec = RunSpec(TASKS.parse({"kind": "parity"}), parse_model({"kind": "gru"}), Training(), seed)
-        return SimpleNamespace(
-            label="gru", spec=spec, outcome=Finished({"environment": {"kernels": kernels}}), path=None
-        )
+        return Record("gru", spec, Finished({"environment": {"kernels": kernels}}), Path())
 
     assert _mixed_notes([computed_by(0, "native avx512"), computed_by(1, "native avx512")]) == []
     (said,) = _mixed_notes([computed_by(0, "native avx512"), computed_by(1, "torch")])

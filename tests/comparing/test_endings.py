@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnlab.comparing.cut_short import limit_that_cut, option_to_train_longer
+from rnnlab.comparing.endings import limit_that_cut, option_to_train_longer
+from rnnlab.comparing.records import Record
 from rnnlab.judging.findings import ArmScores, Verdict
 from rnnlab.judging.verdict import judge
 from rnnlab.models.recurrent import GRU
-from rnnlab.runs.directory import RunDirectory
+from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.tasks.classify import Classify
 from rnnlab.tasks.synthetic import Adding
 from rnnlab.training.spec import RunSpec, Training
@@ -18,17 +19,17 @@ RISING = [0.5 + 0.02 * n for n in range(10)]
 SETTLED = [*RISING[:8], RISING[7], RISING[7] + 0.009]
 
 
-def run_with(
-    folder: Path, scores: list[float], ended_by: str | None = "epochs", task=None, **training
-) -> tuple[RunSpec, dict, RunDirectory]:
+def run_with(folder: Path, scores: list[float], ended_by: str | None = "epochs", task=None, **training) -> Record:
     task = task or Classify()
     spec = RunSpec(task, GRU(), Training.model_validate({"epochs": 10, **training}), 0)
     run = RunDirectory(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for epoch, score in enumerate(scores, 1):
-        run.append_event({"event": "epoch", "epoch": epoch, f"valid_{task.answer.chosen.name}": score})
+        run.append_event(
+            {"event": "epoch", "epoch": epoch, "step": 7 * epoch, f"valid_{task.answer.chosen.name}": score}
+        )
     result = {"epochs": len(scores), "best_epoch": int(np.argmax(scores)) + 1}
-    return spec, result | ({"ended_by": ended_by} if ended_by else {}), run
+    return Record("gru", spec, Finished(result | ({"ended_by": ended_by} if ended_by else {})), folder)
 
 
 @pytest.mark.parametrize(
@@ -45,22 +46,19 @@ def run_with(
     ],
 )
 def test_a_limit_and_a_rise_together(tmp_path, scores, ended_by, found):
-    assert limit_that_cut(*run_with(tmp_path, scores, ended_by), 0.01) == found
+    assert limit_that_cut(run_with(tmp_path, scores, ended_by), 0.01) == found
 
 
 def test_a_loss_that_still_falls(tmp_path):
     falling = [1.0 * 0.8**n for n in range(10)]
-    assert limit_that_cut(*run_with(tmp_path / "a", falling, task=Adding()), 0.01) == "epochs"
-    assert (
-        limit_that_cut(*run_with(tmp_path / "b", [*falling[:8], falling[7], falling[7]], task=Adding()), 0.01) is None
-    )
+    assert limit_that_cut(run_with(tmp_path / "a", falling, task=Adding()), 0.01) == "epochs"
+    assert limit_that_cut(run_with(tmp_path / "b", [*falling[:8], falling[7], falling[7]], task=Adding()), 0.01) is None
 
 
 def test_runs_from_before_did_not_say_what_ended_them(tmp_path):
-    assert limit_that_cut(*run_with(tmp_path / "a", RISING, None), 0.01) == "epochs"
-    assert limit_that_cut(*run_with(tmp_path / "b", [*RISING[:5], 0.1, 0.1, 0.1], None, patience=3), 0.01) is None
-    spec, result, run = run_with(tmp_path / "c", RISING, None, epochs="none", steps=70)
-    assert limit_that_cut(spec, result, run, 0.01) == "steps"
+    assert limit_that_cut(run_with(tmp_path / "a", RISING, None), 0.01) == "epochs"
+    assert limit_that_cut(run_with(tmp_path / "b", [*RISING[:5], 0.1, 0.1, 0.1], None, patience=3), 0.01) is None
+    assert limit_that_cut(run_with(tmp_path / "c", RISING, None, epochs="none", steps=70), 0.01) == "steps"
 
 
 def test_half_of_the_runs_make_the_arm(tmp_path):

@@ -1,11 +1,11 @@
 """Arms × seeds and the baselines, through an executor: finished runs are found again, the others computed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from rnnlab.comparing.comparison import SEEN_SHARE
+from rnnlab.comparing.records import Record
 from rnnlab.core.errors import Interrupted
 from rnnlab.data.encoded import EncodedData
 from rnnlab.execute.executors import Executor
@@ -14,20 +14,6 @@ from rnnlab.models.nbsvm import NbSvm
 from rnnlab.runs.directory import Failed, Outcome, RunDirectory, Stopped
 from rnnlab.sweeps.experiment import Experiment
 from rnnlab.training.spec import RunSpec
-
-
-@dataclass(frozen=True)
-class RunRecord:
-    """One run of a comparison: which arm, which seed, and what became of it."""
-
-    label: str
-    spec: RunSpec
-    outcome: Outcome
-    path: Path
-
-    @property
-    def is_baseline(self) -> bool:
-        return self.spec.training is None
 
 
 class Display(Protocol):
@@ -49,18 +35,18 @@ class Silent:
 
 
 def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str, RunSpec]]:
-    """Every baseline that fits this kind of input; and this shape of answer. They have no luck of their
-    own, so each split needs one run of them. `lookup` runs where a share of the test rows stands in train; where every
+    """Every baseline that fits this kind of input and this shape of answer. They have no luck of their own, so each
+    split needs one run of them. `lookup` runs where a share of the test rows stands in train; where every
     model looks rows up, so do they, but for the majority class, which is there to be beaten."""
     kind = "tokens" if data.vocabulary else "features"
     seen = data.profile.get("overlap", {}).get("test", 0) / len(data.test)
     beside = experiment.task.answer.baselines
-    fitting = [cls for cls in BASELINES if cls.kind in beside and cls.inputs in ("any", kind)]
-    fitting = [cls for cls in fitting if cls is not LookedUp or seen >= SEEN_SHARE]
     by_characters = data.tokenizer is not None and data.tokenizer.name == "chars"
     everywhere = bool(experiment.arms) and all(arm.model.lookup for arm in experiment.arms.values())
     baselines = []
-    for cls in fitting:
+    for cls in BASELINES:
+        if cls.kind not in beside or cls.inputs not in ("any", kind) or (cls is LookedUp and seen < SEEN_SHARE):
+            continue
         settings = dict(cls.model_defaults)
         if cls is NbSvm and by_characters:
             settings["ngrams"] = 4  # characters say less than words, one by one
@@ -79,10 +65,10 @@ def run_all(
     folder: Path,
     executor: Executor,
     display: Display,
-    may_begin: Callable[[str, RunSpec], bool] | None = None,
+    may_begin: Callable[[str, RunSpec], bool] = lambda label, spec: True,
     too_late: Callable[[], bool] = lambda: False,
     seconds: Mapping[str, float] | None = None,
-) -> list[RunRecord]:
+) -> list[Record]:
     """Do what isn't done yet. Interrupted: what is finished stays, and the same call goes on from there. Runs that
     ``may_begin`` refuses, asked when there is a place for one, have no record. Once it is ``too_late``, those under way
     are stopped. ``seconds`` are what a run of each arm is likely to take: of a seed, the longest run begins first, so
@@ -97,46 +83,39 @@ def run_all(
     todo = [number for number in range(len(runs)) if number not in outcomes]
     if seconds:
         seeds = list(dict.fromkeys(spec.seed for _, spec in runs))
-        todo.sort(key=lambda number: _turn(*runs[number], seeds, seconds))
-    interrupted = False
-    specs = [runs[n][1] for n in todo]
+
+        def turn(number: int) -> tuple[bool, int, float]:
+            """Baselines first, then seed by seed, the longest run of each first."""
+            label, spec = runs[number]
+            return spec.training is not None, seeds.index(spec.seed), -seconds.get(label, 0.0)
+
+        todo.sort(key=turn)
     begun: list[int] = []
 
-    def in_time(wanted: Callable[[str, RunSpec], bool]) -> Iterator[RunSpec]:
+    def specs() -> Iterator[RunSpec]:
         for number in todo:
-            if wanted(*runs[number]):
+            if may_begin(*runs[number]):
                 begun.append(number)
                 yield runs[number][1]
 
     def sink(position: int, event: dict[str, Any]) -> bool:
-        display.event(numbers[position], event)
+        display.event(begun[position], event)
         return too_late()
 
-    numbers = todo if may_begin is None else begun
     try:
-        for position, outcome in executor.map(specs if may_begin is None else in_time(may_begin), folder, sink):
-            outcomes[numbers[position]] = outcome
-            display.outcome(numbers[position], outcome, again=False)
+        for position, outcome in executor.map(specs(), folder, sink):
+            outcomes[begun[position]] = outcome
+            display.outcome(begun[position], outcome, again=False)
     except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        display.end()
-    if interrupted:
-        done = sum(not isinstance(o, Stopped | Failed) for o in outcomes.values())
         raise Interrupted(
             "stopped: {done} of {count} runs are finished and kept in {folder}; the same command goes "
             "on where this one stopped",
-            done=done,
+            done=sum(not isinstance(outcome, Stopped | Failed) for outcome in outcomes.values()),
             count=len(runs),
             folder=folder,
-        )
+        ) from None
+    finally:
+        display.end()
     return [
-        RunRecord(label, spec, outcomes[n], folder / spec.digest)
-        for n, (label, spec) in enumerate(runs)
-        if n in outcomes
+        Record(label, spec, outcomes[n], folder / spec.digest) for n, (label, spec) in enumerate(runs) if n in outcomes
     ]
-
-
-def _turn(label: str, spec: RunSpec, seeds: Sequence[int], seconds: Mapping[str, float]) -> tuple[bool, int, float]:
-    """Baselines first, then seed by seed, the longest run of each first."""
-    return spec.training is not None, seeds.index(spec.seed), -seconds.get(label, 0.0)

@@ -1,4 +1,4 @@
-"""What arms can tell about each other: every arm and every pair measured, and the luck of seeds pooled among them.
+"""How much luck is in every arm and in every pair of arms, with the luck of seeds pooled among them.
 
 Two or three seeds say little about how much runs of one arm differ; eight arms with three seeds each say a lot about
 how much runs differ here. So arms lend each other degrees of freedom, the more the less theirs looks different.
@@ -16,10 +16,9 @@ from rnnlab.judging.spread import Spread, measure, measure_apart
 
 POOL_ARMS = 3  # two arms can't tell which of them is the unsteady one
 MOST_LENT = 3.0  # times an arm's own degrees of freedom: what seems steady by luck may be unsteady by nature
-FAR_OFF = (
-    20.0  # times the median arm's excess: an arm beyond it (with a seed that failed, say) sets no measure for others
-)
+FAR_OFF = 20.0  # times the median arm's excess: an arm beyond it (a seed failed, say) sets no measure for others
 ORDINARY = 0.6  # a seed variance with this chance, or more, of being exceeded is like the others'
+FEWEST_SPLITS = 5  # below which the luck of splits isn't known
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,3 +162,41 @@ def _with_loans(spreads: Spreads, arms: Sequence[Runs]) -> Spreads:
     single = {label: lent(spread, label in borrowers) for label, spread in spreads.single.items()}
     pairs = {pair: lent(spread, len(borrowers & set(pair))) for pair, spread in spreads.pairs.items()}
     return Spreads(single, pairs)
+
+
+# Where every seed drew its own split
+
+
+def measure_splits(arms: Sequence[Runs], test_per_train: float) -> Spreads:
+    """Each arm over its seeds, and every two arms over their common ones. Rows aren't paired then, but the scores of
+    one seed are.
+
+    The luck of the seed, of the test rows, of the split and, in part, of the training set are all in the differences
+    per seed. Training sets overlap from seed to seed, though, so these differences are less independent than they look:
+    Nadeau and Bengio (2003) add test rows per training row to 1 / S. That is an approximation, and no use with fewer
+    than five."""
+    single = {runs.label: _corrected(runs.means, test_per_train) for runs in arms}
+    pairs = {}
+    for a, b in itertools.combinations(arms, 2):
+        common = sorted(set(a.seeds) & set(b.seeds))
+        both = a.means[np.isin(a.seeds, common)] - b.means[np.isin(b.seeds, common)]
+        pairs[a.label, b.label] = _corrected(
+            both if common else np.array([a.means.mean() - b.means.mean()]), test_per_train
+        )
+    return Spreads(single, pairs)
+
+
+def _corrected(values: np.ndarray, test_per_train: float) -> Spread:
+    """The spread of the mean of one number per split."""
+    seeds = len(values)
+    variance = float(values.var(ddof=1)) if seeds > 1 else 0.0
+    return Spread(
+        mean=float(values.mean()),
+        seeds=seeds,
+        seed_variance=variance * (1 + seeds * test_per_train),
+        seed_df=max(seeds - 1, 1),
+        flips=0.0,
+        group_variance=0.0,
+        group_df=1.0,
+        known=seeds >= FEWEST_SPLITS,
+    )

@@ -4,7 +4,7 @@ import pytest
 
 from rnnlab.comparing.studies import Target
 from rnnlab.core.errors import ConfigError
-from rnnlab.sweeps.studies import plan_studies, read_sweep
+from rnnlab.sweeps.sweep_file import plan_studies, read_sweep
 
 FILE = """
 name = "小实验"

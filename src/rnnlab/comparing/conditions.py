@@ -10,28 +10,23 @@ import numpy as np
 import safetensors
 
 from rnnlab.comparing.chapters import Provenance, Setting, Terms
-from rnnlab.comparing.comparison import Record
+from rnnlab.comparing.endings import Events, ended_by, seconds_of
+from rnnlab.comparing.records import Record, by_arm
 from rnnlab.core.config import canonical_json
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.inspecting.cost import cost, has_formula
 from rnnlab.models.base import Architecture
-from rnnlab.runs.directory import Diverged, Failed, Finished, RunDirectory
-from rnnlab.tasks.base import Task
-from rnnlab.training.spec import RunSpec, Training
+from rnnlab.runs.directory import Diverged, Failed, RunDirectory
+from rnnlab.training.spec import RunSpec
 
 NOT_TUNED = ("monitor", "device", "threads")  # settings of the training by which nobody looks for a better score
-
-Events = list[dict[str, Any]]
 
 
 def terms(records: Sequence[Record], all_specs: Sequence[dict[str, Any]]) -> tuple[Terms, ...]:
     """One for each arm, in the order in which they appear. ``all_specs`` are the spec.json of every run of the folder:
     a model of which many settings were tried had more chances to look good."""
-    by_label: dict[str, list[Record]] = {}
-    for record in records:
-        by_label.setdefault(record.label, []).append(record)
-    shape = next((_Shape.of(record) for record in records if isinstance(record.outcome, Finished)), None)
-    return tuple(_terms(label, runs, shape, all_specs) for label, runs in by_label.items())
+    shape = next((_Shape.of(record) for record in records if record.finished), None)
+    return tuple(_terms(label, runs, shape, all_specs) for label, runs in by_arm(records).items())
 
 
 class _Shape:
@@ -65,13 +60,9 @@ class _Shape:
 
 def _terms(label: str, runs: Sequence[Record], shape: _Shape | None, all_specs: Sequence[dict[str, Any]]) -> Terms:
     spec = runs[0].spec
-    events = [RunDirectory(run.path).events() for run in runs]
-    results = [run.outcome.result for run in runs if isinstance(run.outcome, Finished)]
-    epochs = [
-        run.outcome.result["epochs"]
-        for run in runs
-        if isinstance(run.outcome, Finished | Diverged) and "epochs" in run.outcome.result
-    ]
+    events = [run.events for run in runs]
+    results = [run.result for run in runs if run.finished]
+    epochs = [run.result["epochs"] for run in runs if "epochs" in run.result]
     advancing = [seconds for result in results if (seconds := result.get("advance_seconds")) is not None]
     endings = (ending(run, own) for run, own in zip(runs, events, strict=True))
     return Terms(
@@ -83,7 +74,7 @@ def _terms(label: str, runs: Sequence[Record], shape: _Shape | None, all_specs: 
         settings_tried=_settings_tried(spec, all_specs),
         stopping=dict(Counter(why for why in endings if why is not None)),
         epochs=(min(epochs), max(epochs)) if epochs else None,
-        seconds=_seconds(events),
+        seconds=sum(map(seconds_of, events)),
         settings=settings_of((run.spec.digest, run.spec.to_dict()) for run in runs),
         advance_seconds=statistics.median(advancing) if advancing else None,
     )
@@ -97,10 +88,6 @@ def settings_of(runs: Iterable[tuple[str, dict[str, Any]]]) -> tuple[Setting, ..
         known = found.setdefault(canonical_json(shared), Setting(shared, ()))
         found[canonical_json(shared)] = replace(known, runs=(*known.runs, (spec["seed"], digest)))
     return tuple(found.values())
-
-
-def _seconds(events: Sequence[Events]) -> float:
-    return sum((event.get("seconds", 0.0) for own in events for event in own), 0.0)
 
 
 def _settings_tried(spec: RunSpec, all_specs: Sequence[dict[str, Any]]) -> int:
@@ -122,40 +109,19 @@ def _settings(spec: dict[str, Any]) -> str:
 
 
 def ending(run: Record, events: Events) -> str | None:
-    """Why a run ended. Where several limits were reached at once, the one that tells most: a score that was good
-    enough, one that no longer rose, a limit that was set. None for baselines, and where the events are lost."""
+    """Why a run ended; None for baselines, and where the events are lost."""
     if isinstance(run.outcome, Diverged):
         return "diverged"
     if isinstance(run.outcome, Failed):
         return "failed"
-    if run.spec.training is None or not isinstance(run.outcome, Finished):
+    if run.spec.training is None or not run.finished:
         return None
-    return _limit(run.spec.training, run.spec.task, run.outcome.result, events)
-
-
-def _limit(training: Training, task: Task, result: dict[str, Any], events: Events) -> str | None:
-    """Which limit ended a finished run, by the rules of `training.loop`."""
-    scores = [
-        event[f"valid_{task.answer.chosen.name}"] for event in events if f"valid_{task.answer.chosen.name}" in event
-    ]
-    best = (min if task.answer.chosen.lower_is_better else max)(scores, default=None)
-    if training.until is not None and best is not None:
-        reached = best <= training.until if task.answer.chosen.lower_is_better else best >= training.until
-        if reached:
-            return "until"
-    if training.patience is not None and result["epochs"] - result["best_epoch"] >= training.patience:
-        return "patience"
-    if training.minutes is not None and _seconds([events]) >= training.minutes * 60:
-        return "minutes"
-    if training.steps is not None and events and events[-1].get("step") == training.steps:
-        return "steps"
-    return "epochs" if result["epochs"] == training.epochs else None
+    return ended_by(run.spec.training, run.spec.task.answer.chosen, run.result, events)
 
 
 def environments(records: Sequence[Record]) -> tuple[dict[str, Any], ...]:
     """The different ones in which the runs were computed, whatever the order of the runs."""
-    results = [run.outcome.result for run in records if isinstance(run.outcome, Finished | Diverged)]
-    found = {canonical_json(result["environment"]): result["environment"] for result in results}
+    found = {canonical_json(run.result["environment"]): run.result["environment"] for run in records if run.result}
     return tuple(found[key] for key in sorted(found))
 
 
@@ -166,5 +132,5 @@ def provenance(records: Sequence[Record], command: str | None, experiment: str |
         experiment=experiment,
         environments=environments(records),
         task=records[0].spec.task.to_dict(),
-        seconds=_seconds([RunDirectory(run.path).events() for run in records]),
+        seconds=sum(seconds_of(run.events) for run in records),
     )
