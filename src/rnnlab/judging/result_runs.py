@@ -7,6 +7,7 @@ from typing import NoReturn
 import numpy as np
 
 from rnnlab.core.errors import DataError
+from rnnlab.core.words import both
 from rnnlab.judging.findings import ArmScores
 from rnnlab.judging.result_table import Coded, ResultTable
 
@@ -32,7 +33,9 @@ def runs_of(table: ResultTable) -> Results:
     runs = _Runs.of(model, seed)
     scores = _grid(table, table.scores(), runs, row)
     numbers, note = _seed_numbers(seed.texts)
-    costs, diverged, baselines = _costs(table, runs), _diverged(table, runs), _baselines(table, model)
+    costs = _said(table, "cost", table.costs(), runs.of_entry, runs.names)
+    diverged = _said(table, "diverged", table.flags("diverged"), runs.of_entry, runs.names)
+    baselines = _said(table, "baseline", table.flags("baseline"), model.codes, model.texts)
     arms = []
     for number, label in enumerate(model.texts):
         own = np.flatnonzero(runs.models == number)
@@ -87,7 +90,7 @@ def _refuse_twice(table: ResultTable, cells: np.ndarray, runs: _Runs, row: Coded
     if len(again):
         pairs = np.stack([order[again], order[again + 1]], axis=1)
         first, second = pairs[np.argmin(pairs[:, 1])]
-        more = f"; there are {len(again):,} such scores" if len(again) > 1 else ""
+        more = both("; there are {count:,} such scores", count=len(again)) if len(again) > 1 else ""
         raise DataError(
             "{where}: {names}, row {texts!r} has a score already, at {where_2}{more}\neach run has one "
             "score per row: remove one of the two, or give the second run a seed of its own",
@@ -106,7 +109,7 @@ def _refuse_gaps(table: ResultTable, runs: _Runs, row: Coded) -> NoReturn:
     rare = np.flatnonzero(runs_of_row * 2 < many)
     if (many - runs_of_row[rare]).sum() * 2 > (many - runs_of_row).sum():  # most gaps are at rows that few runs have
         entry = int(np.flatnonzero(row.codes == rare[0])[0])
-        more = f"; there are {len(rare):,} such rows" if len(rare) > 1 else ""
+        more = both("; there are {count:,} such rows", count=len(rare)) if len(rare) > 1 else ""
         raise DataError(
             "{where}: row {texts!r} is in {runs_of_row} of {many:,} runs only, for example in "
             "{names}{more}\nevery run must be scored on the same rows, with the same names: mend the "
@@ -121,7 +124,7 @@ def _refuse_gaps(table: ResultTable, runs: _Runs, row: Coded) -> NoReturn:
     rows_of_run = np.bincount(runs.of_entry)
     short = np.flatnonzero(rows_of_run < len(row.texts))
     lacks = np.setdiff1d(np.arange(len(row.texts)), row.codes[runs.of_entry == short[0]])
-    more = f"; {len(short):,} runs lack rows" if len(short) > 1 else ""
+    more = both("; {count:,} runs lack rows", count=len(short)) if len(short) > 1 else ""
     raise DataError(
         "{source}: {names} has no score for {count:,} of {count_2:,} rows, for example row "
         "{texts!r}{more}\nevery run must be scored on the same rows: add the scores, or remove "
@@ -140,7 +143,7 @@ def _groups(table: ResultTable, row: Coded) -> np.ndarray:
     if "group" not in table:
         return np.arange(len(row.texts))
     group = table.coded("group")
-    first = _first_positions(row.codes, len(row.texts))
+    first = np.unique(row.codes, return_index=True)[1]  # the entry in which each row is first seen
     differs = np.flatnonzero(group.codes != group.codes[first][row.codes])
     if len(differs):
         entry, before = int(differs[0]), int(first[row.codes[differs[0]]])
@@ -156,47 +159,15 @@ def _groups(table: ResultTable, row: Coded) -> np.ndarray:
     return group.codes[first]
 
 
-def _costs(table: ResultTable, runs: _Runs) -> np.ndarray:
-    """A figure per run, NaN where none is given. It may stand in every line of a run, or in one."""
-    found = np.full(len(runs.names), np.nan)
-    if "cost" in table:
-        costs = table.costs()
-        said = np.flatnonzero(~np.isnan(costs))
-        found[runs.of_entry[said]] = costs[said]
-        _refuse_change(table, "cost", costs, said, runs.of_entry, runs.names)
-    return found
-
-
-def _diverged(table: ResultTable, runs: _Runs) -> np.ndarray:
-    """Of each run."""
-    found = np.zeros(len(runs.names), bool)
-    if "diverged" in table:
-        flags = table.flags("diverged")
-        found[runs.of_entry] = flags
-        _refuse_change(table, "diverged", flags, np.arange(len(flags)), runs.of_entry, runs.names)
-    return found
-
-
-def _baselines(table: ResultTable, model: Coded) -> np.ndarray:
-    """Of each model."""
-    found = np.zeros(len(model.texts), bool)
-    if "baseline" in table:
-        flags = table.flags("baseline")
-        found[model.codes] = flags
-        _refuse_change(table, "baseline", flags, np.arange(len(flags)), model.codes, model.texts)
-    return found
-
-
-def _refuse_change(
-    table: ResultTable, name: str, values: np.ndarray, entries: np.ndarray, owners: np.ndarray, names: Sequence[str]
-) -> None:
-    """A run (or a model) must say the same in all of its ``entries``. ``values`` and ``owners`` are by entry."""
-    own = owners[entries]
-    first = entries[_first_positions(own, len(names))] if len(entries) else entries
-    differs = np.flatnonzero(values[entries] != values[first[own]])
+def _said(table: ResultTable, name: str, values: np.ndarray, owners: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """What each run (or model) says, NaN where it says nothing; ``values`` and ``owners`` are by entry. It may say so
+    in one of its lines, and must say the same in all."""
+    entries = np.flatnonzero(~np.isnan(values))
+    first = np.full(len(names), -1)
+    first[owners[entries[::-1]]] = entries[::-1]
+    differs = entries[values[entries] != values[first[owners[entries]]]]
     if len(differs):
-        one = int(entries[differs[0]])
-        other = int(first[owners[one]])
+        one, other = int(differs[0]), int(first[owners[differs[0]]])
         raise DataError(
             "{where}: {name} of {names} is {values:g}, but {values_2:g} at {where_2}\nit must be the "
             "same in all its lines",
@@ -207,13 +178,7 @@ def _refuse_change(
             values_2=values[other],
             where_2=table.where(other),
         )
-
-
-def _first_positions(codes: np.ndarray, count: int) -> np.ndarray:
-    """The position at which each code is first seen; 0 for one that never is."""
-    first = np.zeros(count, np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
-    return first
+    return np.where(first < 0, np.nan, values[first])
 
 
 def _seed_numbers(texts: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:

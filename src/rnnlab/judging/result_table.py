@@ -2,14 +2,15 @@
 
 import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from rnnlab.core.errors import ConfigError, DataError, did_you_mean
+from rnnlab.core.words import Both, both
 from rnnlab.data import formats
 from rnnlab.data.tables import tabulate
 
@@ -18,7 +19,7 @@ OPTIONAL = ("group", "cost", "baseline", "diverged")
 NAMES = REQUIRED + OPTIONAL
 IN_MEMORY = "the table"
 ALIKE = 0.8  # of difflib: "gruop" is "group" mistyped, "host" isn't "cost"
-FLAGS = {"0": False, "1": True, "false": False, "true": True, "no": False, "yes": True, "": False}
+FLAGS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1, "": 0}
 MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}  # how Python, numpy and frames print a value that isn't there
 
 
@@ -28,11 +29,6 @@ class Coded:
 
     texts: list[str]
     codes: np.ndarray
-
-    def first(self, bad: Sequence[bool]) -> tuple[int, int]:
-        """The first entry whose text is ``bad``, and how many such entries there are."""
-        entries = np.flatnonzero(np.array(bad, bool)[self.codes])
-        return int(entries[0]), len(entries)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,40 +50,28 @@ class ResultTable:
     def coded(self, name: str) -> Coded:
         """A column of names, in which every entry says something."""
         found = self._code(name)
-        if "" in found.texts:
-            entry, count = found.first([text == "" for text in found.texts])
-            raise DataError(
-                "{where}: the {name} is empty{in_all}; every score needs its {name}",
-                where=self.where(entry),
-                name=name,
-                in_all=_in_all(count),
-            )
+        complaint = both("{where}: the {name} is empty{in_all}; every score needs its {name}")
+        self._refuse_unread(name, found, [text or None for text in found.texts], complaint)
         return found
 
     def scores(self) -> np.ndarray:
         plain = _plain_numbers(self.values["score"])
-        if plain is not None:
-            return plain
-        return self._numbers("score", "write a number, or 0 and 1 (or true and false) for wrong and right")
+        complaint = both(
+            "{where}: the score is {shown}{in_all}; write a number, or 0 and 1 (or true and false) for wrong and right"
+        )
+        return self._read("score", _number, complaint) if plain is None else plain
 
     def costs(self) -> np.ndarray:
         """NaN where none is given."""
-        return self._numbers("cost", "write a number that isn't negative, or leave it empty", least=0, empty=math.nan)
+        complaint = both(
+            "{where}: the {name} is {shown}{in_all}; write a number that isn't negative, or leave it empty"
+        )
+        return self._read("cost", lambda text: _number(text, least=0) if text else math.nan, complaint)
 
     def flags(self, name: str) -> np.ndarray:
-        found = self._code(name)
-        said = [FLAGS.get(text.lower()) for text in found.texts]
-        if None in said:
-            entry, count = found.first([flag is None for flag in said])
-            got = found.texts[found.codes[entry]]
-            raise DataError(
-                "{where}: {name} is {got!r}{in_all}; write 0 or 1, true or false",
-                where=self.where(entry),
-                name=name,
-                got=got,
-                in_all=_in_all(count),
-            )
-        return np.array(said, bool)[found.codes]
+        """1 and 0."""
+        complaint = both("{where}: {name} is {got!r}{in_all}; write 0 or 1, true or false")
+        return self._read(name, lambda text: FLAGS.get(text.lower()), complaint)
 
     def _code(self, name: str) -> Coded:
         try:
@@ -97,21 +81,24 @@ class ResultTable:
                 "{source}: the {name} must be a text or a number in every entry", source=self.source, name=name
             ) from None
 
-    def _numbers(self, name: str, remedy: str, least: float = -math.inf, empty: float | None = None) -> np.ndarray:
+    def _read(self, name: str, read: Callable[[str], float | None], complaint: Both) -> np.ndarray:
+        """A column of numbers; one that isn't there says of every entry what an empty text says."""
+        if name not in self:
+            return np.full(len(self.values["score"]), read(""), np.float64)
         found = self._code(name)
-        numbers = [empty if text == "" else _number(text, least) for text in found.texts]
-        if None in numbers:
-            entry, count = found.first([number is None for number in numbers])
-            got = repr(found.texts[found.codes[entry]]) if found.texts[found.codes[entry]] else "empty"
-            raise DataError(
-                "{where}: the {name} is {got}{in_all}; {remedy}",
-                where=self.where(entry),
-                name=name,
-                got=got,
-                in_all=_in_all(count),
-                remedy=remedy,
-            )
+        numbers = [read(text) for text in found.texts]
+        self._refuse_unread(name, found, numbers, complaint)
         return np.array(numbers, np.float64)[found.codes]
+
+    def _refuse_unread(self, name: str, found: Coded, read: Sequence[Any], complaint: Both) -> None:
+        """``complaint`` about the first entry whose text was ``read`` as None."""
+        entries = np.flatnonzero(np.array([one is None for one in read])[found.codes])
+        if len(entries):
+            got = found.texts[found.codes[entries[0]]]
+            shown, in_all = repr(got) if got else "empty", _in_all(len(entries))
+            raise DataError(
+                complaint.format(where=self.where(entries[0]), name=name, got=got, shown=shown, in_all=in_all)
+            )
 
 
 def code(values: Any) -> Coded:
@@ -188,7 +175,15 @@ def _columns_of(data: Any) -> dict[str, Any]:
         names = dict.fromkeys(name for entry in data for name in entry)
         return {str(name): [entry.get(name) for entry in data] for name in names}
     if not hasattr(data, "__getitem__") and hasattr(data, "__dataframe__"):
-        data = _by_interchange(data)
+        try:
+            from pyarrow.interchange import from_dataframe
+        except ImportError:
+            raise DataError(
+                "{in_memory}: reading {kind} needs pyarrow: pip install 'rnnlab[parquet]'",
+                in_memory=IN_MEMORY,
+                kind=_kind(data),
+            ) from None
+        data = from_dataframe(data)
     names = getattr(data, "column_names", None) or getattr(data, "columns", None)
     if names is None or not hasattr(data, "__getitem__"):
         raise DataError(
@@ -198,18 +193,6 @@ def _columns_of(data: Any) -> dict[str, Any]:
             kind=_kind(data),
         )
     return {str(name): _values(data[name]) for name in names}
-
-
-def _by_interchange(data: Any) -> Any:
-    try:
-        from pyarrow.interchange import from_dataframe
-    except ImportError:
-        raise DataError(
-            "{in_memory}: reading {kind} needs pyarrow: pip install 'rnnlab[parquet]'",
-            in_memory=IN_MEMORY,
-            kind=_kind(data),
-        ) from None
-    return from_dataframe(data)
 
 
 def _values(column: Any) -> Any:
@@ -236,17 +219,27 @@ def _find_columns(
     """The column for each meaning, and a note of those that are ignored."""
     unknown = next((name for name in named if name not in NAMES), None)
     if unknown is not None:
-        hint = did_you_mean(unknown, NAMES)
         raise ConfigError(
             "columns: {unknown!r} is no column of a table of results{hint}\nknown: {names}",
             unknown=unknown,
-            hint=hint,
+            hint=did_you_mean(unknown, NAMES),
             names=", ".join(NAMES),
         )
     found = {name: _named(source, there, name, named.get(name)) for name in NAMES}
     missing = [name for name in REQUIRED if found[name] is None]
     if missing:
-        _refuse_missing(source, there, missing)
+        hints = [did_you_mean(name, there) for name in missing]
+        raise DataError(
+            "{source}: no column {names}{hint}\ncolumns: {quoted}\na table of results has a header with "
+            "{others} and one line per score; if a column has another name, pass --columns "
+            "{missing}=NAME",
+            source=source,
+            names=", ".join(map(repr, missing)),
+            hint=next(filter(None, hints), ""),
+            quoted=_quoted(there),
+            others=", ".join(REQUIRED),
+            missing=missing[0],
+        )
     ignored = [column for column in there if column not in found.values()]
     for column in ignored:
         _refuse_near_miss(source, column, [name for name in OPTIONAL if found[name] is None])
@@ -256,13 +249,12 @@ def _find_columns(
 
 def _named(source: str, there: Sequence[str], name: str, wanted: str | None) -> str | None:
     if wanted is not None and wanted not in there:
-        hint = did_you_mean(wanted, there)
         raise DataError(
             "{source}: no column {wanted!r} for the {name}{hint}\ncolumns: {quoted}",
             source=source,
             wanted=wanted,
             name=name,
-            hint=hint,
+            hint=did_you_mean(wanted, there),
             quoted=_quoted(there),
         )
     same = [column for column in there if column.strip().casefold() == name]
@@ -275,21 +267,6 @@ def _named(source: str, there: Sequence[str], name: str, wanted: str | None) -> 
             same=same[0],
         )
     return wanted or (same[0] if same else None)
-
-
-def _refuse_missing(source: str, there: Sequence[str], missing: Sequence[str]) -> NoReturn:
-    hints = [did_you_mean(name, there) for name in missing]
-    raise DataError(
-        "{source}: no column {names}{hint}\ncolumns: {quoted}\na table of results has a header with "
-        "{others} and one line per score; if a column has another name, pass --columns "
-        "{missing}=NAME",
-        source=source,
-        names=", ".join(map(repr, missing)),
-        hint=next(filter(None, hints), ""),
-        quoted=_quoted(there),
-        others=", ".join(REQUIRED),
-        missing=missing[0],
-    )
 
 
 def _refuse_near_miss(source: str, column: str, open_names: Sequence[str]) -> None:
@@ -319,7 +296,7 @@ def _plain_numbers(values: Any) -> np.ndarray | None:
     return found if np.isfinite(found).all() and "_" not in written else None
 
 
-def _number(text: str, least: float) -> float | None:
+def _number(text: str, least: float = -math.inf) -> float | None:
     """None where it isn't a finite number. Python would take 1_000 too, which no other program writes."""
     if text.lower() in ("true", "false"):
         return float(text.lower() == "true")
@@ -330,10 +307,10 @@ def _number(text: str, least: float) -> float | None:
     return number if math.isfinite(number) and number >= least and "_" not in text else None
 
 
-def _in_all(count: int) -> str:
-    return "" if count == 1 else f" (and {count - 1:,} more like it)"
+def _in_all(count: int) -> Both | str:
+    return "" if count == 1 else both(" (and {count:,} more like it)", count=count - 1)
 
 
-def _quoted(names: Sequence[str]) -> str:
+def _quoted(names: Sequence[str]) -> Both | str:
     shown = ", ".join(repr(name if len(name) <= 40 else name[:39] + "…") for name in names[:20])
-    return shown + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")
+    return shown if len(names) <= 20 else both("{names} and {count:,} more", names=shown, count=len(names) - 20)
