@@ -174,8 +174,8 @@ def compare_prepared(
         )
     else:
         refuse_budget(experiment)
-        asked = (experiment, data, budget, looks[-1], Path(out), executor, at_a_time(on, jobs))
-        found = Budget(*asked, display or Silent(), watch).spend()
+        places, shown = at_a_time(on, jobs), display or Silent()
+        found = Budget(experiment, data, budget, looks[-1], Path(out), executor, places, shown, watch).spend()
     comparison, records = replace(found.comparison, tuning=tuning), found.records
     runs = [(record.label, record.spec) for record in records]
     folder = _folder_with_experiment(runs, experiment.name, Path(out))
