@@ -15,9 +15,9 @@ from scipy import stats
 
 from rnnlab.claims import intervals
 from rnnlab.claims.claim import Claim, claim_problems, parse_claims, parse_rule, table_problems
-from rnnlab.claims.findings import Finding
 from rnnlab.claims.judgement import decide
 from rnnlab.claims.quantities import AnsweredRows, parse_quantity
+from rnnlab.claims.verdicts import Finding
 from rnnlab.comparing.studies import Axis, Point, Repeat, Study, Target
 from rnnlab.core.config import parse, read_toml
 from rnnlab.core.errors import ConfigError

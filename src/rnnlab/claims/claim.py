@@ -17,7 +17,7 @@ from rnnlab.claims.quantities import Quantity, parse_quantity
 from rnnlab.comparing.studies import Axis, AxisValue
 from rnnlab.core.config import Config, parse, problems
 from rnnlab.core.errors import ConfigError, all_problems, did_you_mean, known_are
-from rnnlab.core.words import both, say
+from rnnlab.core.words import Both, both, say
 
 Verdict = Literal["supported", "contradicted", "cannot tell"]
 Measure = Literal["value", "difference", "ratio", "trend", "best", "share"]
@@ -144,14 +144,13 @@ class Claim(Config):
             if name in uses and not given:
                 raise ValueError(both("measure = '{measure}' needs '{name}'", measure=self.measure, name=name))
             if given and name not in (*uses, "a"):
-                raise ValueError(
-                    both(
-                        "measure = '{measure}' would ignore '{name}'{instead}",
-                        measure=self.measure,
-                        name=name,
-                        instead=_instead(self.measure, name),
+                instead: Both | str = ""
+                if name == "b" and self.measure in ("value", "share"):  # 1 of 10 may well be no less than 2 of 5
+                    instead = both(
+                        ": it looks at one side only, and what is compared needs measure = 'difference' (or 'ratio')"
                     )
-                )
+                said = both("measure = '{measure}' would ignore '{name}'{instead}")
+                raise ValueError(said.format(measure=self.measure, name=name, instead=instead))
         if self.measure in ("difference", "ratio") and set(self.a) != set(self.b):
             raise ValueError(
                 both(
@@ -197,13 +196,6 @@ class Claim(Config):
         return parse_rule(self.rule)
 
 
-def _instead(measure: Measure, ignored: str) -> str:
-    """A level of one side says nothing about the other: 1 of 10 may well be no less than 2 of 5."""
-    if ignored == "b" and measure in ("value", "share"):
-        return ": it looks at one side only, and what is compared needs measure = 'difference' (or 'ratio')"
-    return ""
-
-
 def _flattened(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in table.items():
@@ -223,11 +215,12 @@ def parse_claims(tables: Any, source: str = "claims") -> tuple[Claim, ...]:
 def table_problems(tables: Any) -> list[str]:
     """What is wrong with the tables by themselves, each with its path; `claim_problems` asks about the studies."""
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        return ["claim: must be tables, each written as [[claim]]"]
-    found = []
-    for number, table in enumerate(tables, 1):
-        found += problems(Claim, table, f"claim {table.get('id', number)}")
-    return found
+        return [say("claim: must be tables, each written as [[claim]]")]
+    return [
+        problem
+        for number, table in enumerate(tables, 1)
+        for problem in problems(Claim, table, f"claim {table.get('id', number)}")
+    ]
 
 
 def claim_problems(
@@ -271,18 +264,13 @@ def _axis_problems(claim: Claim, axes: Mapping[str, tuple[AxisValue, ...]]) -> l
     if claim.measure == "trend" and claim.along is not None and claim.along in axes:
         values = axes[claim.along]
         if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-            found.append(
-                say(
-                    "along: a trend needs numbers, and '{along}' has {names}",
-                    along=claim.along,
-                    names=", ".join(map(str, values)),
-                )
-            )
+            names = ", ".join(map(str, values))
+            found.append(say("along: a trend needs numbers, and '{along}' has {names}", along=claim.along, names=names))
         elif len(set(values)) < _LEAST_VALUES:
             found.append(
                 say(
-                    "along: a trend needs {_least_values} values or more, and '{along}' has {count}",
-                    _least_values=_LEAST_VALUES,
+                    "along: a trend needs {least} values or more, and '{along}' has {count}",
+                    least=_LEAST_VALUES,
                     along=claim.along,
                     count=len(values),
                 )

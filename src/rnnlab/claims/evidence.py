@@ -2,15 +2,22 @@
 
 import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 from rnnlab.claims.claim import Where
-from rnnlab.claims.findings import Note
 from rnnlab.claims.quantities import AnsweredRows, Quantity, Reading, answered_rows, read, score_grid
 from rnnlab.comparing.studies import Axis, AxisValue, Point, Repeat, Study
 from rnnlab.core.errors import RunError, english
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something worth saying, by the name of its phrase (`show.claim_texts`), with what fills its gaps."""
+
+    kind: str
+    gaps: dict[str, Any] = field(default_factory=dict)
 
 
 class Undecided(Exception):

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from rnnlab.claims.findings import Finding, Note
+from rnnlab.claims.evidence import Note
 from rnnlab.claims.quantities import Unit
+from rnnlab.claims.verdicts import Finding
 from rnnlab.core.words import CLAUSES, STOPS, Both, both, capitalised, joined, plural, same
 
 VERDICTS = {

@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rnnlab.claims.claim import Claim
-from rnnlab.claims.findings import Finding, Run
 from rnnlab.claims.intervals import LEVEL
+from rnnlab.claims.verdicts import Finding, Run
 from rnnlab.comparing.studies import Study
 from rnnlab.core.errors import DataError, RnnlabError
 from rnnlab.core.numbers import duration
