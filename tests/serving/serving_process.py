@@ -21,7 +21,7 @@ LIMITED = """\
 import json, sys
 from rnnlab.cli.serve import tell
 from rnnlab.serving.limits import Limits
-from rnnlab.serving.run import serve
+from rnnlab.serving.server import serve
 serve(sys.argv[2:], port=0, limits=Limits(**json.loads(sys.argv[1])), ready=tell)
 """
 CHINESE = {"好": ["好看", "精彩"], "差": ["难看", "无聊"]}

@@ -10,10 +10,9 @@ import pytest
 
 from rnnlab.core.errors import DataError
 from rnnlab.serving.batching import Batcher
-from rnnlab.serving.limits import Limits
+from rnnlab.serving.limits import Limits, Refusal
 from rnnlab.serving.metrics import Metrics
 from rnnlab.serving.models import Models, ServedModel
-from rnnlab.serving.refusals import Refusal
 
 
 class Recorder:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnlab.serving.limits import Limits
-from rnnlab.serving.refusals import Refusal
+from rnnlab.serving.limits import Limits, Refusal
 from rnnlab.serving.requests import Question, read_json, read_question
 
 LIMITS = Limits()

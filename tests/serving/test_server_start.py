@@ -9,8 +9,8 @@ import pytest
 import rnnlab
 from rnnlab.core.errors import ConfigError, RnnlabError
 from rnnlab.serving.models import Models, named
-from rnnlab.serving.run import address_of, listen
 from rnnlab.serving.security import Access, is_loopback
+from rnnlab.serving.server import address_of, listen
 
 TOKEN = "0123456789abcdef"
 

@@ -48,7 +48,7 @@ def serve(
     from rnnlab.core.errors import ConfigError
 
     try:
-        from rnnlab.serving.run import serve as run_server
+        from rnnlab.serving.server import serve as run_server
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "h11", "anyio"):
             raise

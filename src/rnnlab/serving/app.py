@@ -6,8 +6,10 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
+from markupsafe import Markup
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -15,15 +17,15 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
+from rnnlab.core.words import both
 from rnnlab.serving.batching import Answers, Batcher, described
-from rnnlab.serving.limits import Limits
+from rnnlab.serving.limits import Limits, Refusal
 from rnnlab.serving.metrics import Metrics
 from rnnlab.serving.models import Models
 from rnnlab.serving.openapi import document
-from rnnlab.serving.page import page_html
-from rnnlab.serving.refusals import Refusal
 from rnnlab.serving.requests import read_question
 from rnnlab.serving.security import HEADERS, NO_CONTENT, Access
+from rnnlab.show.pages.shell import environment, made, now, policy, source
 
 log = logging.getLogger(__name__)
 access_log = logging.getLogger("rnnlab.serving.access")
@@ -235,3 +237,60 @@ def _has_body(scope: Scope) -> bool:
 def _shown_path(scope: Scope) -> str:
     """For the log: as it was sent, in ASCII and without the query, which may hold a text."""
     return scope.get("raw_path", b"-").decode("ascii", "replace")[:100]
+
+
+# The page at which a person tries a model: the same for all, which it asks the server about
+
+SCRIPT_WORDS = {
+    "trouble 401": both("This needs the server’s token."),
+    "trouble 404": both("The server no longer has this model. Reload the page."),
+    "trouble 413": both("This text is too long for the server."),
+    "trouble 422": both("The server doesn’t take this text."),
+    "trouble 429": both("The server is busy. Asking again …"),
+    "trouble 500": both("Something went wrong in the server; its log says what."),
+    "trouble 503": both("The server didn’t manage in time. Asking again …"),
+    "trouble unreachable": both("The server doesn’t answer. Is it still running?"),
+    "trouble other": both("The server refused."),
+    "fewer labels": both("Fewer labels"),
+    "all labels": both("All {count} labels"),
+    "known": both("{share} of the words are known to the model."),
+    "doubt": both(" Little to judge by: don’t rely on the answer."),
+    "unknown": both("unknown to the model"),
+    "model": both("Model"),
+    "parameters": both("Parameters"),
+    "labels": both("Labels"),
+    "seeds": both(", {count} seeds"),
+    "accuracy": both("Accuracy on test rows, 95 % interval"),
+    "calibration": both("How far probabilities are off, on average"),
+    "calibrated": both("{after} points (before calibration: {before})"),
+    "data": both("Data"),
+    "training rows": both("Training rows"),
+    "test rows": both("Test rows"),
+}
+"""What the script of the page says; it fills the gaps."""
+
+
+@cache
+def page_html(explained_characters: int) -> tuple[str, str]:
+    """The page, and the policy to be sent with it. Longer texts are asked for without an explanation."""
+    scripts = [source("shell_head.js"), source("shell.js"), source("serving.js")]
+    # what it may do beyond other pages is to ask this server
+    allowed = policy(scripts).replace("connect-src 'none'", "connect-src 'self'")
+    html = (
+        environment()
+        .get_template("serving.html")
+        .render(
+            language="en",
+            title=both("Try the model"),
+            sections=(),
+            reserved={},
+            style=Markup(source("shell.css")),
+            scripts=[Markup(script) for script in scripts],
+            policy=allowed,
+            maker="rnnlab serve",
+            made=made(now()),
+            script_words={key: [text.en, text.zh] for key, text in SCRIPT_WORDS.items()},
+            explained_characters=explained_characters,
+        )
+    )
+    return html, f"{allowed}; frame-ancestors 'none'"  # which a page can't say of itself

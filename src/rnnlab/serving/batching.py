@@ -13,10 +13,9 @@ from typing import Any
 import torch
 
 from rnnlab.core.errors import RnnlabError, english
-from rnnlab.serving.limits import Limits
+from rnnlab.serving.limits import Limits, Refusal
 from rnnlab.serving.metrics import Metrics
 from rnnlab.serving.models import ServedModel
-from rnnlab.serving.refusals import Refusal
 
 log = logging.getLogger(__name__)
 

@@ -1,5 +1,7 @@
-"""How much one client may ask for, and how long it may take."""
+"""How much one client may ask for, how long it may take, and what it is told when it gets no answer."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -25,3 +27,17 @@ class Limits:
     write_seconds: float = 20.0  # for a client to take an answer
     idle_seconds: int = 15  # between two requests of a connection
     drain_seconds: int = 10  # to finish what was asked before a stop
+
+
+class Refusal(Exception):
+    """Not served, and why: JSON always. ``code`` is for programs and stays; ``reason`` is for people."""
+
+    def __init__(self, status: int, code: str, reason: str, headers: Mapping[str, str] | None = None):
+        super().__init__(reason)
+        self.status, self.code, self.reason = status, code, reason
+        self.headers = dict(headers or {})
+
+    @property
+    def body(self) -> bytes:
+        told = {"error": {"code": self.code, "reason": self.reason}}
+        return json.dumps(told, ensure_ascii=False).encode(errors="replace")

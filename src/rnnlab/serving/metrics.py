@@ -2,12 +2,13 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 Labels = tuple[tuple[str, str], ...]
+Sample = tuple[str, Labels, float]  # what is added to the name, labels, value
 
 
 class Histogram:
@@ -20,13 +21,13 @@ class Histogram:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
-    def lines(self, name: str, labels: Labels) -> Iterable[str]:
+    def samples(self, *labels: tuple[str, str]) -> Iterator[Sample]:
         below = 0
         for bound, count in zip((*self.bounds, "+Inf"), self.counts, strict=True):
             below += count
-            yield _line(f"{name}_bucket", (*labels, ("le", str(bound))), below)
-        yield _line(f"{name}_sum", labels, self.total)
-        yield _line(f"{name}_count", labels, below)
+            yield "_bucket", (*labels, ("le", str(bound))), below
+        yield "_sum", labels, self.total
+        yield "_count", labels, below
 
 
 class Metrics:
@@ -56,40 +57,34 @@ class Metrics:
 
     def text(self, models: Iterable[Mapping[str, str]]) -> str:
         """`models`: what is to be told of each, for ``rnnlab_model_info``."""
-        lines: list[str] = []
-
-        def declare(name: str, kind: str, meaning: str) -> str:
-            lines.extend((f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"))
-            return name
-
-        name = declare("rnnlab_requests_total", "counter", "Answered requests.")
-        for (route, status), count in sorted(self.requests.items()):
-            lines.append(_line(name, (("route", route), ("status", str(status))), count))
-        name = declare("rnnlab_request_seconds", "histogram", "From the end of the headers to the end of the answer.")
-        for route, histogram in sorted(self.seconds.items()):
-            lines.extend(histogram.lines(name, (("route", route),)))
-        name = declare("rnnlab_batch_texts", "histogram", "Texts computed together.")
-        lines.extend(self.batches.lines(name, ()))
-        counters = (
-            ("rnnlab_texts_total", "model", self.texts, "Texts that a model answered."),
-            ("rnnlab_tokens_total", "model", self.tokens, "Tokens of these texts that the model read."),
-            ("rnnlab_connections_cut_total", "reason", self.cut, "Connections that the server ended."),
-            ("rnnlab_reloads_total", "result", self.reloads, "Models read again."),
+        requests = (
+            ("", (("route", route), ("status", str(status))), count)
+            for (route, status), count in sorted(self.requests.items())
         )
-        for name, label, counter, meaning in counters:
-            declare(name, "counter", meaning)
-            lines.extend(_line(name, ((label, key),), count) for key, count in sorted(counter.items()))
-        name = declare("rnnlab_queued_texts", "gauge", "Texts that wait.")
-        lines.extend(_line(name, (("for", key),), count) for key, count in sorted(self.queued.items()))
-        lines.append(_line(declare("rnnlab_connections", "gauge", "Open connections."), (), self.connections))
-        name = declare("rnnlab_model_info", "gauge", "The models that are served.")
-        lines.extend(_line(name, tuple(model.items()), 1) for model in models)
+        seconds = (s for route, found in sorted(self.seconds.items()) for s in found.samples(("route", route)))
+        families: list[tuple[str, str, str, Iterable[Sample]]] = [
+            ("requests_total", "counter", "Answered requests.", requests),
+            ("request_seconds", "histogram", "From the end of the headers to the end of the answer.", seconds),
+            ("batch_texts", "histogram", "Texts computed together.", self.batches.samples()),
+            ("texts_total", "counter", "Texts that a model answered.", _by("model", self.texts)),
+            ("tokens_total", "counter", "Tokens of these texts that the model read.", _by("model", self.tokens)),
+            ("connections_cut_total", "counter", "Connections that the server ended.", _by("reason", self.cut)),
+            ("reloads_total", "counter", "Models read again.", _by("result", self.reloads)),
+            ("queued_texts", "gauge", "Texts that wait.", _by("for", self.queued)),
+            ("connections", "gauge", "Open connections.", [("", (), self.connections)]),
+            ("model_info", "gauge", "The models that are served.", (("", tuple(m.items()), 1) for m in models)),
+        ]
+        lines = []
+        for name, kind, meaning, samples in families:
+            lines += [f"# HELP rnnlab_{name} {meaning}", f"# TYPE rnnlab_{name} {kind}"]
+            for more, labels, value in samples:
+                listed = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+                lines.append(f"rnnlab_{name}{more}{{{listed}}} {value}" if listed else f"rnnlab_{name}{more} {value}")
         return "\n".join(lines) + "\n"
 
 
-def _line(name: str, labels: Labels, value: float) -> str:
-    listed = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
-    return f"{name}{{{listed}}} {value}" if listed else f"{name} {value}"
+def _by(label: str, counter: Counter[str]) -> Iterator[Sample]:
+    return (("", ((label, key),), count) for key, count in sorted(counter.items()))
 
 
 def _escaped(text: str) -> str:

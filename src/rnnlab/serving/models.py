@@ -11,7 +11,7 @@ import numpy as np
 from rnnlab.core.errors import ConfigError, RnnlabError, RunError
 from rnnlab.data.vocabulary import UNKNOWN
 from rnnlab.runs.bundle import SUFFIX
-from rnnlab.serving.refusals import Refusal
+from rnnlab.serving.limits import Refusal
 from rnnlab.use import Prediction, Predictor, load
 from rnnlab.use.explanation import Explainer
 

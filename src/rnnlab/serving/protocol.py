@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
-from rnnlab.serving.limits import Limits
+from rnnlab.serving.limits import Limits, Refusal
 from rnnlab.serving.metrics import Metrics
-from rnnlab.serving.refusals import Refusal
 
 LINGER_SECONDS, LINGER_BYTES = 2.0, 4_000_000  # for a client that is still sending to read why it was refused
 ROUTE = "(connection)"  # in the metrics: of requests that no route has seen

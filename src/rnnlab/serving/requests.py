@@ -5,8 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from rnnlab.serving.limits import Limits
-from rnnlab.serving.refusals import Refusal
+from rnnlab.serving.limits import Limits, Refusal
 
 KEYS = ("text", "texts", "model", "top", "explain")
 SHOWN = 40  # characters of what was sent, in a reason

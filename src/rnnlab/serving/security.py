@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from rnnlab.core.errors import ConfigError
-from rnnlab.serving.refusals import Refusal
+from rnnlab.serving.limits import Refusal
 
 TOKEN = "RNNLAB_TOKEN"
 SHORTEST_TOKEN = 16
