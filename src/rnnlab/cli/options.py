@@ -31,7 +31,7 @@ Data = Annotated[
     str | None,
     typer.Argument(
         metavar="DATA",
-        help="A file (.csv .tsv .jsonl .parquet .ts), a data set of the catalogue, an experiment file (.toml), "
+        help="A file (.csv .tsv .jsonl .parquet .xlsx .ts), a data set of the catalogue, an experiment file (.toml), "
         "or nothing: the embedded reviews.",
         show_default=False,
     ),

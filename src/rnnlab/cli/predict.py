@@ -19,7 +19,8 @@ def predict(
     file: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="File with rows to answer: .csv .tsv .jsonl .parquet, .txt (one text per line) or .ts."
+            metavar="FILE",
+            help="File with rows to answer: .csv .tsv .jsonl .parquet .xlsx, .txt (one text per line) or .ts.",
         ),
     ] = None,
     out: Annotated[

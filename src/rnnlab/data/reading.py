@@ -17,6 +17,8 @@ from rnnlab.data.tables import Table, tabulate
 
 SHOWN = 20  # bad rows, columns or classes listed in one error
 MANY = 1_000  # classes beyond which a column is certainly no label
+MANY_BLANKS = 100  # one row in so many without a text is too many
+NO_TEXT = note("no text")
 OFTEN = 50  # rows per text from which on texts are suspiciously few
 
 T = TypeVar("T")
@@ -61,7 +63,7 @@ def read_examples(
     groups = None if group is None else _stripped(table, group)
     tags = None if tag is None else _stripped(table, tag)
     bad = sorted(table.bad + _unusable(table, texts, labels, groups), key=lambda row: row.line)
-    if bad and not skip_bad:
+    if bad and not skip_bad and not _few_blanks(table, bad):
         _refuse(table, bad)
 
     keep = np.flatnonzero(~np.isin(table.lines, np.array([row.line for row in bad], np.int64)))
@@ -72,7 +74,7 @@ def read_examples(
     if texts is not None:
         texts = _pick(texts, keep)
         _check_text_column(table, text_column, texts)
-    notes = list(table.notes)
+    notes, rows = list(table.notes), len(table) + len(table.bad)
     if None in (text, label) and text_column:
         if numbers is None:
             notes.append(
@@ -90,7 +92,9 @@ def read_examples(
                     label=label_column,
                 )
             )
-    if bad:
+    if bad and not skip_bad:
+        notes.append(note("rows without a text, which are left out: {count:,} of {rows:,}", count=len(bad), rows=rows))
+    elif bad:
         notes.append(note("{count:,} bad rows skipped", count=len(bad)) if len(bad) > 1 else note("1 bad row skipped"))
     return Examples(
         source=str(path),
@@ -287,10 +291,15 @@ def _none_left(table: Table, bad: list[BadRow]) -> NoReturn:
 def _unusable(table: Table, texts: Sequence[str] | None, labels: list[str], groups: list[str] | None) -> list[BadRow]:
     """Rows whose text is blank, or which have no label or group."""
     reasons: dict[int, str] = {}
-    for reason, values in ((note("no group"), groups), (note("no label"), labels), (note("no text"), texts)):
+    for reason, values in ((note("no group"), groups), (note("no label"), labels), (NO_TEXT, texts)):
         if values is not None:
             reasons.update({row: reason for row, value in enumerate(values) if not value.strip()})
     return [BadRow(int(table.lines[row]), reason) for row, reason in reasons.items()]
+
+
+def _few_blanks(table: Table, bad: list[BadRow]) -> bool:
+    """Whether all that is wrong is a text that is blank here and there: that is everyday, and no reason to stop."""
+    return all(row.reason == NO_TEXT for row in bad) and len(bad) * MANY_BLANKS < len(table) + len(table.bad)
 
 
 def _refuse(table: Table, bad: list[BadRow]) -> NoReturn:

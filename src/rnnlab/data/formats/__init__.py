@@ -12,16 +12,15 @@ from rnnlab.core.registry import load_installed_plugins
 from rnnlab.data.formats.base import FORMATS, RowFile, check_names
 from rnnlab.data.formats.source import Source
 
-MODULES = ("delimited", "json_lines", "parquet", "ts", "plain_text")
+MODULES = ("delimited", "json_lines", "parquet", "excel", "ts", "plain_text")
 PURPOSE = {"texts": " as a table", "numbers": " as series", "": ""}  # what of, in an error
 
 
 def all_formats() -> list[type[RowFile]]:
     """Those of rnnlab first, in the order in which messages name them."""
-    for module in MODULES:
-        importlib.import_module(f"rnnlab.data.formats.{module}")
+    own = [importlib.import_module(f"rnnlab.data.formats.{module}").__name__ for module in MODULES]
     load_installed_plugins()
-    return FORMATS
+    return sorted(FORMATS, key=lambda cls: own.index(cls.__module__) if cls.__module__ in own else len(own))
 
 
 def read_whole(path: str | Path, names: Sequence[str] | None = None, *, holding: str = "") -> RowFile:

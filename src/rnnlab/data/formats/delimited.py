@@ -63,17 +63,18 @@ class Delimited(RowFile):
     def extended(self, suffix: str, added: Mapping[str, type], answered: Answered) -> Iterator[bytes]:
         enclose = QUOTES_ARE_TEXT not in self.notes
         width, newline = len(self.columns), self.source.newline
-        yield self.source.mark + to_lines([[*self.columns, *added]], self.delimiter, newline, enclose)
+        header = to_lines([[*self.columns, *added]], self.delimiter, newline, enclose)
+        yield self.source.mark + self.source.encode(header)
         for portion, cells in answered:
             rows = zip(portion.content, cells, strict=True)
             whole = ([*fields, *[""] * (width - len(fields)), *map(as_text, more)] for fields, more in rows)
-            yield to_lines(whole, self.delimiter, newline, enclose)
+            yield self.source.encode(to_lines(whole, self.delimiter, newline, enclose))
 
     @classmethod
     def written(cls, suffix: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[bytes]:
         delimiter = DELIMITERS[suffix]
         check_names("the columns", columns)
-        yield to_lines([columns], delimiter)
+        yield to_lines([columns], delimiter).encode()
         for portion in in_portions(rows):
             texts = [list(map(as_text, row)) for row in portion]
             for row in texts:
@@ -83,7 +84,7 @@ class Delimited(RowFile):
                         raise DataError(
                             "{column!r}: a tab and a line break in one field can't be told from rows", column=column
                         )
-            yield to_lines(texts, delimiter)
+            yield to_lines(texts, delimiter).encode()
 
     # Records
 
@@ -177,7 +178,7 @@ def delimiter_of(first_line: str) -> str:
     return next((mark for mark in ",;\t" if mark in bare), ",")
 
 
-def to_lines(rows: Iterable[Sequence[str]], delimiter: str, newline: str = "\n", enclose: bool = True) -> bytes:
+def to_lines(rows: Iterable[Sequence[str]], delimiter: str, newline: str = "\n", enclose: bool = True) -> str:
     """Rows of fields to lines. The csv module before Python 3.13 wouldn't enclose a carriage return."""
     special = re.compile(f'["\r\n{delimiter}]')
 
@@ -190,7 +191,7 @@ def to_lines(rows: Iterable[Sequence[str]], delimiter: str, newline: str = "\n",
             fields = map(enclosed, fields)
         line = delimiter.join(fields)
         lines.append((line or '""' if enclose else line) + newline)  # an empty line would be no row
-    return "".join(lines).encode()
+    return "".join(lines)
 
 
 def csv_records(lines: Iterable[str], delimiter: str, width: int | None, with_texts: bool = True) -> Iterator[Record]:

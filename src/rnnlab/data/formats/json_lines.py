@@ -72,7 +72,7 @@ class JsonLines(RowFile):
                 line.rstrip() if at in portion.problems else _with_more(line, added, more)
                 for at, (line, more) in enumerate(zip(portion.content, cells, strict=True))
             )
-            yield "".join(line + self.source.newline for line in lines).encode()
+            yield self.source.encode("".join(line + self.source.newline for line in lines))
 
     @classmethod
     def written(cls, suffix: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[bytes]:

@@ -45,10 +45,13 @@ class PlainText(RowFile):
     def extended(self, suffix: str, added: Mapping[str, type], answered: Answered) -> Iterator[bytes]:
         is_table, newline = suffix != ".txt", self.source.newline
         if is_table:
-            yield self.source.mark + to_lines([["text", *added]], DELIMITERS[suffix], newline)
+            header = to_lines([["text", *added]], DELIMITERS[suffix], newline)
+            yield self.source.mark + self.source.encode(header)
+        else:
+            yield self.source.mark
         for portion, cells in answered:
             rows = ([text, *map(as_text, more)] for text, more in zip(portion.content, cells, strict=True))
-            yield to_lines(rows, DELIMITERS[suffix], newline, enclose=is_table)
+            yield self.source.encode(to_lines(rows, DELIMITERS[suffix], newline, enclose=is_table))
 
     @classmethod
     def written(cls, suffix: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[bytes]:

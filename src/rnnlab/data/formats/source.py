@@ -69,10 +69,16 @@ class Source:
 
     @functools.cached_property
     def mark(self) -> bytes:
-        """What a file made from this one begins with: a byte order mark if this one has one. It will be UTF-8."""
+        """The byte order mark that this file begins with, and one made from it too."""
         with self.open() as file:
-            has_one = self.encoding == "utf-16" or file.read(3) == codecs.BOM_UTF8
-        return codecs.BOM_UTF8 if has_one else b""
+            start = file.read(3)
+        marks = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        return next((mark for mark in marks if start.startswith(mark)), b"")
+
+    def encode(self, text: str) -> bytes:
+        """A text as this file would have it, without a mark: what is made from it opens wherever it did."""
+        by_mark = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+        return text.encode(by_mark.get(self.mark, "gb18030" if self.encoding == "gb18030" else "utf-8"))
 
     def open(self) -> BinaryIO:
         return open(self.path, "rb") if self.data is None else io.BytesIO(self.data)

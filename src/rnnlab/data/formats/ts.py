@@ -67,10 +67,10 @@ class Ts(RowFile):
         return (".csv", ".tsv")
 
     def extended(self, suffix: str, added: Mapping[str, type], answered: Answered) -> Iterator[bytes]:
-        yield to_lines([["line", *added]], DELIMITERS[suffix])
+        yield self.source.mark + self.source.encode(to_lines([["line", *added]], DELIMITERS[suffix]))
         for portion, cells in answered:
             rows = ([str(line), *map(as_text, more)] for line, more in zip(portion.lines, cells, strict=True))
-            yield to_lines(rows, DELIMITERS[suffix])
+            yield self.source.encode(to_lines(rows, DELIMITERS[suffix]))
 
     @classmethod
     def written(cls, suffix: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[bytes]:
