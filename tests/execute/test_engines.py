@@ -23,7 +23,16 @@ from rnnlab.models.recurrent import GRU
 from rnnlab.runs.directory import Diverged, Failed, Finished, RunDirectory
 from rnnlab.tasks.classify import Classify
 from rnnlab.testing import EXECUTOR_LAWS
-from rnnlab.testing.executors import ISOLATION_LAWS, PLUGIN, alive, bits, diverging, misbehaving, misbehaviour, spec_of
+from rnnlab.testing.executor_laws import (
+    ISOLATION_LAWS,
+    PLUGIN,
+    alive,
+    bits,
+    diverging,
+    misbehaving,
+    misbehaviour,
+    spec_of,
+)
 from rnnlab.training.spec import RunSpec, Training
 
 BIN = Path(sys.executable).parent
@@ -189,7 +198,7 @@ HEAD = """
 import sys
 from pathlib import Path
 from rnnlab.execute.executors import executor_for
-from rnnlab.testing.executors import ENDLESS, PLUGIN, misbehaving, misbehaviour
+from rnnlab.testing.executor_laws import ENDLESS, PLUGIN, misbehaving, misbehaviour
 
 on, folder = sys.argv[1], Path(sys.argv[2])
 with misbehaviour():

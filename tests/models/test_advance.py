@@ -15,7 +15,7 @@ from rnnlab.models.base import ARCHITECTURES, Architecture, Encoded, Encoder, St
 from rnnlab.models.network import Network, build_network
 from rnnlab.models.pooling import Pool, zero_padding
 from rnnlab.testing import ARCHITECTURE_LAWS
-from rnnlab.testing.advancing import check_parts
+from rnnlab.testing.advance_laws import check_parts
 
 CAUSAL: list[dict[str, Any]] = [
     {"kind": "rnn", "hidden": 5, "pooling": "last"},

@@ -4,8 +4,6 @@
 // The rows of the batch belong to two groups by turns, each with sums of its own, which are added at the end. That doesn't
 // depend on the number of threads, so the result doesn't either; and two threads have a group each, and read nothing that
 // the other has just written.
-#include <algorithm>
-
 #include "recurrence.h"
 
 namespace {
@@ -88,30 +86,25 @@ INLINE void differentiate(const Task<T>& task, const Layout& layout, int64_t t, 
         Vec<T> dh = load(carry + u);
         if (direct) dh += load_some(direct + u, n);
         if (highest) dh += load_some(state + u, n) == load_some(highest + u, n) ? load_some(for_highest + u, n) : Vec<T>{};
-        if constexpr (KIND == TANH) {
-            Vec<T> h = load_some(state + u, n);
-            store(delta + u, task.kind == TANH ? dh * (T(1) - h * h) : (h > T(0) ? dh : Vec<T>{}));
-        }
+        if constexpr (KIND == TANH) store(delta + u, through_activation(task.kind == RELU, dh, load_some(state + u, n)));
         if constexpr (KIND == LSTM) {
-            Vec<T> in = load(saved), forget = load(saved + W), candidate = load(saved + 2 * W);
-            Vec<T> out = load(saved + 3 * W), c = hyperbolic(load(saved + 4 * W));
+            auto gates = LstmGates<T>::kept(saved, W);
+            Vec<T> c = hyperbolic(load(saved + 4 * W)), of[3];
             Vec<T> earlier = saved_before ? load(saved_before + u * saved_of(KIND) + 4 * W) : task.c_start ? load_some(task.c_start + b * H + u, n) : Vec<T>{};
-            Vec<T> dc = load(carry_cell + u) + dh * out * (T(1) - c * c);
-            store(delta + u, dc * candidate * in * (T(1) - in));
-            store(delta + Hp + u, dc * earlier * forget * (T(1) - forget));
-            store(delta + 2 * Hp + u, dc * in * (T(1) - candidate * candidate));
-            store(delta + 3 * Hp + u, dh * c * out * (T(1) - out));
-            store(carry_cell + u, dc * forget);
+            Vec<T> dc = load(carry_cell + u) + through_tanh(dh * gates.out, c);
+            gates.back(dc, earlier, of);
+            EACH(gate, 3) store(delta + gate * Hp + u, of[gate]); END
+            store(delta + 3 * Hp + u, through_sigmoid(dh * c, gates.out));
+            store(carry_cell + u, dc * gates.forget);
         }
         if constexpr (KIND == GRU) {
-            Vec<T> reset = load(saved), update = load(saved + W), candidate = load(saved + 2 * W), q = load(saved + 3 * W);
-            Vec<T> earlier = before ? load_some(before + u, n) : Vec<T>{};
-            Vec<T> dn = dh * (T(1) - update) * (T(1) - candidate * candidate);
+            auto gates = GruGates<T>::kept(saved, W);
+            Vec<T> dn = gates.for_candidate(dh);
             store(delta + u, dn);
-            store(delta + Hp + u, dn * q * reset * (T(1) - reset));
-            store(delta + 2 * Hp + u, dh * (earlier - candidate) * update * (T(1) - update));
-            store(delta + 3 * Hp + u, dn * reset);
-            store(kept + u, dh * update);  // the product is added to it
+            store(delta + Hp + u, through_sigmoid(dn * load(saved + 3 * W), gates.reset));
+            store(delta + 2 * Hp + u, gates.for_update(dh, before ? load_some(before + u, n) : Vec<T>{}));
+            store(delta + 3 * Hp + u, dn * gates.reset);
+            store(kept + u, dh * gates.update);  // the product is added to it
         }
     }
 }
@@ -330,8 +323,8 @@ template <class T, int KIND>
 void backward(const Task<T>& task) {
     constexpr int W = WIDTH<T>;
     static thread_local Arena<T> arena;
-    int groups = groups_of(task.batch), threads = threads_of(task);
-    Shared<T> shared{Layout(task), groups, {}, std::vector<Work<T>>(groups), {}, nullptr, nullptr, nullptr};
+    int groups = groups_of(task.batch), threads = threads_for(task.threads, task.batch);
+    Shared<T> shared{Layout(task.batch, task.steps, task.lengths), groups, {}, std::vector<Work<T>>(groups), {}, nullptr, nullptr, nullptr};
     const Layout& layout = shared.layout;
     Panels<T>& panels = shared.panels;
     std::vector<Chunk> chunks;
@@ -399,17 +392,10 @@ void backward(const Task<T>& task) {
     });
 }
 
-template <class T>
-void run(const Task<T>* task) {
-    switch (task->kind) {
-        case TANH:
-        case RELU: backward<T, TANH>(*task); break;
-        case LSTM: backward<T, LSTM>(*task); break;
-        default: backward<T, GRU>(*task); break;
-    }
-}
-
 }  // namespace
 
-extern "C" void recurrence_backward_float(const Task<float>* task) { run(task); }
-extern "C" void recurrence_backward_double(const Task<double>* task) { run(task); }
+template <class T>
+void recurrence_backward(const Task<T>* task) {
+    of_kind(task->kind, [&](auto kind) { backward<T, decltype(kind)::value>(*task); });
+}
+EXPORT(recurrence_backward)

@@ -111,30 +111,24 @@ INLINE void block(const Task<T>& task, const Layout& layout, const Panels<T>& pa
             int64_t unit = KIND == TANH ? (panel * COLUMNS + j) * W : panel * W;
             int n = int(H - unit < W ? H - unit : W);
             Vec<T> h{};
-            if constexpr (KIND == TANH) h = task.kind == RELU ? (sums[r][j] < T(0) ? Vec<T>{} : sums[r][j]) : hyperbolic(sums[r][j]);
+            if constexpr (KIND == TANH) h = activated(task.kind == RELU, sums[r][j]);
             if constexpr (KIND == LSTM) {
-                Vec<T> in = sigmoid(sums[r][0]), forget = sigmoid(sums[r][1]), candidate = hyperbolic(sums[r][2]), out = sigmoid(sums[r][3]);
+                auto gates = LstmGates<T>::of(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
                 T* cell = cells + i * Hp + unit;
-                Vec<T> c = forget * load(cell) + in * candidate;
+                Vec<T> c = gates.cell(load(cell));
                 store(cell, c);
-                h = out * hyperbolic(c);
+                h = gates.out * hyperbolic(c);
                 if (saved) {
-                    store(saved, in);
-                    store(saved + W, forget);
-                    store(saved + 2 * W, candidate);
-                    store(saved + 3 * W, out);
+                    gates.keep(saved, W);
                     store(saved + 4 * W, c);
                 }
             }
             if constexpr (KIND == GRU) {
-                Vec<T> reset = sigmoid(sums[r][0]), update = sigmoid(sums[r][1]);
-                Vec<T> candidate = hyperbolic(sums[r][2] + reset * sums[r][3]);
-                Vec<T> before = previous[0] ? load_some(previous[r] + unit, n) : Vec<T>{};
-                h = candidate + update * (before - candidate);
+                Vec<T> reset = sigmoid(sums[r][0]);
+                GruGates<T> gates{reset, sigmoid(sums[r][1]), hyperbolic(sums[r][2] + reset * sums[r][3])};
+                h = gates.state(previous[0] ? load_some(previous[r] + unit, n) : Vec<T>{});
                 if (saved) {
-                    store(saved, reset);
-                    store(saved + W, update);
-                    store(saved + 2 * W, candidate);
+                    gates.keep(saved, W);
                     store(saved + 3 * W, sums[r][3]);
                 }
             }
@@ -171,16 +165,10 @@ void run_part(const Task<T>& task, const Layout& layout, const Panels<T>& panels
                         block<T, KIND, MR, decltype(width)::value>(task, layout, panels, panel, t, k, end, rows.data() + first,
                                                                    previous.data() + first, cells, masked, kept.data() + first * COLUMNS * WIDTH<T>);
                     };
-                    if constexpr (KIND == TANH) {
-                        switch (panel_width<T, KIND>(panel, H)) {
-                            case 1: go(std::integral_constant<int, 1>{}); break;
-                            case 2: go(std::integral_constant<int, 2>{}); break;
-                            case 3: go(std::integral_constant<int, 3>{}); break;
-                            default: go(std::integral_constant<int, 4>{}); break;
-                        }
-                    } else {
+                    if constexpr (KIND == TANH)
+                        as_constant<COLUMNS>(panel_width<T, KIND>(panel, H), go);
+                    else
                         go(std::integral_constant<int, gates_of(KIND)>{});
-                    }
                 });
             });
         for (int64_t r = 0; r < running; r++) {
@@ -201,7 +189,7 @@ template <class T, int KIND>
 void forward(const Task<T>& task) {
     constexpr int W = WIDTH<T>;
     static thread_local Arena<T> arena;
-    Layout layout(task);
+    Layout layout(task.batch, task.steps, task.lengths);
     int64_t count = panel_count<T, KIND>(task.hidden), Hp = padded<T>(task.hidden);
     Panels<T> panels;
     panels.size = (task.inputs + task.hidden) * (KIND == TANH ? COLUMNS : gates_of(KIND)) * W;
@@ -210,7 +198,7 @@ void forward(const Task<T>& task) {
     panels.bias = arena.take(count * COLUMNS * W);
     T* cells = KIND == LSTM ? arena.take(task.batch * Hp) : nullptr;
     T* masked = task.mask ? arena.take(2 * task.batch * Hp) : nullptr;  // the states of two steps by turns
-    int threads = threads_of(task);
+    int threads = threads_for(task.threads, task.batch);
     if (!task.reverse) ask_for_large_pages(task.states, task.batch * task.states_row * sizeof(T));  // both directions
     if (task.saved) ask_for_large_pages(task.saved, layout.first[task.steps] * saved_of(KIND) * Hp * sizeof(T));
     in_phases(threads, 2, [&](int64_t phase, int part, int parts) {
@@ -221,32 +209,11 @@ void forward(const Task<T>& task) {
     });
 }
 
-template <class T>
-void run(const Task<T>* task) {
-    switch (task->kind) {
-        case TANH:
-        case RELU: forward<T, TANH>(*task); break;
-        case LSTM: forward<T, LSTM>(*task); break;
-        default: forward<T, GRU>(*task); break;
-    }
-}
-
 }  // namespace
 
-extern "C" void recurrence_forward_float(const Task<float>* task) { run(task); }
-extern "C" void recurrence_forward_double(const Task<double>* task) { run(task); }
-
-// Whether every sequence has from 1 to all steps.
-extern "C" int64_t recurrence_lengths_fit(const int64_t* lengths, int64_t batch, int64_t steps) {
-    for (int64_t b = 0; b < batch; b++)
-        if (lengths[b] < 1 || lengths[b] > steps) return 0;
-    return 1;
+template <class T>
+void recurrence_forward(const Task<T>* task) {
+    of_kind(task->kind, [&](auto kind) { forward<T, decltype(kind)::value>(*task); });
 }
-
-// Numbers that forward leaves for backward.
-extern "C" int64_t recurrence_saved_float(int64_t kind, int64_t tokens, int64_t hidden) {
-    return tokens * saved_of(int(kind)) * padded<float>(hidden);
-}
-extern "C" int64_t recurrence_saved_double(int64_t kind, int64_t tokens, int64_t hidden) {
-    return tokens * saved_of(int(kind)) * padded<double>(hidden);
-}
+EXPORT(recurrence_forward)
+EXPORT(recurrence_saved)

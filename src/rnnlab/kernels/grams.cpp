@@ -3,10 +3,6 @@
 // A gram is a 64-bit key. A row of features is a list of grams, each with the value `scale` of its row (every gram that
 // stands in a text counts alike), so that indices are all there is to read.
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <type_traits>
 #include <vector>
 
 #include "vector.h"
@@ -286,19 +282,10 @@ void descend(const Rows& x, int64_t given, const int32_t* order, const Duals& of
     }
 }
 
-template <class Function>
-void of_width(int64_t width, const Function& function) {
-    switch (width) {
-        case 1: return function(std::integral_constant<int, 1>());
-        case 2: return function(std::integral_constant<int, 2>());
-        case 3: return function(std::integral_constant<int, 3>());
-        case 4: return function(std::integral_constant<int, 4>());
-        case 5: return function(std::integral_constant<int, 5>());
-        case 6: return function(std::integral_constant<int, 6>());
-        case 7: return function(std::integral_constant<int, 7>());
-        case 8: return function(std::integral_constant<int, 8>());
-        default: return function(std::integral_constant<int, 0>());
-    }
+// f(the width as a compile-time number), or 0 for one that is large.
+template <class F>
+void of_width(int64_t width, const F& f) {
+    width > 8 ? f(std::integral_constant<int, 0>{}) : as_constant<8>(width, f);
 }
 
 }  // namespace

@@ -1,32 +1,10 @@
 """N-grams of many rows in native code (grams.cpp), and beside it in numpy: arrays in and out."""
 
-from ctypes import c_float, c_int64, c_void_p
-from functools import cache
-from typing import Any
-
 import numpy as np
 
-from rnnlab import kernels as native
+from rnnlab.kernels.calls import function
 
 WORTH = 20_000  # keys, from which on a table of all grams is made sooner than they are looked up one by one
-P, N = c_void_p, c_int64
-SIGNATURES: dict[str, tuple[Any, ...]] = {  # as in grams.cpp: what a function returns, then what it takes
-    "count_grams": (N, P, P, N, P, P),
-    "find_grams": (None, P, N, P, N, P),
-    "list_grams": (N, P, P, N, N, N, P, P),
-    "gram_product": (None, P, P, P, P, N, N, P, P),
-    "gram_transposed": (None, P, P, P, P, N, N, P, P),
-    "gram_descend": (None, P, P, P, P, N, N, P, P, P, P, c_float, N, P, P, P, P),
-}
-
-
-@cache
-def _function(name: str) -> Any:
-    library = native.library()
-    assert library is not None  # the caller asked `active`
-    function = getattr(library, name)
-    function.restype, *function.argtypes = SIGNATURES[name]
-    return function
 
 
 def _at(array: np.ndarray, dtype: type) -> int:
@@ -40,7 +18,7 @@ def count(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct ones of keys (n,) int64, negative ones left out, in order of first appearance; and in how many rows
     each stands. ``rows`` (n,) int32 ascend."""
     found, counts = np.empty(len(keys), np.int64), np.empty(len(keys), np.int32)
-    distinct = _function("count_grams")(
+    distinct = function("count_grams")(
         _at(keys, np.int64), _at(rows, np.int32), len(keys), _at(found, np.int64), _at(counts, np.int32)
     )
     return found[:distinct], counts[:distinct]
@@ -58,7 +36,7 @@ def count_naively(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.nd
 def find(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """(n,) int32: the place of each key among the known ones, or -1."""
     places = np.empty(len(keys), np.int32)
-    _function("find_grams")(_at(known, np.int64), len(known), _at(keys, np.int64), len(keys), _at(places, np.int32))
+    function("find_grams")(_at(known, np.int64), len(known), _at(keys, np.int64), len(keys), _at(places, np.int32))
     return places
 
 
@@ -74,7 +52,7 @@ def list_rows(places: np.ndarray, offsets: np.ndarray, features: int) -> tuple[n
     and level by level, and ends (rows, levels) of each level of each row among them."""
     levels, rows = len(places), len(offsets) - 1
     indices, ends = np.empty(places.size, np.int32), np.empty((rows, levels), np.int64)
-    used = _function("list_grams")(
+    used = function("list_grams")(
         _at(places, np.int32), _at(offsets, np.int64), rows, levels, features, _at(indices, np.int32),
         _at(ends, np.int64),
     )  # fmt: skip
@@ -107,14 +85,14 @@ def _rows(x: Rows) -> tuple[int, int, int, int, int]:
 def product(x: Rows, table: np.ndarray) -> np.ndarray:
     """X (rows, features) · table (features, width)."""
     out = np.empty((len(x[3]), table.shape[1]), np.float32)
-    _function("gram_product")(*_rows(x), table.shape[1], _at(table, np.float32), _at(out, np.float32))
+    function("gram_product")(*_rows(x), table.shape[1], _at(table, np.float32), _at(out, np.float32))
     return out
 
 
 def transposed(x: Rows, delta: np.ndarray, features: int) -> np.ndarray:
     """Xᵀ · delta (rows, width)."""
     out = np.zeros((features, delta.shape[1]), np.float32)
-    _function("gram_transposed")(*_rows(x), delta.shape[1], _at(delta, np.float32), _at(out, np.float32))
+    function("gram_transposed")(*_rows(x), delta.shape[1], _at(delta, np.float32), _at(out, np.float32))
     return out
 
 
@@ -125,7 +103,7 @@ def descend(
     """One pass over the rows in ``order`` (rows,) int32, that changes duals (rows, width), table (features, width) and
     bias (width,). Returns (width,): the squares of how far the duals moved."""
     moved = np.zeros(len(bias))
-    _function("gram_descend")(
+    function("gram_descend")(
         *_rows(x), len(bias), _at(order, np.int32), _at(squares, np.float32), _at(norms, np.float32),
         _at(columns, np.int32), strength, softmax, _at(duals, np.float32), _at(table, np.float32),
         _at(bias, np.float32), _at(moved, np.float64),

@@ -72,15 +72,17 @@ INLINE void block(const Reading& task, Rows& rows, int64_t panel, int64_t at, in
         EACH(j, (KIND == TANH ? NV : 1))
             int64_t u = unit + j * W, place = (at + r) * rows.step + u;
             Vec<T> h{};
-            if constexpr (KIND == TANH) h = task.kind == RELU ? (sums[r][j] < T(0) ? Vec<T>{} : sums[r][j]) : hyperbolic(sums[r][j]);
+            if constexpr (KIND == TANH) h = activated(task.kind == RELU, sums[r][j]);
             if constexpr (KIND == LSTM) {
-                Vec<T> c = sigmoid(sums[r][1]) * load(rows.cells + place) + sigmoid(sums[r][0]) * hyperbolic(sums[r][2]);
+                auto gates = LstmGates<T>::of(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
+                Vec<T> c = gates.cell(load(rows.cells + place));
                 store(rows.cells + place, c);
-                h = sigmoid(sums[r][3]) * hyperbolic(c);
+                h = gates.out * hyperbolic(c);
             }
             if constexpr (KIND == GRU) {
-                Vec<T> candidate = hyperbolic(sums[r][2] + sigmoid(sums[r][0]) * sums[r][3]);
-                h = candidate + sigmoid(sums[r][1]) * (load(rows.before + place) - candidate);
+                Vec<T> reset = sigmoid(sums[r][0]);
+                GruGates<T> gates{reset, sigmoid(sums[r][1]), hyperbolic(sums[r][2] + reset * sums[r][3])};
+                h = gates.state(load(rows.before + place));
             }
             store(rows.after + place, h);
             if (rows.summaries) {
@@ -100,16 +102,11 @@ void run_step(const Reading& task, Rows& rows, int64_t running, bool product) {
         auto go = [&](int64_t first, int64_t end, bool last) {
             in_blocks(running, [&](int64_t at, auto count) {
                 constexpr int MR = decltype(count)::value;
-                if constexpr (KIND == TANH) {
-                    switch (all - panel * COLUMNS) {
-                        case 1: block<KIND, MR, 1>(task, rows, panel, at, first, end, last); break;
-                        case 2: block<KIND, MR, 2>(task, rows, panel, at, first, end, last); break;
-                        case 3: block<KIND, MR, 3>(task, rows, panel, at, first, end, last); break;
-                        default: block<KIND, MR, 4>(task, rows, panel, at, first, end, last); break;
-                    }
-                } else {
-                    block<KIND, MR, gates_of(KIND)>(task, rows, panel, at, first, end, last);
-                }
+                auto pass = [&](auto width) { block<KIND, MR, decltype(width)::value>(task, rows, panel, at, first, end, last); };
+                if constexpr (KIND == TANH)
+                    as_constant<COLUMNS>(all - panel * COLUMNS, pass);
+                else
+                    pass(std::integral_constant<int, gates_of(KIND)>{});
             });
         };
         if (product)
@@ -159,14 +156,9 @@ void run_part(const Reading& task, const Layout& layout, int64_t steps, Rows& ro
 template <int KIND>
 void run(const Reading& task, const std::vector<int64_t>& lengths, int64_t steps) {
     static thread_local Arena<T> arena;
-    Task<T> sizes{};
-    sizes.batch = task.batch;
-    sizes.steps = steps;
-    sizes.lengths = lengths.data();
-    Layout layout(sizes);
+    Layout layout(task.batch, steps, lengths.data());
     int64_t step = padded<T>(task.hidden) + W;  // one vector more: at a power of two, rows would compete for places in the cache
-    sizes.threads = task.threads;
-    int threads = threads_of(sizes);
+    int threads = threads_for(task.threads, task.batch);
     std::vector<Rows> every(threads);
     arena.begin(4 * task.batch * step + 4 * 64 * threads);
     for (int part = 0; part < threads; part++) {
@@ -197,11 +189,6 @@ extern "C" int64_t inference_read(const Reading* task) {
     if (outside) return 1;
     for (int64_t n = 0; task->ids && n < task->tokens; n++) outside |= task->ids[n] < 0 || task->ids[n] >= task->words;
     if (outside) return 2;
-    switch (task->kind) {
-        case TANH:
-        case RELU: run<TANH>(*task, lengths, steps); break;
-        case LSTM: run<LSTM>(*task, lengths, steps); break;
-        default: run<GRU>(*task, lengths, steps); break;
-    }
+    of_kind(task->kind, [&](auto kind) { run<decltype(kind)::value>(*task, lengths, steps); });
     return 0;
 }

@@ -1,42 +1,33 @@
 """Recurrences for answers alone, in native code: weights packed once, what inputs bring looked up or given."""
 
-import ctypes
-from ctypes import c_int64, c_void_p
-from functools import cache
-from typing import Any
+from ctypes import Structure, byref
 
 import torch
 from torch import Tensor
 
-from rnnlab import kernels as native
+from rnnlab.kernels.calls import N, P, fields, function, place
 from rnnlab.kernels.recurrence import GATES, KINDS
 
 SUMMARIES = {"last": 0, "mean": 1, "max": 2}
 VECTORS = 4  # in a panel of an RNN's weights; those of LSTM and GRU hold one vector of units, all gates side by side
 
 
-class Reading(ctypes.Structure):
+class Reading(Structure):
     """The fields of Reading in inference.cpp, in its order."""
 
-    _fields_ = [
-        *((name, c_int64) for name in ("kind", "batch", "tokens", "hidden", "reverse", "threads")),
-        *((name, c_void_p) for name in ("offsets", "ids")),
-        ("words", c_int64),
-        *((name, c_void_p) for name in ("brought", "weights", "candidate_bias", "h_start", "c_start", "states")),
-        ("states_step", c_int64),
-        ("ends", c_void_p),
-        *((name, c_int64) for name in ("end_row", "summary")),
-    ]
-
-
-@cache
-def _functions() -> tuple[Any, int]:
-    library = native.library()
-    assert library is not None  # the caller asked `native.ready`
-    read, width = library.inference_read, library.inference_width
-    read.argtypes, read.restype = [ctypes.POINTER(Reading)], c_int64
-    width.restype = c_int64
-    return read, width()
+    _fields_ = fields(
+        *(N, "kind batch tokens hidden reverse threads", P, "offsets ids", N, "words"),
+        *(
+            P,
+            "brought weights candidate_bias h_start c_start states",
+            N,
+            "states_step",
+            P,
+            "ends",
+            N,
+            "end_row summary",
+        ),
+    )
 
 
 class Layer:
@@ -48,7 +39,7 @@ class Layer:
     ):
         """``w_ih`` (G · H, D), ``w_hh`` (G · H, H), biases (G · H,); ``start`` (H,) for each part of the state, or
         nothing: zeros."""
-        self._run, width = _functions()
+        width = function("inference_width")()
         self.kind, self.hidden, gates = KINDS[kind], w_hh.shape[1], GATES[kind]
         order = _lanes(gates, self.hidden, width)
         bias = b_ih + b_hh
@@ -62,7 +53,7 @@ class Layer:
         weights = torch.cat([panel.t().flatten() for panel in panels])
         h_start, c_start = (*(_padded(part, width) for part in start), None, None)[:2]
         self._kept = (weights, candidate_bias, h_start, c_start)
-        self._places = tuple(map(_place, self._kept))
+        self._places = tuple(map(place, self._kept))
 
     def read(
         self,
@@ -81,14 +72,13 @@ class Layer:
         assert offsets.dtype == torch.int64
         assert ids is None or ids.dtype == torch.int32
         tokens = len(brought if ids is None else ids)
-        found = self._run(
-            Reading(
-                self.kind, len(offsets) - 1, tokens, self.hidden, reverse, torch.get_num_threads(),
-                offsets.data_ptr(), _place(ids), len(brought), brought.data_ptr(), *self._places,
-                _place(states), 0 if states is None else states.stride(0), ends.data_ptr(), ends.stride(0),
-                SUMMARIES[summary],
-            )
+        task = Reading(
+            self.kind, len(offsets) - 1, tokens, self.hidden, reverse, torch.get_num_threads(),
+            offsets.data_ptr(), place(ids), len(brought), brought.data_ptr(), *self._places,
+            place(states), 0 if states is None else states.stride(0), ends.data_ptr(), ends.stride(0),
+            SUMMARIES[summary],
         )  # fmt: skip
+        found = function("inference_read")(byref(task))
         if found == 1:
             raise ValueError("offsets must be those of sequences of at least one token each, and of all tokens")
         if found:
@@ -108,7 +98,3 @@ def _rows(weights: Tensor, order: Tensor) -> Tensor:
 
 def _padded(values: Tensor, width: int) -> Tensor:
     return torch.nn.functional.pad(values, (0, -len(values) % width))
-
-
-def _place(tensor: Tensor | None) -> int | None:
-    return None if tensor is None else tensor.data_ptr()

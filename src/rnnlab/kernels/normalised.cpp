@@ -2,7 +2,6 @@
 // GRU's reset before the product. What the input brings is given. The batch is split once over the threads, and each runs
 // all its time steps; sums over the batch are taken in an order that doesn't depend on the number of threads.
 #include "normalised.h"
-#include "recurrence.h"
 
 namespace {
 
@@ -96,7 +95,7 @@ void step_rnn(const Steps<T>& task, const Padded<T>& weights, const Token<T>& to
     normalise_gate(task, token, 0);
     for (int64_t u = 0; u < task.hidden; u += WIDTH<T>) {
         Vec<T> z = from_both(task, weights, token, a, 0, u);
-        store_some(h + u, task.kind == RELU ? (z < T(0) ? Vec<T>{} : z) : hyperbolic(z), int(task.hidden - u));
+        store_some(h + u, activated(task.kind == RELU, z), int(task.hidden - u));
     }
 }
 
@@ -105,14 +104,10 @@ void step_lstm(const Steps<T>& task, const Padded<T>& weights, const Token<T>& t
     int64_t H = task.hidden;
     for (int64_t gate = 0; gate < 4; gate++) normalise_gate(task, token, gate);
     for (int64_t u = 0; u < H; u += WIDTH<T>) {
-        Vec<T> in = sigmoid(from_both(task, weights, token, a, 0, u)), forget = sigmoid(from_both(task, weights, token, a, 1, u));
-        Vec<T> candidate = hyperbolic(from_both(task, weights, token, a, 2, u)), out = sigmoid(from_both(task, weights, token, a, 3, u));
-        Vec<T> c = in * candidate;
-        if (cell_before) c += forget * load_some(cell_before + u, int(known - u));
-        store(token.gate(0) + u, in);
-        store(token.gate(1) + u, forget);
-        store(token.gate(2) + u, candidate);
-        store(token.gate(3) + u, out);
+        auto brought = [&](int64_t gate) { return from_both(task, weights, token, a, gate, u); };
+        auto gates = LstmGates<T>::of(brought(0), brought(1), brought(2), brought(3));
+        Vec<T> c = gates.cell(cell_before ? load_some(cell_before + u, int(known - u)) : Vec<T>{});
+        gates.keep(token.gate(0) + u, token.Hp);
         store(token.cell() + u, c);
         store(token.normed_cell() + u, c);
     }
@@ -142,12 +137,10 @@ void step_gru(const Steps<T>& task, const Padded<T>& weights, const Token<T>& to
     normalise_gate(task, token, 2);
     for (int64_t u = 0; u < H; u += WIDTH<T>) {
         int n = int(H - u);
-        Vec<T> update = load(token.gate(1) + u), brought = from_state(weights, token, 2, u);
+        Vec<T> brought = from_state(weights, token, 2, u);
         if (!task.reset_before) brought *= load(token.gate(0) + u);
-        Vec<T> candidate = hyperbolic(load_some(a + 2 * H + u, n) + brought);
-        store(token.gate(2) + u, candidate);
-        Vec<T> earlier = before ? load_some(before + u, n) : Vec<T>{};
-        store_some(h + u, candidate + update * (earlier - candidate), n);
+        store(token.gate(2) + u, hyperbolic(load_some(a + 2 * H + u, n) + brought));
+        store_some(h + u, GruGates<T>::kept(token.gate(0) + u, token.Hp).state(before ? load_some(before + u, n) : Vec<T>{}), n);
     }
 }
 
@@ -201,8 +194,11 @@ void run_forward(const Steps<T>& task, const Padded<T>& weights, T* tokens, T* m
         for (int64_t b = first; b < end; b++) memcpy(task.c_end + b * H, token(task.steps - 1, b).cell(), H * sizeof(T));
 }
 
+}  // namespace
+
 template <class T>
-void forward(const Steps<T>& task) {
+void normalised_forward(const Steps<T>* given) {
+    const Steps<T>& task = *given;
     static thread_local Arena<T> arena;
     int64_t B = task.batch, G = task.gates(), H = task.hidden, Hp = padded<T>(H);
     int64_t tokens = task.saved ? 0 : B * Token<T>::size(G, Hp);
@@ -210,7 +206,7 @@ void forward(const Steps<T>& task) {
     Padded<T> weights = pad_weights(task, arena, G * Hp * H);
     T *masked = arena.take(B * Hp), *left = arena.take(B * Hp);
     T* work = task.saved ? task.saved : arena.take(tokens);
-    int threads = int(task.threads < B ? task.threads : B);
+    int threads = threads_for(task.threads, B);
     int64_t together = task.reset_before ? 2 : G;
     if (task.multiplies()) in_parallel(threads, [&](int part, int parts) {
         pack_gates(task, 0, together, weights.panels, part, parts);
@@ -222,6 +218,8 @@ void forward(const Steps<T>& task) {
 }
 
 // ---- backward
+
+namespace {
 
 // Panels for the way back through gates first … end: a row for each of their units, columns are those of the state.
 template <class T>
@@ -273,7 +271,7 @@ void back_rnn(const Steps<T>& task, const Padded<T>& weights, const Token<T>& to
     for (int64_t u = 0; u < task.hidden; u += WIDTH<T>) {
         int n = int(task.hidden - u);
         Vec<T> h = load_some(task.state(t, b) + u, n), d = for_state(task, carried, t, b, u);
-        d = task.kind == RELU ? (h <= T(0) ? Vec<T>{} : d) : d * (T(1) - h * h);
+        d = through_activation(task.kind == RELU, d, h);
         store(delta + u, d);
         store_some(for_a + u, d, n);
     }
@@ -288,19 +286,18 @@ void back_lstm(const Steps<T>& task, const Padded<T>& weights, const Token<T>& t
     for (int64_t u = 0; u < H; u += WIDTH<T>) {
         Vec<T> dh = for_state(task, carried, t, b, u), out = load(token.gate(3) + u);
         Vec<T> seen = hyperbolic(load(token.normed_cell() + u) * load(weights.cell_gain + u) + load(weights.cell_bias + u));
-        Vec<T> d = dh * seen * out * (T(1) - out);
+        Vec<T> d = through_sigmoid(dh * seen, out);
         store(delta + 3 * Hp + u, d);
         store_some(for_a + 3 * H + u, d, int(H - u));
-        store(for_cell + u, dh * out * (T(1) - seen * seen));
+        store(for_cell + u, through_tanh(dh * out, seen));
     }
     differentiate_norm(task.normed(), for_cell, token.normed_cell(), token.scales()[4], weights.cell_gain, H, carried.for_cell_gain(), carried.for_cell_bias());
     for (int64_t u = 0; u < H; u += WIDTH<T>) {
         int n = int(H - u);
-        Vec<T> in = load(token.gate(0) + u), forget = load(token.gate(1) + u), candidate = load(token.gate(2) + u);
-        Vec<T> earlier = cell_before ? load_some(cell_before + u, int(known - u)) : Vec<T>{};
-        Vec<T> dc = load(carried.c + u) + load(for_cell + u);
-        Vec<T> d[3] = {dc * candidate * in * (T(1) - in), dc * earlier * forget * (T(1) - forget), dc * in * (T(1) - candidate * candidate)};
-        store(carried.c + u, dc * forget);
+        auto gates = LstmGates<T>::kept(token.gate(0) + u, Hp);
+        Vec<T> dc = load(carried.c + u) + load(for_cell + u), d[3];
+        gates.back(dc, cell_before ? load_some(cell_before + u, int(known - u)) : Vec<T>{}, d);
+        store(carried.c + u, dc * gates.forget);
         EACH(gate, 3)
             store(delta + gate * Hp + u, d[gate]);
             store_some(for_a + gate * H + u, d[gate], n);
@@ -317,17 +314,15 @@ void back_gru(const Steps<T>& task, const Padded<T>& weights, const Token<T>& to
     for (int64_t u = 0; u < H; u += WIDTH<T>) {
         int n = int(H - u);
         Vec<T> dh = for_state(task, carried, t, b, u);
-        Vec<T> reset = load(token.gate(0) + u), update = load(token.gate(1) + u), candidate = load(token.gate(2) + u);
-        Vec<T> earlier = before ? load_some(before + u, n) : Vec<T>{};
-        Vec<T> for_update = dh * (earlier - candidate) * update * (T(1) - update);
-        Vec<T> for_candidate = dh * (T(1) - update) * (T(1) - candidate * candidate);
-        store(carried.around + u, dh * update);
+        auto gates = GruGates<T>::kept(token.gate(0) + u, Hp);
+        Vec<T> for_update = gates.for_update(dh, before ? load_some(before + u, n) : Vec<T>{}), for_candidate = gates.for_candidate(dh);
+        store(carried.around + u, dh * gates.update);
         store(delta + Hp + u, for_update);
         store_some(for_a + H + u, for_update, n);
         store_some(for_a + 2 * H + u, for_candidate, n);
-        store(delta + 2 * Hp + u, task.reset_before ? for_candidate : for_candidate * reset);
+        store(delta + 2 * Hp + u, task.reset_before ? for_candidate : for_candidate * gates.reset);
         if (task.reset_before) continue;
-        Vec<T> for_reset = for_candidate * from_state(weights, token, 2, u) * reset * (T(1) - reset);
+        Vec<T> for_reset = through_sigmoid(for_candidate * from_state(weights, token, 2, u), gates.reset);
         store(delta + u, for_reset);
         store_some(for_a + u, for_reset, n);
     }
@@ -344,7 +339,7 @@ void back_reset(const Steps<T>& task, const Padded<T>& weights, const Token<T>& 
         int n = int(H - u);
         Vec<T> left = load(carried.h + u), reset = load(token.gate(0) + u), seen = before ? load_some(before + u, n) : Vec<T>{};
         if (mask) seen *= load_some(mask + u, n);
-        Vec<T> d = left * seen * reset * (T(1) - reset);
+        Vec<T> d = through_sigmoid(left * seen, reset);
         store(carried.h + u, left * reset);
         store(delta + u, d);
         store_some(for_a + u, d, n);
@@ -477,11 +472,14 @@ void add_up(const Steps<T>& task, T* memory) {
     if (task.for_cell_bias) memcpy(task.for_cell_bias, carried(0).for_cell_bias(), H * sizeof(T));
 }
 
+}  // namespace
+
 template <class T>
-void backward(const Steps<T>& task) {
+void normalised_backward(const Steps<T>* given) {
+    const Steps<T>& task = *given;
     static thread_local Arena<T> arena;
     int64_t B = task.batch, G = task.gates(), H = task.hidden, Hp = padded<T>(H), tokens = B * task.steps;
-    int threads = int(task.threads < B ? task.threads : B);
+    int threads = threads_for(task.threads, B);
     int64_t carried = B * Carried<T>::size(G, Hp);
     arena.begin((2 * G * Hp + 2 * G + 2 + threads * TOKENS) * Hp + tokens * delta_step<T>(G, Hp) + carried);
     Padded<T> weights = pad_weights(task, arena, G * Hp * Hp);
@@ -501,17 +499,11 @@ void backward(const Steps<T>& task) {
     });
 }
 
-}  // namespace
-
-extern "C" void normalised_forward_float(const Steps<float>* task) { forward(*task); }
-extern "C" void normalised_forward_double(const Steps<double>* task) { forward(*task); }
-extern "C" void normalised_backward_float(const Steps<float>* task) { backward(*task); }
-extern "C" void normalised_backward_double(const Steps<double>* task) { backward(*task); }
-
-// Numbers that forward leaves for backward.
-extern "C" int64_t normalised_saved_float(int64_t kind, int64_t tokens, int64_t hidden) {
-    return tokens * Token<float>::size(gates_of(int(kind)), padded<float>(hidden));
+template <class T>
+int64_t normalised_saved(int64_t kind, int64_t tokens, int64_t hidden) {
+    return tokens * Token<T>::size(gates_of(int(kind)), padded<T>(hidden));
 }
-extern "C" int64_t normalised_saved_double(int64_t kind, int64_t tokens, int64_t hidden) {
-    return tokens * Token<double>::size(gates_of(int(kind)), padded<double>(hidden));
-}
+
+EXPORT(normalised_forward)
+EXPORT(normalised_backward)
+EXPORT(normalised_saved)

@@ -4,27 +4,6 @@
 
 constexpr double EPSILON = 1e-5;  // torch's
 
-#if defined(__AVX512F__)
-INLINE float total(Vec<float> v) { return _mm512_reduce_add_ps((__m512)v); }
-INLINE double total(Vec<double> v) { return _mm512_reduce_add_pd((__m512d)v); }
-#else
-template <class V>
-INLINE auto total(V v) {
-    constexpr int n = sizeof(V) / sizeof(v[0]);
-    for (int half = n / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) v[i] += v[i + half];
-    return v[0];
-}
-#endif
-
-// Zero from the n-th number on.
-template <class T>
-INLINE Vec<T> within(Vec<T> v, int64_t n) {
-    if (n >= WIDTH<T>) return v;
-    for (int i = 0; i < WIDTH<T>; i++) v[i] = i < n ? v[i] : T(0);
-    return v;
-}
-
 // H numbers to mean 0 and variance 1, in place; returns what they were multiplied with.
 template <class T>
 INLINE T normalise(T* x, int64_t H) {
@@ -32,7 +11,7 @@ INLINE T normalise(T* x, int64_t H) {
     for (int64_t u = 0; u < H; u += WIDTH<T>) sum += load(x + u);
     T mean = total(sum) / T(H);
     for (int64_t u = 0; u < H; u += WIDTH<T>) {
-        Vec<T> v = within<T>(load(x + u) - mean, H - u);
+        Vec<T> v = up_to<T>(load(x + u) - mean, H - u, T(0));
         squares += v * v;
         store(x + u, v);
     }
@@ -100,3 +79,18 @@ struct Steps {
     T* state(int64_t t, int64_t b) const { return states + (b * steps + t) * hidden; }
     const T* before(int64_t t, int64_t b) const { return t > 0 ? state(t - 1, b) : h_start ? h_start + b * hidden : nullptr; }
 };
+
+template <class T>
+void normalised_input_forward(const Rows<T>* rows);
+template <class T>
+void normalised_input_backward(const Rows<T>* rows);
+template <class T>
+void normalised_forward(const Steps<T>* task);
+template <class T>
+void normalised_backward(const Steps<T>* task);
+template <class T>
+int64_t normalised_saved(int64_t kind, int64_t tokens, int64_t hidden);  // numbers that forward leaves for backward
+template <class T>
+int64_t normalised_input_saved(int64_t gates, int64_t hidden) {  // of a token, but for the scales
+    return gates * padded<T>(hidden);
+}

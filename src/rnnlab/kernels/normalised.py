@@ -1,41 +1,34 @@
 """Recurrences that do more inside a step, in native code: layer norm, the GRU's reset before the product."""
 
-import ctypes
-from ctypes import c_int64, c_void_p
-from functools import cache
+from ctypes import Structure
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from rnnlab import kernels as native
-from rnnlab.kernels.recurrence import KINDS, TYPES
+from rnnlab.kernels.calls import N, P, check_precision, fields, function, known, place, run, side_by_side
+from rnnlab.kernels.recurrence import KINDS
 
 FEW = 6  # tokens
 SMALL = 128  # units
 
 
-class Task(ctypes.Structure):
-    """The fields of Steps in normalised.cpp, in its order."""
+class Task(Structure):
+    """The fields of Steps in normalised.h, in its order."""
 
-    _fields_ = [
-        *((name, c_int64) for name in ("kind", "batch", "steps", "hidden", "reset_before", "threads")),
-        *((name, c_void_p) for name in ("a", "w_hh", "b_hh", "gain", "cell_gain", "cell_bias")),
-        *((name, c_void_p) for name in ("h_start", "c_start", "mask", "states", "c_end", "saved", "for_states")),
-        *((name, c_int64) for name in ("for_states_row", "for_states_step")),
-        *((name, c_void_p) for name in ("for_c_end", "for_a", "for_w_hh", "for_b_hh", "for_gain")),
-        *((name, c_void_p) for name in ("for_cell_gain", "for_cell_bias", "for_h_start", "for_c_start")),
-    ]
+    _fields_ = fields(
+        *(N, "kind batch steps hidden reset_before threads", P, "a w_hh b_hh gain cell_gain cell_bias"),
+        *(P, "h_start c_start mask states c_end saved for_states", N, "for_states_row for_states_step"),
+        *(P, "for_c_end for_a for_w_hh for_b_hh for_gain for_cell_gain for_cell_bias for_h_start for_c_start"),
+    )
 
 
-class Rows(ctypes.Structure):
-    """The fields of Rows in normalised_input.cpp, in its order."""
+class Rows(Structure):
+    """The fields of Rows in normalised.h, in its order."""
 
-    _fields_ = [
-        *((name, c_int64) for name in ("tokens", "gates", "hidden", "threads")),
-        *((name, c_void_p) for name in ("gain", "bias", "x", "out", "normed", "scales")),
-        *((name, c_void_p) for name in ("for_out", "for_x", "for_gain", "for_bias")),
-    ]
+    _fields_ = fields(
+        *(N, "tokens gates hidden threads", P, "gain bias x out normed scales for_out for_x for_gain for_bias"),
+    )
 
 
 class Inside(NamedTuple):
@@ -51,20 +44,11 @@ class Inside(NamedTuple):
     mask: Tensor | None = None  # multiplies the state where it enters a product
 
 
-@cache
-def _function(name: str, dtype: torch.dtype, *takes: Any) -> Any:
-    library = native.library()
-    assert library is not None  # the caller asked `suits`
-    function = getattr(library, f"normalised_{name}_{TYPES[dtype]}")
-    function.argtypes, function.restype = takes, c_int64 if name.endswith("saved") else None
-    return function
-
-
 def suits(x: Tensor, hidden: int) -> bool:
     """Whether there is native code for x (B, T, D) here, and it is the faster way: to bring the weights into its order
     takes as long as a few tokens do (measured at 512 units: 0.5 × for one token, 1.1 × for 7)."""
     few = hidden > SMALL and x.shape[0] * x.shape[1] < FEW
-    return x.device.type == "cpu" and x.dtype in TYPES and not few and native.ready() is not None
+    return not few and known(x)
 
 
 def recur_normalised(kind: str, a: Tensor, inside: Inside, *, reset_before: bool = False) -> tuple[Tensor, ...]:
@@ -77,7 +61,7 @@ def recur_normalised(kind: str, a: Tensor, inside: Inside, *, reset_before: bool
 
 def _check(a: Tensor, inside: Inside) -> None:
     """Native code would read beyond the end of things."""
-    _check_precision(a, *inside)
+    check_precision(a, *inside)
     batch, steps, rows = a.shape
     if not steps:
         raise ValueError("sequences of no steps")
@@ -86,11 +70,6 @@ def _check(a: Tensor, inside: Inside) -> None:
     for given in (inside.h_start, inside.c_start, inside.mask):
         if given is not None and given.shape != (batch, inside.w_hh.shape[1]):
             raise ValueError(f"a start or mask must be {(batch, inside.w_hh.shape[1])}, and is {tuple(given.shape)}")
-
-
-def _check_precision(a: Tensor, *others: Tensor | None) -> None:
-    if any(other is not None and other.dtype != a.dtype for other in others):
-        raise TypeError(f"the input is {a.dtype}, and some of the weights, starts or masks aren't")
 
 
 class _Normalised(torch.autograd.Function):
@@ -103,12 +82,11 @@ class _Normalised(torch.autograd.Function):
         keep = any(ctx.needs_input_grad)
         states = a.new_empty(batch, steps, hidden)
         cell = a.new_empty(batch, hidden) if kind == "lstm" else None
-        saved = None
-        if keep:
-            saved = a.new_empty(_function("saved", a.dtype, *[c_int64] * 3)(KINDS[kind], batch * steps, hidden))
+        size = function("normalised_saved", a.dtype)(KINDS[kind], batch * steps, hidden)
+        saved = a.new_empty(size) if keep else None
         task = _task(kind, reset_before, a, inside, states)
-        task.c_end, task.saved = _address(cell), _address(saved)
-        _run("forward", a, task)
+        task.c_end, task.saved = place(cell), place(saved)
+        run("normalised_forward", a.dtype, task)
         if keep:
             ctx.kind, ctx.reset_before = kind, reset_before
             ctx.set_materialize_grads(False)
@@ -123,23 +101,22 @@ class _Normalised(torch.autograd.Function):
         for_states, for_cell = (*gradients, None)[:2]
         for_cell = None if for_cell is None else for_cell.contiguous()
         task = _task(ctx.kind, ctx.reset_before, a, inside, states)
-        task.saved, task.for_c_end = _address(saved), _address(for_cell)
+        task.saved, task.for_c_end = place(saved), place(for_cell)
         if for_states is not None:
-            for_states = for_states if for_states.stride(2) == 1 else for_states.contiguous()
-            task.for_states, task.for_states_row, task.for_states_step = _address(for_states), *for_states.stride()[:2]
+            for_states = side_by_side(for_states)
+            task.for_states, task.for_states_row, task.for_states_step = place(for_states), *for_states.stride()[:2]
         for_a = torch.empty_like(a)
         found = Inside(*(None if tensor is None else torch.empty_like(tensor) for tensor in given))  # pyright: ignore[reportArgumentType]
-        task.for_a, task.for_w_hh, task.for_b_hh = _address(for_a), _address(found.w_hh), _address(found.b_hh)
-        task.for_gain = _address(found.gain)
-        task.for_cell_gain, task.for_cell_bias = _address(found.cell_gain), _address(found.cell_bias)
-        task.for_h_start, task.for_c_start = _address(found.h_start), _address(found.c_start)
-        _run("backward", a, task)
-        return None, None, for_a, *found[:-1], None  # masks aren't learned
+        task.for_a = for_a.data_ptr()
+        for name, gradient in list(found._asdict().items())[:-1]:  # masks aren't learned
+            setattr(task, f"for_{name}", place(gradient))
+        run("normalised_backward", a.dtype, task)
+        return None, None, for_a, *found[:-1], None
 
 
 def normalise_input(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
     """Each group of H numbers in x (B, T, G · H) to mean 0 and variance 1, times gain (G, H), plus bias (G · H,)."""
-    _check_precision(x, gain, bias)
+    check_precision(x, gain, bias)
     return _NormalisedInput.apply(x, gain, bias)  # type: ignore[return-value]  # torch types it as Any
 
 
@@ -151,11 +128,11 @@ class _NormalisedInput(torch.autograd.Function):
         rows = _rows(x, gain, bias)
         rows.x, rows.out = x.data_ptr(), out.data_ptr()
         if any(ctx.needs_input_grad):
-            normed = x.new_empty(rows.tokens * _function("input_saved", x.dtype, c_int64, c_int64)(*gain.shape))
+            normed = x.new_empty(rows.tokens * function("normalised_input_saved", x.dtype)(*gain.shape))
             scales = x.new_empty(rows.tokens * rows.gates)
             rows.normed, rows.scales = normed.data_ptr(), scales.data_ptr()
             ctx.save_for_backward(gain, bias, normed, scales)
-        _run("input_forward", x, rows)
+        run("normalised_input_forward", x.dtype, rows)
         return out
 
     @staticmethod
@@ -167,7 +144,7 @@ class _NormalisedInput(torch.autograd.Function):
         rows = _rows(for_out, gain, bias)
         rows.normed, rows.scales, rows.for_out = normed.data_ptr(), scales.data_ptr(), for_out.data_ptr()
         rows.for_x, rows.for_gain, rows.for_bias = for_x.data_ptr(), for_gain.data_ptr(), for_bias.data_ptr()
-        _run("input_backward", for_out, rows)
+        run("normalised_input_backward", for_out.dtype, rows)
         return for_x, for_gain, for_bias
 
 
@@ -178,13 +155,5 @@ def _rows(x: Tensor, gain: Tensor, bias: Tensor) -> Rows:
 
 def _task(kind: str, reset_before: bool, a: Tensor, inside: Inside, states: Tensor) -> Task:
     batch, steps, hidden = states.shape
-    weights = (_address(tensor) for tensor in (a, *inside, states))
+    weights = map(place, (a, *inside, states))
     return Task(KINDS[kind], batch, steps, hidden, reset_before, torch.get_num_threads(), *weights)
-
-
-def _run(name: str, like: Tensor, given: Task | Rows) -> None:
-    _function(name, like.dtype, ctypes.POINTER(type(given)))(given)
-
-
-def _address(tensor: Tensor | None) -> int | None:
-    return None if tensor is None else tensor.data_ptr()

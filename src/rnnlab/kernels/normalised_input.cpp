@@ -1,6 +1,5 @@
 // Layer norm of what the input brings to each gate, for all tokens at once.
 #include "normalised.h"
-#include "recurrence.h"
 
 namespace {
 
@@ -15,8 +14,11 @@ void in_chunks(const Rows<T>& rows, const F& f) {
     });
 }
 
+}  // namespace
+
 template <class T>
-void forward(const Rows<T>& rows) {
+void normalised_input_forward(const Rows<T>* given) {
+    const Rows<T>& rows = *given;
     int64_t G = rows.gates, H = rows.hidden, Hp = padded<T>(H);
     in_chunks(rows, [&](int64_t, int64_t first, int64_t end) {
         std::vector<T> scratch(rows.normed ? 0 : Hp);
@@ -35,7 +37,8 @@ void forward(const Rows<T>& rows) {
 }
 
 template <class T>
-void backward(const Rows<T>& rows) {
+void normalised_input_backward(const Rows<T>* given) {
+    const Rows<T>& rows = *given;
     int64_t G = rows.gates, H = rows.hidden, Hp = padded<T>(H), chunks = rows.tokens < CHUNKS ? rows.tokens : CHUNKS;
     std::vector<T> gain(G * Hp), sums(chunks * 2 * G * Hp);
     for (int64_t gate = 0; gate < G; gate++) memcpy(&gain[gate * Hp], rows.gain + gate * H, H * sizeof(T));
@@ -61,13 +64,6 @@ void backward(const Rows<T>& rows) {
         }
 }
 
-}  // namespace
-
-extern "C" void normalised_input_forward_float(const Rows<float>* rows) { forward(*rows); }
-extern "C" void normalised_input_forward_double(const Rows<double>* rows) { forward(*rows); }
-extern "C" void normalised_input_backward_float(const Rows<float>* rows) { backward(*rows); }
-extern "C" void normalised_input_backward_double(const Rows<double>* rows) { backward(*rows); }
-
-// Numbers a token leaves for backward, but for the scales.
-extern "C" int64_t normalised_input_saved_float(int64_t gates, int64_t hidden) { return gates * padded<float>(hidden); }
-extern "C" int64_t normalised_input_saved_double(int64_t gates, int64_t hidden) { return gates * padded<double>(hidden); }
+EXPORT(normalised_input_forward)
+EXPORT(normalised_input_backward)
+EXPORT(normalised_input_saved)

@@ -52,16 +52,16 @@ struct NormedLayer {
 
         brought.tokens = tokens(), brought.gates = gates_of(int(m.kind)), brought.hidden = m.hidden, brought.threads = m.threads;
         brought.gain = gains()[0], brought.bias = weights()[2], brought.x = products, brought.out = a;
-        brought.normed = buffer<T>(NORMED + int(at()), tokens() * Kernels<T>::input_saved(brought.gates, m.hidden));
+        brought.normed = buffer<T>(NORMED + int(at()), tokens() * normalised_input_saved<T>(brought.gates, m.hidden));
         brought.scales = buffer<T>(SCALES + int(at()), tokens() * brought.gates);
-        steps.saved = buffer<T>(SAVED + int(at()), Kernels<T>::normalised_saved(m.kind, tokens(), m.hidden));
-        Kernels<T>::normalise_input(&brought);
+        steps.saved = buffer<T>(SAVED + int(at()), normalised_saved<T>(m.kind, tokens(), m.hidden));
+        normalised_input_forward<T>(&brought);
 
         steps.kind = m.kind, steps.batch = step.batch, steps.steps = step.steps, steps.hidden = m.hidden, steps.threads = m.threads;
         steps.a = a, steps.w_hh = weights()[1], steps.b_hh = weights()[3], steps.mask = mask;
         steps.gain = gains()[1], steps.cell_gain = gains()[2], steps.cell_bias = gains()[3];
         steps.states = buffer<T>(OWN + int(at()), tokens() * m.hidden);
-        Kernels<T>::normalised_forward(&steps);
+        normalised_forward<T>(&steps);
 
         int64_t W = m.width_of_states(), bytes = m.hidden * sizeof(T);
         each([&](int64_t b, int64_t t) {
@@ -89,10 +89,10 @@ struct NormedLayer {
         steps.for_states = own, steps.for_states_row = step.steps * m.hidden, steps.for_states_step = m.hidden;
         steps.for_a = for_a, steps.for_w_hh = gradients()[1], steps.for_b_hh = gradients()[3];
         steps.for_gain = for_gains()[1], steps.for_cell_gain = for_gains()[2], steps.for_cell_bias = for_gains()[3];
-        Kernels<T>::normalised_backward(&steps);
+        normalised_backward<T>(&steps);
 
         brought.for_out = for_a, brought.for_x = delta, brought.for_gain = for_gains()[0], brought.for_bias = gradients()[2];
-        Kernels<T>::differentiate_input(&brought);
+        normalised_input_backward<T>(&brought);
         weigh(tokens(), width, rows(), inputs.data(), delta, rows(), gradients()[0]);
         if (!for_x) return;
         T* nowhere = zeros() + widest();

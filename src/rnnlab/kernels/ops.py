@@ -14,14 +14,14 @@ from torch import Tensor, nn
 
 from rnnlab import kernels
 from rnnlab.kernels import grams, normalised, recurrence, steps, transformer, windows
+from rnnlab.kernels.calls import known, place, places, usable
 from rnnlab.kernels.grams import Rows as GramRows
 from rnnlab.kernels.grams import descend as gram_descend  # where `active`; else another algorithm: `models.descent`
 from rnnlab.kernels.inference import Layer as PackedLayer  # for answers alone; the naive form: `use.folded.Direction`
 from rnnlab.kernels.recurrence import KINDS, LARGEST_LSTM, Direction
 from rnnlab.kernels.steps import gather_gradients  # of what `pick` found
 from rnnlab.kernels.transformer import Shape as TransformerShape
-from rnnlab.kernels.whole_steps import ANSWERS, POOLINGS, Member, Step, addresses, do_steps  # naively: `Updater`
-from rnnlab.kernels.whole_steps import suits as knows_weights
+from rnnlab.kernels.whole_steps import ANSWERS, POOLINGS, Member, Step, do_steps  # naively: `Updater`
 
 LARGEST_HEAD = 8192  # weights up to which the native kernel is faster than torch's products
 
@@ -80,7 +80,7 @@ def highest_answers(
     x: Tensor, lengths: Tensor, bias: Tensor, weights: Sequence[Tensor]
 ) -> tuple[Tensor, Tensor] | None:
     """The relu of all filters over all windows, (B, T, F), and the highest of each, (B, F)."""
-    if not steps.usable(x, bias, *weights) or not lengths.is_contiguous():
+    if not usable(x, bias, *weights) or not lengths.is_contiguous():
         return None
     return windows.highest_answers(x, lengths, bias, weights)
 
@@ -93,7 +93,7 @@ def pick(
     ids: Tensor, table: Tensor, frozen: Tensor | None, places: Callable[[], Tensor]
 ) -> tuple[Tensor, Tensor, Tensor] | None:
     """Rows of two tables by ids; as `steps.pick` has them."""
-    if not ids.is_contiguous() or not steps.usable(*(table, frozen) if frozen is not None else (table,)):
+    if not ids.is_contiguous() or not usable(*(table, frozen) if frozen is not None else (table,)):
         return None
     return steps.pick(ids, table, frozen, places())
 
@@ -109,7 +109,7 @@ def descend(dense: tuple[Tensor, ...], rows: tuple[Tensor, ...] | None, **settin
 
 
 def _usable_for_update(dense: tuple[Tensor, ...], rows: tuple[Tensor, ...] | None) -> bool:
-    return steps.usable(dense[0], *(() if rows is None else rows[-1:]))
+    return usable(dense[0], *(() if rows is None else rows[-1:]))
 
 
 def classify(x: Tensor, linear: nn.Linear, targets: Tensor) -> tuple[float, Tensor, int] | None:
@@ -118,7 +118,7 @@ def classify(x: Tensor, linear: nn.Linear, targets: Tensor) -> tuple[float, Tens
     weight, bias = linear.weight, linear.bias
     if weight.numel() > LARGEST_HEAD or weight.grad is None or bias.grad is None or not targets.is_contiguous():
         return None
-    if not x.requires_grad or not steps.usable(x, weight, bias, weight.grad, bias.grad):
+    if not x.requires_grad or not usable(x, weight, bias, weight.grad, bias.grad):
         return None
     return steps.classify(x, weight, bias, targets)
 
@@ -168,7 +168,6 @@ __all__ = [
     "TransformerShape",
     "active",
     "adam",
-    "addresses",
     "classify",
     "count_grams",
     "descend",
@@ -180,9 +179,11 @@ __all__ = [
     "gram_product",
     "gram_transposed",
     "highest_answers",
-    "knows_weights",
+    "known",
     "list_grams",
     "pick",
+    "place",
+    "places",
     "recur",
     "recur_inside",
 ]

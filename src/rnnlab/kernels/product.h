@@ -3,9 +3,6 @@
 // A panel is NV vectors wide: for each k in turn, NV · WIDTH weights lie side by side. A block of up to ROWS rows goes
 // through a panel at once; its ROWS · NV sums never leave the registers.
 #pragma once
-#include <type_traits>
-#include <utility>
-
 #include "vector.h"
 
 #define EACH(i, N) _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) {
@@ -51,18 +48,10 @@ INLINE void multiply_along(int64_t K, const T* a, int64_t a_step, const T* b, Ve
 // Calls f(first, count) for blocks of at most ROWS of n rows, as equal as possible; count is a compile-time number.
 template <class F>
 INLINE void in_blocks(int64_t n, const F& f) {
-    if (n == 0) return;
     int64_t blocks = (n + ROWS - 1) / ROWS, first = 0;
     for (int64_t b = 0; b < blocks; b++) {
         int64_t end = n * (b + 1) / blocks;
-        switch (end - first) {
-            case 1: f(first, std::integral_constant<int, 1>{}); break;
-            case 2: f(first, std::integral_constant<int, 2>{}); break;
-            case 3: f(first, std::integral_constant<int, 3>{}); break;
-            case 4: f(first, std::integral_constant<int, 4>{}); break;
-            case 5: f(first, std::integral_constant<int, 5>{}); break;
-            default: f(first, std::integral_constant<int, 6>{}); break;
-        }
+        as_constant<ROWS>(end - first, [&](auto count) { f(first, count); });
         first = end;
     }
 }
@@ -70,14 +59,7 @@ INLINE void in_blocks(int64_t n, const F& f) {
 // Calls f(first, count) for panels of at most COLUMNS of n vectors; count is a compile-time number.
 template <class F>
 INLINE void in_panels(int64_t n, const F& f) {
-    for (int64_t first = 0; first < n; first += COLUMNS) {
-        switch (n - first) {
-            case 1: f(first, std::integral_constant<int, 1>{}); break;
-            case 2: f(first, std::integral_constant<int, 2>{}); break;
-            case 3: f(first, std::integral_constant<int, 3>{}); break;
-            default: f(first, std::integral_constant<int, 4>{}); break;
-        }
-    }
+    for (int64_t first = 0; first < n; first += COLUMNS) as_constant<COLUMNS>(n - first, [&](auto count) { f(first, count); });
 }
 
 // Calls f(first, end) for equal parts of K, of at most DEPTH each.

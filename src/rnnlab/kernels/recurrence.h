@@ -2,13 +2,13 @@
 #pragma once
 #include <cstdlib>
 #include <new>
-#include <type_traits>
 #include <vector>
 
+#include "cells.h"
 #include "product.h"
 #include "threads.h"
 
-enum Kind { TANH = 0, RELU = 1, LSTM = 2, GRU = 3 };  // code for TANH serves RELU too
+enum Kind { TANH = 0, RELU = 1, LSTM = 2, GRU = 3 };
 
 // One layer in one direction over a batch of right-padded sequences. Null where a thing isn't there or isn't wanted.
 // The fields, in this order, are those of Recurrence in recurrence.py.
@@ -41,10 +41,11 @@ constexpr int gates_of(int kind) { return kind == LSTM ? 4 : kind == GRU ? 3 : 1
 constexpr int saved_of(int kind) { return kind == LSTM ? 5 : kind == GRU ? 4 : 0; }   // vectors kept side by side for each vector of units: i f g o c; r z n q
 constexpr int deltas_of(int kind) { return kind == LSTM ? 4 : kind == GRU ? 4 : 1; }  // gradients a unit: i f g o; n r z n·r
 
-template <class T>
-int threads_of(const Task<T>& task) {
-    int64_t most = task.threads < task.batch ? task.threads : task.batch;
-    return int(most > 1 ? most : 1);
+// f(the kind as a compile-time number): code for TANH serves RELU too.
+template <class F>
+void of_kind(int64_t kind, const F& f) {
+    if (kind == LSTM) return f(std::integral_constant<int, LSTM>{});
+    kind == GRU ? f(std::integral_constant<int, GRU>{}) : f(std::integral_constant<int, TANH>{});
 }
 
 // Longer sequences come first, so that the rows still running at a step are the first ones. Token (t, i), of row i of
@@ -53,24 +54,21 @@ struct Layout {
     std::vector<int64_t> row, length;     // by i
     std::vector<int64_t> running, first;  // by t; first has one more: all tokens
 
-    template <class T>
-    explicit Layout(const Task<T>& task) : row(task.batch), length(task.batch), running(task.steps), first(task.steps + 1) {
-        std::vector<int64_t> longer(task.steps + 2, 0);
-        for (int64_t b = 0; b < task.batch; b++) longer[length_of(task, b)]++;
-        for (int64_t t = task.steps; t > 0; t--) longer[t] += longer[t + 1];  // how many have at least t steps
-        for (int64_t t = 0; t < task.steps; t++) {
+    // Without lengths, all have all steps.
+    Layout(int64_t batch, int64_t steps, const int64_t* lengths) : row(batch), length(batch), running(steps), first(steps + 1) {
+        auto length_of = [&](int64_t b) { return lengths ? lengths[b] : steps; };
+        std::vector<int64_t> longer(steps + 2, 0);
+        for (int64_t b = 0; b < batch; b++) longer[length_of(b)]++;
+        for (int64_t t = steps; t > 0; t--) longer[t] += longer[t + 1];  // how many have at least t steps
+        for (int64_t t = 0; t < steps; t++) {
             running[t] = longer[t + 1];
             first[t + 1] = first[t] + running[t];
         }
-        for (int64_t b = 0; b < task.batch; b++) {
-            int64_t steps = length_of(task, b), at = longer[steps + 1]++;
+        for (int64_t b = 0; b < batch; b++) {
+            int64_t at = longer[length_of(b) + 1]++;
             row[at] = b;
-            length[at] = steps;
+            length[at] = length_of(b);
         }
-    }
-    template <class T>
-    static int64_t length_of(const Task<T>& task, int64_t b) {
-        return task.lengths ? task.lengths[b] : task.steps;
     }
     // where step t of row i stands in its sequence
     int64_t place(int64_t t, int64_t i, int64_t reverse) const { return reverse ? length[i] - 1 - t : t; }
@@ -110,4 +108,14 @@ constexpr int64_t vectors(int64_t n) {
 template <class T>
 constexpr int64_t padded(int64_t n) {
     return vectors<T>(n) * WIDTH<T>;
+}
+
+// A recurrence, and numbers that forward leaves for backward.
+template <class T>
+void recurrence_forward(const Task<T>* task);
+template <class T>
+void recurrence_backward(const Task<T>* task);
+template <class T>
+int64_t recurrence_saved(int64_t kind, int64_t tokens, int64_t hidden) {
+    return tokens * saved_of(int(kind)) * padded<T>(hidden);
 }

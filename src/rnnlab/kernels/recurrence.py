@@ -1,39 +1,29 @@
 """Whole recurrences in native code: a layer in one direction or both, as one autograd function."""
 
-import ctypes
 from collections.abc import Sequence
-from ctypes import c_int64, c_void_p
-from functools import cache
+from ctypes import Structure
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from rnnlab import kernels as native
+from rnnlab.kernels.calls import N, P, check_precision, count_tokens, fields, function, known, place, run, side_by_side
 
 KINDS = {"tanh": 0, "relu": 1, "lstm": 2, "gru": 3}
 GATES = {"tanh": 1, "relu": 1, "lstm": 4, "gru": 3}
 LARGEST_LSTM = 400  # units
-TYPES = {torch.float32: "float", torch.float64: "double"}
 
 
-class Task(ctypes.Structure):
+class Task(Structure):
     """The fields of Task in recurrence.h, in its order."""
 
-    _fields_ = [
-        *((name, c_int64) for name in ("kind", "batch", "steps", "inputs", "hidden", "reverse", "threads")),
-        *((name, c_void_p) for name in ("lengths", "x")),
-        *((name, c_int64) for name in ("x_row", "x_step")),
-        *((name, c_void_p) for name in ("w_ih", "w_hh", "b_ih", "b_hh", "h_start", "c_start", "mask", "states")),
-        *((name, c_int64) for name in ("states_row", "states_step")),
-        *((name, c_void_p) for name in ("h_end", "c_end")),
-        ("end_row", c_int64),
-        *((name, c_void_p) for name in ("saved", "for_states")),
-        *((name, c_int64) for name in ("for_states_row", "for_states_step")),
-        *((name, c_void_p) for name in ("for_h_end", "for_c_end", "highest", "for_highest", "for_x")),
-        ("add_to_x", c_int64),
-        *((name, c_void_p) for name in ("for_w_ih", "for_w_hh", "for_b_ih", "for_b_hh", "for_h_start", "for_c_start")),
-    ]
+    _fields_ = fields(
+        *(N, "kind batch steps inputs hidden reverse threads", P, "lengths x", N, "x_row x_step"),
+        *(P, "w_ih w_hh b_ih b_hh h_start c_start mask states", N, "states_row states_step"),
+        *(P, "h_end c_end", N, "end_row", P, "saved for_states", N, "for_states_row for_states_step"),
+        *(P, "for_h_end for_c_end highest for_highest for_x", N, "add_to_x"),
+        *(P, "for_w_ih for_w_hh for_b_ih for_b_hh for_h_start for_c_start"),
+    )
 
 
 class Direction(NamedTuple):
@@ -48,33 +38,10 @@ class Direction(NamedTuple):
     mask: Tensor | None = None  # multiplies the state where it enters a product
 
 
-@cache
-def _functions(dtype: torch.dtype) -> tuple[Any, Any, Any, Any]:
-    """Forward, backward, how many numbers go from one to the other, and a check of lengths."""
-    library = native.library()
-    assert library is not None  # the caller asked `suits`
-    forward, backward, saved = (
-        getattr(library, f"recurrence_{name}_{TYPES[dtype]}") for name in ("forward", "backward", "saved")
-    )
-    for function in (forward, backward):
-        function.argtypes, function.restype = [ctypes.POINTER(Task)], None
-    saved.argtypes, saved.restype = [c_int64] * 3, c_int64
-    library.recurrence_lengths_fit.argtypes, library.recurrence_lengths_fit.restype = (
-        [c_void_p, c_int64, c_int64],
-        c_int64,
-    )
-    return forward, backward, saved, library.recurrence_lengths_fit
-
-
 def suits(kind: str, x: Tensor, hidden: int) -> bool:
     """Whether there is native code for this here, and it is the faster way: torch's own LSTM (oneDNN) wins where the
     weights don't fit into the second-level cache (measured: 0.9 × at 512 units, 1.2 × at 256)."""
-    return (
-        x.device.type == "cpu"
-        and not (kind == "lstm" and hidden > LARGEST_LSTM)
-        and native.ready() is not None
-        and x.dtype in TYPES
-    )
+    return not (kind == "lstm" and hidden > LARGEST_LSTM) and known(x)
 
 
 def recur(kind: str, x: Tensor, lengths: Tensor | None, *directions: Direction) -> tuple[Tensor, ...]:
@@ -83,14 +50,12 @@ def recur(kind: str, x: Tensor, lengths: Tensor | None, *directions: Direction) 
 
     ``x`` is (B, T, D), ``lengths`` (B,) int64 on the CPU, or None when all have T steps. States at padding are zero,
     and nothing is computed for it."""
-    if x.stride(2) != 1:
-        x = x.contiguous()
+    x = side_by_side(x)
     flat = [None if given is None else given.contiguous() for direction in directions for given in direction]
-    if any(given is not None and given.dtype != x.dtype for given in flat):
-        raise TypeError(f"x is {x.dtype}, and some of the weights, starts or masks aren't")
+    check_precision(x, *flat)
     if lengths is not None:
         lengths = lengths.contiguous()
-        _check(lengths, x)
+        count_tokens(lengths, x)
     elif not x.shape[1]:
         raise ValueError("sequences of no steps")
     if not torch.is_grad_enabled():
@@ -98,33 +63,19 @@ def recur(kind: str, x: Tensor, lengths: Tensor | None, *directions: Direction) 
     return Recurrence.apply(kind, x, lengths, *flat)
 
 
-def _check(lengths: Tensor, x: Tensor) -> None:
-    """Native code would read beyond the end of things."""
-    batch, steps = x.shape[:2]
-    if lengths.dtype != torch.int64 or lengths.shape != (batch,):
-        raise TypeError(f"lengths must be ({batch},) int64, and are {tuple(lengths.shape)} {lengths.dtype}")
-    if not _functions(x.dtype)[3](lengths.data_ptr(), batch, steps):
-        raise ValueError(f"lengths must be from 1 to {steps}, and are {lengths.min()} to {lengths.max()}")
-
-
 def _forward(
     kind: str, x: Tensor, lengths: Tensor | None, flat: Sequence[Tensor | None], keep: bool
 ) -> tuple[tuple[Tensor, ...], Tensor | None]:
     """The outputs, and what the backward pass needs besides."""
-    run, _, saved_numbers, _ = _functions(x.dtype)
     batch, steps, _ = x.shape
     directions = _directions(flat)
     count, hidden = len(directions), directions[0].w_hh.shape[1]
-    size = saved_numbers(KINDS[kind], batch * steps, hidden) if keep else 0
+    size = function("recurrence_saved", x.dtype)(KINDS[kind], batch * steps, hidden) if keep else 0
     states = x.new_empty(batch, steps, count * hidden)
     ends = x.new_empty(2 if kind == "lstm" else 1, batch, count * hidden)
     saved = x.new_empty(count, size) if size else None
     for number, direction in enumerate(directions):
-        task = _task(kind, x, lengths, direction, states, number)
-        _point_to_ends(task, ends, number * hidden)
-        if saved is not None:
-            task.saved = saved[number].data_ptr()
-        run(task)
+        run("recurrence_forward", x.dtype, _task(kind, x, lengths, direction, states, number, saved, ends))
     return (states, *ends.unbind(0)), saved
 
 
@@ -143,27 +94,18 @@ class Recurrence(torch.autograd.Function):
         ctx: Any, *gradients: Tensor | None
     ) -> tuple[Tensor | None, ...]:
         x, lengths, states, saved, *flat = ctx.saved_tensors
-        run = _functions(x.dtype)[1]
         for_states, for_h, for_c = (*gradients, None)[:3]
-        if for_states is not None and for_states.stride(2) != 1:
-            for_states = for_states.contiguous()
+        for_states = None if for_states is None else side_by_side(for_states)
         for_h, for_c = (None if given is None else given.contiguous() for given in (for_h, for_c))
         hidden = states.shape[2] // ctx.count
         for_x = torch.empty_like(x, memory_format=torch.contiguous_format) if ctx.needs_input_grad[1] else None
         found: list[Tensor | None] = []
         for number, direction in enumerate(_directions(flat)):
-            task = _task(ctx.kind, x, lengths, direction, states, number)
-            at = number * hidden
-            if saved is not None:
-                task.saved = saved[number].data_ptr()
+            task = _task(ctx.kind, x, lengths, direction, states, number, saved)
+            at = number * hidden * x.element_size()
+            task.for_states, task.for_h_end, task.for_c_end = (place(g, at) for g in (for_states, for_h, for_c))
             if for_states is not None:
-                task.for_states = for_states.data_ptr() + at * x.element_size()
-                task.for_states_row, task.for_states_step = for_states.stride(0), for_states.stride(1)
-            task.end_row = states.shape[2]
-            if for_h is not None:
-                task.for_h_end = for_h.data_ptr() + at * x.element_size()
-            if for_c is not None:
-                task.for_c_end = for_c.data_ptr() + at * x.element_size()
+                task.for_states_row, task.for_states_step = for_states.stride()[:2]
             if for_x is not None:
                 task.for_x, task.add_to_x = for_x.data_ptr(), number > 0
             weights = [torch.empty_like(weight) for weight in direction[:3]]
@@ -176,8 +118,8 @@ class Recurrence(torch.autograd.Function):
             ]
             if starts[0] is None and starts[1] is not None:
                 starts[0] = torch.empty_like(starts[1])  # one is computed with the other
-            task.for_h_start, task.for_c_start = (None if start is None else start.data_ptr() for start in starts)
-            run(task)
+            task.for_h_start, task.for_c_start = map(place, starts)
+            run("recurrence_backward", x.dtype, task)
             found += [*weights, *(s if want else None for s, want in zip(starts, wanted[4:6], strict=True)), None]
         return None, for_x, None, *found
 
@@ -187,20 +129,23 @@ def _directions(flat: Sequence[Any]) -> list[Direction]:
     return [Direction(*flat[at : at + size]) for at in range(0, len(flat), size)]
 
 
-def _task(kind: str, x: Tensor, lengths: Tensor | None, direction: Direction, states: Tensor, number: int) -> Task:
+def _task(
+    kind: str,
+    x: Tensor,
+    lengths: Tensor | None,
+    direction: Direction,
+    states: Tensor,
+    number: int,
+    saved: Tensor | None,
+    ends: Tensor | None = None,
+) -> Task:
     batch, steps, inputs = x.shape
     hidden = direction.w_hh.shape[1]
-    w_ih, w_hh, b_ih, b_hh, h_start, c_start, mask = (None if t is None else t.data_ptr() for t in direction)
+    at = number * hidden * x.element_size()
+    weights = (None if given is None else given.data_ptr() for given in direction)
     return Task(
-        KINDS[kind], batch, steps, inputs, hidden, number, torch.get_num_threads(),
-        None if lengths is None else lengths.data_ptr(), x.data_ptr(), x.stride(0), x.stride(1),
-        w_ih, w_hh, b_ih, b_hh, h_start, c_start, mask,
-        states.data_ptr() + number * hidden * x.element_size(), states.stride(0), states.stride(1),
+        KINDS[kind], batch, steps, inputs, hidden, number, torch.get_num_threads(), place(lengths), x.data_ptr(),
+        x.stride(0), x.stride(1), *weights, states.data_ptr() + at, states.stride(0), states.stride(1),
+        place(ends, at), place(ends[1], at) if ends is not None and len(ends) > 1 else None, states.shape[2],
+        None if saved is None else saved[number].data_ptr(),
     )  # fmt: skip
-
-
-def _point_to_ends(task: Task, ends: Tensor, at: int) -> None:
-    task.end_row = ends.shape[2]
-    task.h_end = ends.data_ptr() + at * ends.element_size()
-    if len(ends) > 1:
-        task.c_end = ends[1].data_ptr() + at * ends.element_size()

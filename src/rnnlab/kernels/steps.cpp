@@ -1,6 +1,4 @@
 // What a training step does besides the encoder: rows of the embedding, head, loss, update.
-#include <algorithm>
-#include <cstdint>
 #include <initializer_list>
 #include <vector>
 
@@ -29,12 +27,6 @@ template <class T>
 INLINE void fetch(const T* row, int64_t width) {
     const char* bytes = reinterpret_cast<const char*>(row);
     for (int64_t at = 0; at < int64_t(width * sizeof(T)) + 63; at += 64) __builtin_prefetch(bytes + at);
-}
-
-// to += factor · from
-template <class T>
-INLINE void add(int64_t n, T factor, const T* __restrict from, T* __restrict to) {
-    for (int64_t i = 0; i < n; i++) to[i] += factor * from[i];
 }
 
 template <class T>
@@ -86,6 +78,8 @@ struct Adam {
         }
     }
 };
+
+}  // namespace
 
 // One update. Returns the norm of all gradients before clipping; where it isn't finite, nothing else is done.
 template <class T>
@@ -185,6 +179,8 @@ void gather_gradients(const T* gradient, int64_t n, int64_t stride, int64_t widt
     }
 }
 
+namespace {
+
 // Where a row is highest; the first NaN is, as torch has it.
 template <class T>
 int64_t highest_of(const T* row, int64_t n) {
@@ -212,6 +208,8 @@ T dot(const T* a, const T* b, int64_t n) {
         for (int k = 0; k < half; k++) parts[k] += parts[k + half];
     return parts[0];
 }
+
+}  // namespace
 
 // A linear head and its mean cross-entropy, forward and backward, row by row: logits = W x + b, of x (B, H) and W (C, H).
 // The gradients of W and b are added to, that of x is written. Returns how many have their highest logit at the target;
@@ -246,17 +244,8 @@ int64_t classify(const T* x, const T* weight, const T* bias, const int64_t* targ
     return right;
 }
 
-}  // namespace
-
-// Exported as pointers, so that nothing has to repeat what a function takes.
-#define EXPORT(NAME)               \
-    auto* NAME##_float = NAME<float>; \
-    auto* NAME##_double = NAME<double>;
-
-extern "C" {
 EXPORT(adam)
 EXPORT(descend)
 EXPORT(pick)
 EXPORT(gather_gradients)
 EXPORT(classify)
-}

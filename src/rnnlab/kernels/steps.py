@@ -1,55 +1,16 @@
 """What a training step does besides the encoder, in native code: rows of the embedding, head, loss, update.
 
-Each function does what torch does in the place where it is used, to rounding. `usable` says whether it may be called.
+Each function does what torch does in the place where it is used, to rounding. `usable` says whether it may be
+called.
 """
 
 import math
-from collections.abc import Callable
-from ctypes import CFUNCTYPE, c_double, c_int64, c_void_p
-from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from rnnlab import kernels as native
-
-SUFFIX = {torch.float32: "float", torch.float64: "double"}
-P, N, R = c_void_p, c_int64, c_double  # where something lies; how many; a real number
-SIGNATURES: dict[str, tuple[Any, ...]] = {  # as in steps.cpp and windows.cpp: what is returned, then what is taken
-    "adam": (R, *[P] * 4, N, *[P] * 5, N, N, *[R] * 7, N),
-    "descend": (R, *[P] * 3, N, *[P] * 3, N, N, *[R] * 4, N),
-    "pick": (N, P, N, P, N, N, P, N, *[P] * 4),
-    "gather_gradients": (None, P, N, N, N, P, P),
-    "windows_forward": (None, *[N] * 5, *[P] * 7, N),
-    "windows_backward": (None, *[N] * 5, *[P] * 11, N),
-    "classify": (N, *[P] * 4, N, N, N, *[P] * 4),
-}
-
-
-@cache
-def function(name: str, dtype: torch.dtype) -> Callable[..., Any]:
-    library = native.library()
-    assert library is not None  # the caller asked `active`
-    address = c_void_p.in_dll(library, f"{name}_{SUFFIX[dtype]}").value
-    assert address is not None
-    return CFUNCTYPE(*SIGNATURES[name])(address)
-
-
-def active() -> bool:
-    """Whether there are native kernels."""
-    return native.ready() is not None
-
-
-def usable(*tensors: Tensor) -> bool:
-    """Whether the kernels take these: on the CPU, of one precision that they know, and without gaps."""
-    first = tensors[0].dtype
-    return (
-        active()
-        and first in SUFFIX
-        and all(t.dtype == first and t.device.type == "cpu" and t.is_contiguous() for t in tensors)
-    )
-
+from rnnlab.kernels.calls import function, place
 
 # Updates
 
@@ -131,7 +92,7 @@ def pick(ids: Tensor, table: Tensor, frozen: Tensor | None, places: Tensor) -> t
         table.data_ptr(),
         words,
         width,
-        None if frozen is None else frozen.data_ptr(),
+        place(frozen),
         frozen_width,
         places.data_ptr(),
         vectors.data_ptr(),

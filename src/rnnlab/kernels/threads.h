@@ -2,7 +2,9 @@
 #pragma once
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
@@ -20,6 +22,9 @@ inline void set_arithmetic(unsigned mode) { _mm_setcsr(mode); }
 inline unsigned arithmetic() { return 0; }
 inline void set_arithmetic(unsigned) {}
 #endif
+
+// Threads for so many rows, of which each has one at least.
+inline int threads_for(int64_t threads, int64_t rows) { return int(std::max<int64_t>(1, std::min(threads, rows))); }
 
 // part(i, n) for i = 0 … n - 1, each on a thread of its own. What is computed depends on n alone, never on timing.
 template <class Part>

@@ -2,8 +2,6 @@
 // for padding. The rows are split once over the threads; each takes a few of them at a time through all layers, so that
 // what one part leaves is in the cache when the next part reads it. The weights' gradients come afterwards, in products
 // over all tokens that are split over their rows: so no result depends on the number of threads.
-#include <algorithm>
-
 #include "transformer.h"
 
 namespace {
@@ -85,12 +83,6 @@ struct Kept {
         return tokens * (3 * none.Wp + none.Qp + 2 * none.Fs) + padded<T>(tokens * none.count) + WIDTH<T>;
     }
 };
-
-// After those of the layers: what the last norm made, and how it scaled.
-template <class T>
-int64_t saved_numbers(const Encoder<T>& task, int64_t tokens) {
-    return task.layers * Kept<T>::size(task, tokens) + tokens * row_step<T>(task.width) + padded<T>(tokens);
-}
 
 // --- products with weights ---
 
@@ -331,17 +323,14 @@ void forward_group(const Encoder<T>& task, const Tokens& tokens, const Products<
         memset(task.states + (b * task.steps + tokens.length(b)) * W, 0, (task.steps - tokens.length(b)) * W * sizeof(T));
 }
 
-template <class T>
-int threads_for_rows(const Encoder<T>& task) {
-    int64_t most = task.threads < task.batch ? task.threads : task.batch;
-    return int(most > 1 ? most : 1);
-}
+}  // namespace
 
 template <class T>
-void forward(const Encoder<T>& task) {
+void transformer_forward(const Encoder<T>* given) {
+    const Encoder<T>& task = *given;
     static thread_local Arena<T> arena;
     Tokens tokens(task);
-    int threads = threads_for_rows(task);
+    int threads = threads_for(task.threads, task.batch);
     int64_t most = tokens.most(), memory = forward_memory(task, most);
     arena.begin(Products<T>::size(task) + threads * memory);
     Products<T> products(task, arena, false);
@@ -353,6 +342,8 @@ void forward(const Encoder<T>& task) {
 }
 
 // --- backward ---
+
+namespace {
 
 // Gradients of what a layer's products made, of all tokens.
 template <class T>
@@ -558,11 +549,14 @@ struct Sums {
     }
 };
 
+}  // namespace
+
 template <class T>
-void backward(const Encoder<T>& task) {
+void transformer_backward(const Encoder<T>* given) {
+    const Encoder<T>& task = *given;
     static thread_local Arena<T> arena;
     Tokens tokens(task);
-    int threads = threads_for_rows(task);
+    int threads = threads_for(task.threads, task.batch);
     int64_t all = tokens.all(), most = tokens.most(), memory = backward_memory(task, most);
     int64_t D = task.inputs, W = task.width, Wp = row_step<T>(W), F = task.feedforward, Dp = padded<T>(D), Ws = delta_step<T>(W);
     int64_t kept_size = Kept<T>::size(task, all), delta_size = Deltas<T>::size(task, all), sums_size = Sums<T>::size(task);
@@ -609,26 +603,15 @@ void backward(const Encoder<T>& task) {
     }
 }
 
-}  // namespace
-
-extern "C" void transformer_forward_float(const Encoder<float>* task) { forward(*task); }
-extern "C" void transformer_forward_double(const Encoder<double>* task) { forward(*task); }
-extern "C" void transformer_backward_float(const Encoder<float>* task) { backward(*task); }
-extern "C" void transformer_backward_double(const Encoder<double>* task) { backward(*task); }
-
-// All tokens; 0 if not every sequence has from 1 to all steps.
-extern "C" int64_t transformer_tokens(const int64_t* lengths, int64_t batch, int64_t steps) {
-    int64_t all = 0;
-    for (int64_t b = 0; b < batch; b++) {
-        if (lengths[b] < 1 || lengths[b] > steps) return 0;
-        all += lengths[b];
-    }
-    return all;
+// Numbers that forward leaves for backward: those of the layers, then what the last norm made, and how it scaled.
+template <class T>
+int64_t transformer_saved(const Encoder<T>* task, int64_t tokens) {
+    return task->layers * Kept<T>::size(*task, tokens) + tokens * row_step<T>(task->width) + padded<T>(tokens);
 }
 
-// Numbers that forward leaves for backward.
-extern "C" int64_t transformer_saved_float(const Encoder<float>* task, int64_t tokens) { return saved_numbers(*task, tokens); }
-extern "C" int64_t transformer_saved_double(const Encoder<double>* task, int64_t tokens) { return saved_numbers(*task, tokens); }
+EXPORT(transformer_forward)
+EXPORT(transformer_backward)
+EXPORT(transformer_saved)
 
 // erf of n numbers, to test it.
 extern "C" void transformer_erf_float(int64_t n, const float* x, float* to) {

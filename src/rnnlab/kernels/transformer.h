@@ -122,28 +122,6 @@ void multiply_small(int64_t n, int64_t K, const T* a, int64_t a_step, const T* b
     });
 }
 
-// The first n numbers of a vector, and something else from there on.
-template <class T>
-INLINE Vec<T> up_to(Vec<T> v, int64_t n, T beyond) {
-    typedef std::conditional_t<sizeof(T) == 4, int32_t, int64_t> Index;
-    if (n >= WIDTH<T>) return v;
-    Vec<Index> lane;
-    EACH(i, WIDTH<T>) lane[i] = i; END
-    return lane < Index(n) ? v : spread(beyond);
-}
-
-#if defined(__AVX512F__)
-INLINE float highest(Vec<float> v) { return _mm512_reduce_max_ps((__m512)v); }
-INLINE double highest(Vec<double> v) { return _mm512_reduce_max_pd((__m512d)v); }
-#else
-template <class V>
-INLINE auto highest(V v) {
-    auto most = v[0];
-    for (size_t i = 1; i < sizeof(V) / sizeof(v[0]); i++) most = v[i] > most ? v[i] : most;
-    return most;
-}
-#endif
-
 // One sequence and one head. Queries, keys and values lie in the columns of a token that are the head's.
 template <class T>
 struct Attention {

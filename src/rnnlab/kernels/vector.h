@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #if defined(__AVX512F__)
 #define VECTOR_BYTES 64
@@ -21,6 +22,18 @@
 #endif
 
 #define INLINE inline __attribute__((always_inline))
+
+// A function of both precisions, exported as two pointers, so that nothing has to repeat what it takes.
+#define EXPORT(NAME) \
+    extern "C" { auto* NAME##_float = NAME<float>; auto* NAME##_double = NAME<double>; }
+
+// f(a compile-time number): n, from 1 to MOST, or MOST where it is more.
+template <int MOST, class F>
+INLINE void as_constant(int64_t n, const F& f) {
+    if constexpr (MOST > 1)
+        if (n < MOST) return as_constant<MOST - 1>(n, f);
+    f(std::integral_constant<int, MOST>{});
+}
 
 template <class T>
 struct Lanes {
@@ -67,6 +80,43 @@ INLINE void store_some(T* to, Vec<T> v, int64_t n) {
     if constexpr (sizeof(T) == 8) return _mm512_mask_storeu_pd(to, __mmask8((1u << n) - 1), (__m512d)v);
 #endif
     memcpy(to, &v, n * sizeof(T));
+}
+
+// The first n numbers of a vector, and something else from there on.
+template <class T>
+INLINE Vec<T> up_to(Vec<T> v, int64_t n, T beyond) {
+    typedef std::conditional_t<sizeof(T) == 4, int32_t, int64_t> Index;
+    if (n >= WIDTH<T>) return v;
+    Vec<Index> lane;
+    for (int i = 0; i < WIDTH<T>; i++) lane[i] = i;
+    return lane < Index(n) ? v : spread(beyond);
+}
+
+// Of all numbers of a vector: their sum, and the highest.
+#if defined(__AVX512F__)
+INLINE float total(Vec<float> v) { return _mm512_reduce_add_ps((__m512)v); }
+INLINE double total(Vec<double> v) { return _mm512_reduce_add_pd((__m512d)v); }
+INLINE float highest(Vec<float> v) { return _mm512_reduce_max_ps((__m512)v); }
+INLINE double highest(Vec<double> v) { return _mm512_reduce_max_pd((__m512d)v); }
+#else
+template <class V>
+INLINE auto total(V v) {
+    for (int half = sizeof(V) / sizeof(v[0]) / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) v[i] += v[i + half];
+    return v[0];
+}
+template <class V>
+INLINE auto highest(V v) {
+    auto most = v[0];
+    for (size_t i = 1; i < sizeof(V) / sizeof(v[0]); i++) most = v[i] > most ? v[i] : most;
+    return most;
+}
+#endif
+
+// to += factor · from
+template <class T>
+INLINE void add(int64_t n, T factor, const T* __restrict from, T* __restrict to) {
+    for (int64_t i = 0; i < n; i++) to[i] += factor * from[i];
 }
 
 // Within bounds; NaN stays NaN.

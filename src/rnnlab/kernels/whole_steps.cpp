@@ -48,7 +48,7 @@ void learn_layers(const Member<T>& m, std::vector<Task<T>>& tasks, std::vector<N
                 task.for_states_row = step.steps * width, task.for_states_step = width;
             }
             task.for_x = below, task.add_to_x = d > 0;
-            Kernels<T>::backward(&task);
+            recurrence_backward<T>(&task);
             if (m.kind != GRU) memcpy(task.for_b_hh, task.for_b_ih, gates_of(int(m.kind)) * m.hidden * sizeof(T));  // they are added
         }
         Dropout<T> dropout = layer > 0 ? of_layer(m, step, layer) : of_embedding(m, step);
@@ -62,9 +62,9 @@ double update(const Member<T>& m, const Step<T>& step, const int64_t* used, cons
     if (m.table_gradient)
         for (int64_t r = 0; r < count; r++) add(m.width, T(1), for_rows + r * m.width, m.table_gradient + used[r] * m.width);
     if (m.descends)
-        return Kernels<T>::descend(m.dense, m.gradient, m.moment1, m.numbers, const_cast<T*>(m.table), used, for_rows,
+        return descend<T>(m.dense, m.gradient, m.moment1, m.numbers, const_cast<T*>(m.table), used, for_rows,
                                    m.table_gradient ? 0 : count, m.width, m.clip, m.decay, m.momentum, step.rate, m.threads);
-    return Kernels<T>::adam(m.dense, m.gradient, m.moment1, m.moment2, m.numbers, const_cast<T*>(m.table), m.row_moment1, m.row_moment2,
+    return adam<T>(m.dense, m.gradient, m.moment1, m.moment2, m.numbers, const_cast<T*>(m.table), m.row_moment1, m.row_moment2,
                             used, for_rows, m.table_gradient ? 0 : count, m.width, m.clip, step.keep, m.beta1, m.beta2, step.root,
                             m.epsilon, step.rate, m.threads);
 }
@@ -110,7 +110,7 @@ bool do_step(const Member<T>& m, Step<T>& step) {
         T* embedded = buffer<T>(EMBEDDED, n * inputs);
         if (int64_t(used.size()) < ids) used.resize(ids), numbers.resize(ids);
         used_rows = folded ? folded->lay(given, n, embedded, used.data())
-                           : Kernels<T>::pick(given, ids, m.table, m.words, m.width, m.frozen, m.frozen_width, m.places, embedded,
+                           : pick<T>(given, ids, m.table, m.words, m.width, m.frozen, m.frozen_width, m.places, embedded,
                                               used.data(), numbers.data());
         if (used_rows < 0) return false;  // an id that isn't there
         if (dropout.active) drop(dropout, step.batch, step.steps, inputs, embedded, embedded);
@@ -135,13 +135,13 @@ bool do_step(const Member<T>& m, Step<T>& step) {
                 normed.back().forward(x, mask, states, ends);
                 continue;
             }
-            int64_t kept = Kernels<T>::saved(m.kind, tokens, m.hidden);
+            int64_t kept = recurrence_saved<T>(m.kind, tokens, m.hidden);
             T* saved = kept ? buffer<T>(SAVED + int(layer * m.directions + d), kept) : nullptr;
             Task<T> task = task_of(m, step, layer, d, x, inputs, states, saved);
             if (folded && layer == 0) task.w_ih = folded->of(folded->weights, d), task.for_w_ih = folded->of(folded->gradients, d);
             task.h_end = ends + d * m.hidden;
             task.mask = mask;
-            Kernels<T>::forward(&task);
+            recurrence_forward<T>(&task);
             tasks.push_back(task);
         }
         x = states, inputs = width;
@@ -182,7 +182,7 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     if (folded)
         folded->unfold(used.data(), used_rows, for_rows);
     else if (for_rows)
-        Kernels<T>::gather_gradients(for_input, ids, m.width + m.frozen_width, m.width, numbers.data(), for_rows);
+        gather_gradients<T>(for_input, ids, m.width + m.frozen_width, m.width, numbers.data(), for_rows);
     step.norm = update(m, step, used.data(), for_rows, for_rows ? used_rows : 0);
     return std::isfinite(step.norm);
 }
@@ -196,6 +196,8 @@ struct WithoutDenormals {
 #endif
 };
 
+}  // namespace
+
 template <class T>
 void do_steps(Member<T>* m) {
     WithoutDenormals mode;
@@ -205,8 +207,4 @@ void do_steps(Member<T>* m) {
             return;
         }
 }
-
-}  // namespace
-
-extern "C" void do_steps_float(Member<float>* member) { do_steps(member); }
-extern "C" void do_steps_double(Member<double>* member) { do_steps(member); }
+EXPORT(do_steps)

@@ -1,56 +1,18 @@
 // What whole training steps are given, and what their parts share: kernels of other files, buffers, products.
 #pragma once
-#include <algorithm>
-
 #include "dropout.h"
 #include "normalised.h"
-#include "recurrence.h"
 
-extern "C" {  // of other files
-#define KERNELS(T)                                                                                                           \
-    void recurrence_forward_##T(const Task<T>*);                                                                             \
-    void recurrence_backward_##T(const Task<T>*);                                                                            \
-    int64_t recurrence_saved_##T(int64_t, int64_t, int64_t);                                                                 \
-    void normalised_input_forward_##T(const Rows<T>*);                                                                       \
-    void normalised_input_backward_##T(const Rows<T>*);                                                                      \
-    int64_t normalised_input_saved_##T(int64_t, int64_t);                                                                    \
-    void normalised_forward_##T(const Steps<T>*);                                                                            \
-    void normalised_backward_##T(const Steps<T>*);                                                                           \
-    int64_t normalised_saved_##T(int64_t, int64_t, int64_t);                                                                 \
-    extern double (*adam_##T)(T*, T*, T*, T*, int64_t, T*, T*, T*, const int64_t*, const T*, int64_t, int64_t, double, double, \
-                              double, double, double, double, double, int64_t);                                              \
-    extern double (*descend_##T)(T*, T*, T*, int64_t, T*, const int64_t*, const T*, int64_t, int64_t, double, double, double,  \
-                                 double, int64_t);                                                                           \
-    extern int64_t (*pick_##T)(const int64_t*, int64_t, const T*, int64_t, int64_t, const T*, int64_t, int32_t*, T*, int64_t*, \
-                               int32_t*);                                                                                    \
-    extern void (*gather_gradients_##T)(const T*, int64_t, int64_t, int64_t, const int32_t*, T*);
-KERNELS(float)
-KERNELS(double)
-#undef KERNELS
-}
-
+// Of steps.cpp.
 template <class T>
-struct Kernels;
-#define KERNELS(T)                                                         \
-    template <>                                                            \
-    struct Kernels<T> {                                                    \
-        static constexpr auto forward = recurrence_forward_##T;            \
-        static constexpr auto backward = recurrence_backward_##T;          \
-        static constexpr auto saved = recurrence_saved_##T;                \
-        static constexpr auto normalise_input = normalised_input_forward_##T;         \
-        static constexpr auto differentiate_input = normalised_input_backward_##T;    \
-        static constexpr auto input_saved = normalised_input_saved_##T;               \
-        static constexpr auto normalised_forward = normalised_forward_##T;            \
-        static constexpr auto normalised_backward = normalised_backward_##T;          \
-        static constexpr auto normalised_saved = normalised_saved_##T;                \
-        static constexpr auto& adam = adam_##T;                            \
-        static constexpr auto& descend = descend_##T;                      \
-        static constexpr auto& pick = pick_##T;                            \
-        static constexpr auto& gather_gradients = gather_gradients_##T;    \
-    };
-KERNELS(float)
-KERNELS(double)
-#undef KERNELS
+double adam(T*, T*, T*, T*, int64_t, T*, T*, T*, const int64_t*, const T*, int64_t, int64_t, double, double, double, double, double, double,
+            double, int64_t);
+template <class T>
+double descend(T*, T*, T*, int64_t, T*, const int64_t*, const T*, int64_t, int64_t, double, double, double, double, int64_t);
+template <class T>
+int64_t pick(const int64_t*, int64_t, const T*, int64_t, int64_t, const T*, int64_t, int32_t*, T*, int64_t*, int32_t*);
+template <class T>
+void gather_gradients(const T*, int64_t, int64_t, int64_t, const int32_t*, T*);
 
 enum Answer { CLASS = 0, CLASS_A_STEP = 1, NUMBER = 2 };
 enum Pooling { LAST = 0, FIRST_LAST = 1, MEAN = 2, MAX = 3, ATTENTION = 4 };
@@ -125,10 +87,6 @@ T* buffer(int which, int64_t numbers) {
     arenas[which].begin(numbers + apart);
     arenas[which].take(apart);
     return arenas[which].take(numbers);
-}
-template <class T>
-INLINE void add(int64_t n, T factor, const T* __restrict from, T* __restrict to) {
-    for (int64_t i = 0; i < n; i++) to[i] += factor * from[i];
 }
 
 // All products of rows (n, K) with a matrix whose columns lie in panels: `pack(first, vectors, panel)` lays those down.

@@ -2,8 +2,6 @@
 //
 // A window of w tokens is a contiguous piece of its sequence, so no window is ever copied. Backward follows the highest
 // answers alone: a filter gets its gradient from one window of a sequence (or from those that are equal), not from all.
-#include <algorithm>
-#include <cstdint>
 #include <vector>
 
 #include "product.h"
@@ -25,11 +23,6 @@ struct Filters {
 template <class T>
 Vec<T> relu(Vec<T> v) {
     return v < 0 ? Vec<T>{} : v;  // NaN stays NaN
-}
-
-template <class T>
-INLINE void add(int64_t n, T factor, const T* __restrict from, T* __restrict to) {
-    for (int64_t i = 0; i < n; i++) to[i] += factor * from[i];
 }
 
 template <class T>
@@ -66,6 +59,8 @@ void answer(const Panel<T>& panel, const T* const* windows, T* const* states) {
     multiply<T, N, 1>(panel.depth, rows, panel.weights.data(), sums);
     for (int r = 0; r < N; r++) store_some(states[r] + panel.column, relu<T>(sums[r][0]), int(panel.count));
 }
+
+}  // namespace
 
 // states (B, T, F), zero at padding; summary (B, F).
 template <class T>
@@ -161,11 +156,5 @@ void windows_backward(int64_t batch, int64_t steps, int64_t inputs, int64_t grou
     }
 }
 
-}  // namespace
-
-extern "C" {
-auto* windows_forward_float = windows_forward<float>;
-auto* windows_forward_double = windows_forward<double>;
-auto* windows_backward_float = windows_backward<float>;
-auto* windows_backward_double = windows_backward<double>;
-}
+EXPORT(windows_forward)
+EXPORT(windows_backward)

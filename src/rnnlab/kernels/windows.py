@@ -1,14 +1,14 @@
 """Filters over windows of tokens, relu, and the highest of each over time, as one native pass each way."""
 
 from collections.abc import Sequence
-from ctypes import c_int64, c_void_p
+from ctypes import c_int64
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rnnlab.kernels.steps import function
+from rnnlab.kernels.calls import function, place, places
 
 
 def highest_answers(x: Tensor, lengths: Tensor, bias: Tensor, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
@@ -24,7 +24,7 @@ class _HighestAnswers(torch.autograd.Function):
         states, summary = x.new_empty((batch, steps, len(bias))), x.new_empty((batch, len(bias)))
         function("windows_forward", x.dtype)(
             *_sizes(x, weights),
-            _pointers(weights),
+            places(weights),
             bias.data_ptr(),
             x.data_ptr(),
             lengths.data_ptr(),
@@ -45,15 +45,15 @@ class _HighestAnswers(torch.autograd.Function):
         for_weights = [torch.empty_like(weight) for weight in weights]
         function("windows_backward", x.dtype)(
             *_sizes(x, weights),
-            _pointers(weights),
+            places(weights),
             x.data_ptr(),
             lengths.data_ptr(),
             states.data_ptr(),
             summary.data_ptr(),
-            None if for_states is None else for_states.data_ptr(),
-            None if for_summary is None else for_summary.data_ptr(),
+            place(for_states),
+            place(for_summary),
             for_x.data_ptr(),
-            _pointers(for_weights),
+            places(for_weights),
             for_bias.data_ptr(),
             torch.get_num_threads(),
         )
@@ -64,7 +64,3 @@ def _sizes(x: Tensor, weights: Sequence[Tensor]) -> tuple[Any, ...]:
     batch, steps, inputs = x.shape
     widths = [weight.shape[1] // inputs for weight in weights]
     return batch, steps, inputs, len(weights), len(weights[0]), (c_int64 * len(widths))(*widths)
-
-
-def _pointers(tensors: Sequence[Tensor]) -> Any:
-    return (c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))

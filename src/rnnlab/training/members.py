@@ -97,13 +97,13 @@ def _add_layers(member: ops.Member, network: Network) -> None:
     member.kind = ops.KINDS[getattr(settings, "activation", settings.kind)]
     member.layers, member.directions = settings.layers, len(directions)
     member.inputs, member.hidden = weights[0].shape[1], settings.hidden
-    member.weights = ops.addresses(weights)
-    member.gradients = ops.addresses([_gradient_of(weight) for weight in weights])
+    member.weights = ops.places(weights)
+    member.gradients = ops.places([_gradient_of(weight) for weight in weights])
     member.pooling = ops.POOLINGS[settings.pooling]
     if settings.layer_norm:
         gains = [gain for layer in zip(*directions, strict=True) for cell in layer for gain in _gains_of(cell)]
         of_gains = [None if gain is None else _gradient_of(gain) for gain in gains]
-        member.normed, member.gains, member.for_gains = 1, ops.addresses(gains), ops.addresses(of_gains)
+        member.normed, member.gains, member.for_gains = 1, ops.places(gains), ops.places(of_gains)
     member.layer_dropout, member.state_dropout = settings.dropout, settings.recurrent_dropout
     if settings.pooling == "attention":
         member.query, member.for_query = _at(encoder.pool.query), _at(encoder.pool.query.grad)

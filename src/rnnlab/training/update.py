@@ -59,7 +59,7 @@ class Updater:
         self.answer = spec.task.answer
         self.random = random
         self.member: ops.Member | None = None
-        if knows_whole_steps(spec) and ops.knows_weights(optimizer.weights):
+        if knows_whole_steps(spec) and ops.known(optimizer.weights):
             self.member = member_of(network, optimizer, self.answer, self.clip, threads)
             self._places = scratch(self.member)
 

@@ -33,6 +33,7 @@ from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.recurrent import GRU, RNN
 from rnnlab.runs.directory import SEALED, Diverged, Failed, Finished, Outcome, Stopped
 from rnnlab.tasks.synthetic import FirstLast
+from rnnlab.testing.laws import holding
 from rnnlab.training.spec import RunSpec, Training
 
 PLUGIN = str(Path(__file__).with_name("misbehaving.py"))
@@ -61,16 +62,13 @@ def check_executor(make: MakeExecutor, *, isolated: bool = True) -> None:
 
 
 def _law(check: Callable[[MakeExecutor, Path], None]) -> Law:
-    """Register a law. It gets a folder of its own; whatever goes wrong in it is an AssertionError with its name."""
+    """Register a law. It gets a folder of its own."""
 
     @wraps(check)
     def held(make: MakeExecutor) -> None:
-        with tempfile.TemporaryDirectory(prefix="rnnlab-laws-") as folder, misbehaviour():
-            try:
-                check(make, Path(folder))
-            except Exception as error:
-                what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-                raise AssertionError(f"'{make.__qualname__}' breaks the law '{check.__name__}': {what}") from error
+        law = holding(f"'{make.__qualname__}'", check)
+        with tempfile.TemporaryDirectory(prefix="rnnlab-laws-") as folder, misbehaviour(), law:
+            check(make, Path(folder))
 
     EXECUTOR_LAWS[check.__name__] = held
     return held
@@ -187,7 +185,7 @@ def an_interrupt_stops_what_is_under_way(make: MakeExecutor, folder: Path) -> No
 def a_dying_head_loses_no_finished_run(make: MakeExecutor, folder: Path) -> None:
     """The process that called `map` is killed: what had come home is kept, the rest ends by itself, and the same call
     computes what is missing, no more."""
-    script = "import sys; from rnnlab.testing.executors import be_a_head; be_a_head(*sys.argv[1:])"
+    script = "import sys; from rnnlab.testing.executor_laws import be_a_head; be_a_head(*sys.argv[1:])"
     command = [sys.executable, "-c", script, make.__module__, make.__qualname__, str(folder)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as head:
@@ -234,18 +232,12 @@ def be_a_head(module: str, name: str, folder: str) -> None:
 def a_killed_process_costs_one_retry(make: MakeExecutor, folder: Path) -> None:
     """SIGKILL once: tried again, with the same result; SIGKILL always: failed. No other run is touched."""
     specs = [misbehaving("die once", folder), misbehaving("die", folder), misbehaving("nothing", folder)]
-    retries: list[int] = []
-
-    def sink(number: int, event: dict[str, Any]) -> None:
-        if event["event"] == "retry":
-            retries.append(number)
-
-    found = dict(make((PLUGIN,), Limits(retries=1)).map(specs, folder / "runs", sink))
+    found, retries = outcomes_and_retries(make((PLUGIN,), Limits(retries=1)), specs, folder / "runs")
     assert isinstance(found[0], Finished), f"killed once: {found[0]}"
     assert isinstance(found[1], Failed), f"killed always: {found[1]}"
     assert "SIGKILL" in found[1].reason, found[1].reason
     assert isinstance(found[2], Finished), f"never killed: {found[2]}"
-    assert sorted(retries) == [0, 1], f"retries of runs {sorted(retries)}, not of 0 and 1"
+    assert retries == [0, 1], f"retries of runs {retries}, not of 0 and 1"
     outcomes(Serial(), specs[:1], folder / "serial")  # it has died, and doesn't do so again
     one, other = bits(folder / "serial" / specs[0].digest), bits(folder / "runs" / specs[0].digest)
     assert one == other, "the second try has other bits"
@@ -256,13 +248,7 @@ def limits_are_held(make: MakeExecutor, folder: Path) -> None:
     """A run that hangs and one that grows are ended, and say why; they are not tried again; the one beside is done."""
     limits = Limits(minutes=0.08, memory_mb=700)
     specs = [misbehaving("hang", folder), misbehaving("grow", folder), misbehaving("nothing", folder)]
-    retries: list[int] = []
-
-    def sink(number: int, event: dict[str, Any]) -> None:
-        if event["event"] == "retry":
-            retries.append(number)
-
-    found = dict(make((PLUGIN,), limits).map(specs, folder / "runs", sink))
+    found, retries = outcomes_and_retries(make((PLUGIN,), limits), specs, folder / "runs")
     assert isinstance(found[0], Failed), f"the run that hangs: {found[0]}"
     assert "its limit of 0.08 minutes" in found[0].reason, found[0].reason
     assert isinstance(found[1], Failed), f"the run that grows: {found[1]}"
@@ -276,13 +262,25 @@ def limits_are_held(make: MakeExecutor, folder: Path) -> None:
 
 
 def outcomes(executor: Executor, specs: list[RunSpec], folder: Path) -> dict[int, Outcome]:
-    """By number; every run must have one outcome."""
+    return outcomes_and_retries(executor, specs, folder)[0]
+
+
+def outcomes_and_retries(
+    executor: Executor, specs: list[RunSpec], folder: Path
+) -> tuple[dict[int, Outcome], list[int]]:
+    """By number; every run must have one outcome. And the numbers of those that were tried again."""
     found: dict[int, Outcome] = {}
-    for number, outcome in executor.map(specs, folder, lambda number, event: None):
+    retries: list[int] = []
+
+    def sink(number: int, event: dict[str, Any]) -> None:
+        if event["event"] == "retry":
+            retries.append(number)
+
+    for number, outcome in executor.map(specs, folder, sink):
         assert number not in found, f"run {number} has two outcomes"
         found[number] = outcome
     assert sorted(found) == list(range(len(specs))), f"outcomes of {sorted(found)}, of {len(specs)} runs"
-    return found
+    return found, sorted(retries)
 
 
 def bits(run: Path) -> dict[str, str]:

@@ -14,9 +14,9 @@ from functools import wraps
 import numpy as np
 import safetensors.numpy
 
-from rnnlab.core.config import parse
 from rnnlab.data.sequences import offsets_of
 from rnnlab.models.baselines import Baseline, Labelled, Learnt
+from rnnlab.testing.laws import holding, survives_json
 
 CLASSES, WORDS, CHANNELS = 3, 30, 2
 TRAIN, HELD_OUT = 90, 30  # rows
@@ -48,11 +48,8 @@ def rows_for(baseline: Baseline, rows: int, seed: int) -> Labelled:
 def _law(check: Callable[[Baseline], None]) -> Callable[[Baseline], None]:
     @wraps(check)
     def held(baseline: Baseline) -> None:
-        try:
+        with holding(f"'{baseline.kind}'", check):
             check(baseline)
-        except Exception as error:
-            what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-            raise AssertionError(f"'{baseline.kind}' breaks the law '{check.__name__}': {what}") from error
 
     BASELINE_LAWS[check.__name__] = held
     return held
@@ -61,8 +58,7 @@ def _law(check: Callable[[Baseline], None]) -> Callable[[Baseline], None]:
 @_law
 def settings_survive_json(baseline: Baseline) -> None:
     """The settings, written out and read again, are the same."""
-    written = {key: value for key, value in baseline.to_dict().items() if key != "kind"}
-    assert parse(type(baseline), written) == baseline, f"{written} reads as something else"
+    survives_json(baseline)
 
 
 @_law

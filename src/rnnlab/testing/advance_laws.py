@@ -1,6 +1,7 @@
 """The laws of encoders that go on from a state: ``begin`` and ``advance``, part of `check_architecture`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 
 import torch
 from torch import Tensor, nn
@@ -9,18 +10,29 @@ from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, select_rows
 from rnnlab.models.network import Network
 from rnnlab.models.pooling import Pool
+from rnnlab.testing.laws import close
 
 LENGTHS = (9, 1, 4, 0, 9, 6)  # of the sequences: one ends with the first step, one never begins
-TOLERANCE = 1e-5
 CUTS = 6  # ways to cut the steps that a law tries
 
 
-def advance_in_parts_is_one_forward(architecture: Architecture, input_width: int) -> None:
+def _of_what_reads_the_past_alone(check: Callable[[Encoder, int], None]) -> Callable[[Architecture, int], None]:
+    """Holds an encoder in evaluation mode, as a network has it."""
+
+    @wraps(check)
+    def held(architecture: Architecture, input_width: int) -> None:
+        if architecture.causal:
+            encoder = architecture.build(input_width).eval().requires_grad_(False)
+            encoder.causal = True
+            check(encoder, input_width)
+
+    return held
+
+
+@_of_what_reads_the_past_alone
+def advance_in_parts_is_one_forward(encoder: Encoder, input_width: int) -> None:
     """States, read in parts of any sizes, are those of one pass, for sequences that end anywhere; and so is the
     summary, carried from part to part."""
-    encoder = _built(architecture, input_width)
-    if encoder is None:
-        return
     x, lengths = _batch(input_width)
     for parts in _cuts(x.shape[1]):
         check_parts(encoder, x, lengths, parts)
@@ -43,16 +55,14 @@ def check_parts(encoder: Encoder, x: Tensor, lengths: Tensor, parts: Sequence[in
             summary, carried = network.advance(part, left, carried)
         first += steps
     how = f"in parts of {', '.join(map(str, parts))} steps"
-    _close(torch.cat(states, dim=1)[begun], whole.states[begun], f"the states {how}, and of one pass,")
-    _close(summary[begun], whole.summary[begun], f"the summary {how}, and of one pass,")
+    close(torch.cat(states, dim=1)[begun], whole.states[begun], f"the states {how}, and of one pass,")
+    close(summary[begun], whole.summary[begun], f"the summary {how}, and of one pass,")
 
 
-def padding_between_parts_is_not_read(architecture: Architecture, input_width: int) -> None:
+@_of_what_reads_the_past_alone
+def padding_between_parts_is_not_read(encoder: Encoder, input_width: int) -> None:
     """A row that had less to read than the others goes on where it was: whatever stood at its padding, its states are
     those of what it read in one piece."""
-    encoder = _built(architecture, input_width)
-    if encoder is None:
-        return
     parts = torch.randn(3, 4, 3, input_width)  # three parts of three steps, for four rows
     lengths = torch.tensor([[2, 0, 1, 3], [1, 3, 0, 3], [3, 2, 2, 1]])
     state, found = encoder.begin(4), []
@@ -64,15 +74,13 @@ def padding_between_parts_is_not_read(architecture: Architecture, input_width: i
             torch.cat([part[row, :length] for part, length in zip(of, own, strict=True)]) for of in (parts, found)
         )
         whole = encoder(read[None], torch.tensor([len(read)])).states[0]
-        _close(seen, whole, f"the states of a row that read {own} of 3 steps a part, and of one pass,")
+        close(seen, whole, f"the states of a row that read {own} of 3 steps a part, and of one pass,")
 
 
-def rows_of_a_state_are_rows_of_the_batch(architecture: Architecture, input_width: int) -> None:
+@_of_what_reads_the_past_alone
+def rows_of_a_state_are_rows_of_the_batch(encoder: Encoder, input_width: int) -> None:
     """Tensors of a state are batch first, and to choose rows of them is to choose rows of the batch: twice, in another
     order, or without some, as a beam does."""
-    encoder = _built(architecture, input_width)
-    if encoder is None:
-        return
     x, lengths = _batch(input_width)
     half, chosen = 5, torch.tensor([4, 0, 4, 5])
     _, state = encoder.advance(x[:, :half], lengths.clamp(max=half), encoder.begin(len(x)))
@@ -81,17 +89,15 @@ def rows_of_a_state_are_rows_of_the_batch(architecture: Architecture, input_widt
     left = (lengths - half).clamp(min=0)
     states, after = encoder.advance(x[:, half:], left, state)
     found, found_after = encoder.advance(x[chosen][:, half:], left[chosen], picked)
-    _close(found, states[chosen], "states that go on from chosen rows, and chosen rows of all,")
+    close(found, states[chosen], "states that go on from chosen rows, and chosen rows of all,")
     _batch_first(found_after, len(chosen))
     for one, other in zip(found_after, select_rows(after, chosen), strict=True):
-        _close(one.to(x.dtype), other.to(x.dtype), "the state after it, of chosen rows, and chosen rows of all,")
+        close(one.to(x.dtype), other.to(x.dtype), "the state after it, of chosen rows, and chosen rows of all,")
 
 
-def advancing_changes_no_state(architecture: Architecture, input_width: int) -> None:
+@_of_what_reads_the_past_alone
+def advancing_changes_no_state(encoder: Encoder, input_width: int) -> None:
     """A state can be gone on from twice: nothing is written into it."""
-    encoder = _built(architecture, input_width)
-    if encoder is None:
-        return
     x, lengths = _batch(input_width)
     _, state = encoder.advance(x[:, :5], lengths.clamp(max=5), encoder.begin(len(x)))
     kept = [part.clone() for part in state]
@@ -127,15 +133,6 @@ class _Summary(nn.Module):
         return encoded.summary
 
 
-def _built(architecture: Architecture, input_width: int) -> Encoder | None:
-    """In evaluation mode, as a network has it; None where the law has nothing to say."""
-    if not architecture.causal:
-        return None
-    encoder = architecture.build(input_width).eval().requires_grad_(False)
-    encoder.causal = architecture.causal
-    return encoder
-
-
 def _batch(input_width: int) -> tuple[Tensor, Tensor]:
     """Random sequences of `LENGTHS`; what stands at padding is anything."""
     return torch.randn(len(LENGTHS), max(LENGTHS), input_width), torch.tensor(LENGTHS)
@@ -153,9 +150,3 @@ def _cuts(steps: int) -> list[list[int]]:
 def _batch_first(state: State, rows: int) -> None:
     shapes = [tuple(part.shape) for part in state]
     assert all(shape[:1] == (rows,) for shape in shapes), f"a state of {rows} sequences has tensors {shapes}"
-
-
-def _close(one: Tensor, other: Tensor, what: str) -> None:
-    assert one.shape == other.shape, f"{what} are {tuple(one.shape)} and {tuple(other.shape)}"
-    close = torch.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
-    assert close, f"{what} differ by {float((one - other).abs().max()):.2g}, more than {TOLERANCE:g}"

@@ -26,6 +26,7 @@ from rnnlab.data import formats, series
 from rnnlab.data.formats import base
 from rnnlab.data.formats.base import Portion, RowFile, texts_of
 from rnnlab.data.formats.source import Source
+from rnnlab.testing.laws import holding
 
 PLAIN = (
     *("a plain text", " spaces around ", "two  spaces", "这部电影真的很好看", "naïve Straße", "emoji 😀👍🏽", "it's"),
@@ -53,20 +54,16 @@ def check_format(format: type[RowFile]) -> None:
 
 
 def _law(check: Callable[["_Bench"], None]) -> Law:
-    """Register a law. It has a folder of its own and is tried with every ending and kind of value that the format has;
-    whatever goes wrong in it is an AssertionError with its name."""
+    """Register a law. It has a folder of its own and is tried with every ending and kind of value that the format
+    has."""
 
     @wraps(check)
     def held(format: type[RowFile]) -> None:
         for suffix in format.suffixes:
             for kind in sorted(format.holds):
-                with tempfile.TemporaryDirectory(prefix="rnnlab-laws-") as folder:
-                    try:
-                        check(_Bench(format, suffix, kind, Path(folder)))
-                    except Exception as error:
-                        what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-                        name = f"'{format.__name__}' ({suffix}, {kind})"
-                        raise AssertionError(f"{name} breaks the law '{check.__name__}': {what}") from error
+                law = holding(f"'{format.__name__}' ({suffix}, {kind})", check)
+                with tempfile.TemporaryDirectory(prefix="rnnlab-laws-") as folder, law:
+                    check(_Bench(format, suffix, kind, Path(folder)))
 
     FORMAT_LAWS[check.__name__] = held
     return held

@@ -17,7 +17,6 @@ import numpy as np
 import torch
 
 from rnnlab.answers.base import Kept
-from rnnlab.core.config import parse
 from rnnlab.data import store
 from rnnlab.data.batches import Batch, collate
 from rnnlab.data.encoded import EncodedData
@@ -26,6 +25,7 @@ from rnnlab.data.sequences import IGNORE, Sequences, gather_rows, offsets_of
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import Network, build_network
 from rnnlab.tasks.base import Task
+from rnnlab.testing.laws import holding, survives_json
 from rnnlab.training.evaluate import evaluate
 
 MOST_ROWS = 60  # of the validation rows, on which the laws are tried
@@ -108,13 +108,8 @@ def _gathered(
 def _law(check: Callable[[Subject], None]) -> Callable[[Task], None]:
     @wraps(check)
     def held(task: Task) -> None:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            try:
-                check(Subject.of(task))
-            except Exception as error:
-                what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-                raise AssertionError(f"'{task.kind}' breaks the law '{check.__name__}': {what}") from error
+        with holding(f"'{task.kind}'", check):
+            check(Subject.of(task))
 
     TASK_LAWS[check.__name__] = held
     return held
@@ -123,8 +118,7 @@ def _law(check: Callable[[Subject], None]) -> Callable[[Task], None]:
 @_law
 def settings_survive_json(subject: Subject) -> None:
     """The settings, written out and read again, are the same."""
-    written = {key: value for key, value in subject.task.to_dict().items() if key != "kind"}
-    assert parse(type(subject.task), written) == subject.task, f"{written} reads as something else"
+    survives_json(subject.task)
 
 
 @_law
