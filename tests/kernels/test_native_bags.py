@@ -8,18 +8,18 @@ import torch
 from test_native_whole_steps import CLOSE, Label
 from torch import Tensor
 
+from rnnlab import kernels as native
 from rnnlab.answers.heads import SummaryHead
 from rnnlab.data.batches import Batch
-from rnnlab.kernels import switched_off, whole_steps
+from rnnlab.kernels import switched_off
 from rnnlab.kernels.whole_steps import do_steps
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import build_network
-from rnnlab.training.backward import backward
-from rnnlab.training.members import member_of, scratch, training_steps
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.spec import Training
+from rnnlab.training.update import backward, member_of, training_steps
 
-pytestmark = pytest.mark.skipif(not whole_steps.suits(torch.zeros(1)), reason="there is no native library")
+pytestmark = pytest.mark.skipif(not native.status().active, reason="there is no native library")
 WORDS, BUCKETS = 30, 40
 CLIP = 0.05  # it bites
 SHORT = Training.model_validate({"optimizer": "lazy-sgd", "lr": 1.0, "clip": CLIP})
@@ -52,7 +52,6 @@ class Side:
         self.training = training
         self.optimizer = Optimizer(self.network, training)
         self.member = member_of(self.network, self.optimizer, Label(), training.clip)
-        self.places = scratch(self.member)
 
     def natively(self, batches: list[Batch]) -> list[tuple[float, float, float]]:
         """(loss, norm, right) of those that were tried."""
@@ -102,7 +101,7 @@ def test_steps_are_those_of_autograd(form: dict[str, Any], classes: int) -> None
     for one, other in zip(found, expected, strict=True):
         assert one == pytest.approx(other, rel=1e-9)
     assert_equal(side, reference)
-    assert not side.places.any(), "left as it was"
+    assert not side.member.scratch.any(), "left as it was"
 
 
 @pytest.mark.parametrize("settings", OPTIMIZERS, ids=lambda settings: settings["optimizer"])
@@ -139,4 +138,4 @@ def test_a_step_that_breaks_changes_nothing(what: str) -> None:
     for name, value in side.weights().items():
         same = (value == theirs[name]) | value.isnan()
         assert same.all(), name
-    assert not side.places.any()
+    assert not side.member.scratch.any()

@@ -4,11 +4,12 @@ import itertools
 
 import pytest
 import torch
+from recurrences import recur
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from rnnlab import kernels as native
-from rnnlab.kernels.recurrence import GATES, Direction, recur
+from rnnlab.kernels.recurrence import GATES, Direction
 
 pytestmark = pytest.mark.skipif(native.library() is None, reason="there is no native library here")
 MODULES = {"tanh": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}

@@ -8,14 +8,14 @@ import torch
 from test_native_whole_steps import CLASSES, CLOSE, OPTIMIZERS, Side, assert_equal_weights, batch_of
 from torch import Tensor, nn
 
+from rnnlab import kernels as native
 from rnnlab.data.batches import Batch
-from rnnlab.kernels import whole_steps
 from rnnlab.kernels.whole_steps import do_steps
 from rnnlab.models.recurrent import RecurrentEncoder
-from rnnlab.training.members import drops, training_steps
 from rnnlab.training.spec import Training
+from rnnlab.training.update import drops, training_steps
 
-pytestmark = pytest.mark.skipif(not whole_steps.suits(torch.zeros(1)), reason="there is no native library")
+pytestmark = pytest.mark.skipif(not native.status().active, reason="there is no native library")
 EVERYWHERE = {"dropout": 0.3, "recurrent_dropout": 0.4, "output_dropout": 0.25}
 RECURRENCES: list[dict[str, Any]] = [
     {"kind": "rnn", "hidden": 5, "activation": "relu", "layers": 2, "pooling": "max"},

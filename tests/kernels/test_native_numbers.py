@@ -6,10 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from recurrences import recur
 from torch import Tensor
 
 from rnnlab import kernels as native
-from rnnlab.kernels.recurrence import GATES, Direction, recur
+from rnnlab.kernels.recurrence import GATES, Direction
 
 pytestmark = pytest.mark.skipif(not native.status().active, reason=native.status().reason)
 

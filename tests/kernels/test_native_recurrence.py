@@ -11,11 +11,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recurrences import recur
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from rnnlab import kernels as native
-from rnnlab.kernels.recurrence import GATES, Direction, recur, suits
+from rnnlab.kernels.recurrence import GATES, Direction, suits
 from rnnlab.reference.bidirectional import bidirectional
 from rnnlab.reference.gates import draw_gates
 from rnnlab.reference.gru import draw_gru, gru

@@ -9,10 +9,11 @@ from threading import Barrier, Thread
 
 import pytest
 import torch
+from recurrences import recur
 from torch import Tensor
 
 from rnnlab import kernels as native
-from rnnlab.kernels.recurrence import GATES, Direction, recur
+from rnnlab.kernels.recurrence import GATES, Direction
 
 pytestmark = pytest.mark.skipif(not native.status().active, reason=native.status().reason)
 
@@ -54,8 +55,8 @@ def test_threads_of_python_do_not_disturb_each_other(threads: int) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="there is no way to see how much memory is in use")
 def test_a_thread_that_ends_gives_its_memory_back() -> None:
-    """A server has new threads all the time. Each needs 5 MB here, to lay out the weights."""
-    hidden = 512
+    """A server has new threads all the time. Each needs 3 MB here, to lay out the weights."""
+    hidden = 400
     shapes = [(4 * hidden, 50), (4 * hidden, hidden), (4 * hidden,), (4 * hidden,)]
     x, direction = torch.zeros(2, 2, 50), Direction(*(torch.zeros(*shape) for shape in shapes))
 

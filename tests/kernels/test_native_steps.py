@@ -6,9 +6,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rnnlab import kernels as native
 from rnnlab.answers.heads import SummaryHead
 from rnnlab.data.batches import Batch
 from rnnlab.kernels import steps, switched_off
@@ -16,11 +17,11 @@ from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding, TokenVectors
 from rnnlab.models.network import Network, build_network
 from rnnlab.tasks.classify import Classify
-from rnnlab.training.backward import backward
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.spec import Training
+from rnnlab.training.update import backward
 
-pytestmark = pytest.mark.skipif(not steps.active(), reason="there are no native kernels")
+pytestmark = pytest.mark.skipif(not native.status().active, reason="there are no native kernels")
 
 DTYPES = [torch.float32, torch.float64]
 CLOSE = {torch.float32: 1e-6, torch.float64: 1e-13}
@@ -196,7 +197,7 @@ def test_head_and_loss_are_those_of_torch(
     loss = F.cross_entropy(out, targets)
     expected = torch.autograd.grad(loss, (x, weight, bias))
     weight.grad, bias.grad = torch.ones_like(weight), torch.ones_like(bias)
-    value, d_x, right = steps.classify(x.detach(), weight, bias, targets)
+    value, d_x, right = classify(x.detach(), weight, bias, targets)
     rtol, atol = 200 * CLOSE[dtype], 50 * CLOSE[dtype] * size
     assert value == pytest.approx(loss.item(), rel=rtol, abs=atol)
     assert right == int((out.argmax(1) == targets).sum())
@@ -204,19 +205,30 @@ def test_head_and_loss_are_those_of_torch(
         torch.testing.assert_close(found, wanted, rtol=rtol, atol=atol)
 
 
+def classify(x: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> tuple[float, Tensor, int]:
+    head = nn.Linear(1, 1)
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        parameter = nn.Parameter(tensor.detach())
+        parameter.grad = tensor.grad
+        setattr(head, name, parameter)
+    found = steps.classify(x, head, targets)
+    assert found is not None
+    return found
+
+
 def test_a_target_that_is_no_class_is_an_error() -> None:
     weight, bias = torch.zeros(3, 2), torch.zeros(3)
     weight.grad, bias.grad = torch.zeros(3, 2), torch.zeros(3)
     for bad in (-100, 3):
         with pytest.raises(IndexError, match="none of the 3 classes"):
-            steps.classify(torch.zeros(1, 2), weight, bias, torch.tensor([bad]))
+            classify(torch.zeros(1, 2), weight, bias, torch.tensor([bad]))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_summary_that_is_not_finite_gives_a_loss_that_is_none(bad: float) -> None:
     weight, bias = torch.ones(3, 2), torch.zeros(3)
     weight.grad, bias.grad = torch.zeros(3, 2), torch.zeros(3)
-    value, _, _ = steps.classify(torch.tensor([[1.0, bad]]), weight, bias, torch.tensor([1]))
+    value, _, _ = classify(torch.tensor([[1.0, bad]]), weight, bias, torch.tensor([1]))
     assert math.isnan(value)
 
 

@@ -443,7 +443,7 @@ def test_what_would_be_read_beyond_its_end_is_refused() -> None:
         with pytest.raises(TypeError, match=r"lengths must be \(2,\) int64"):
             encoder(x, wrong)
     weights = [parameter.detach() for parameter in encoder.parameters()]
-    with pytest.raises(TypeError, match="some of the weights or positions aren't"):
+    with pytest.raises(TypeError, match="some of the weights, starts, masks or positions aren't"):
         encode(Shape(3, True, 0.0), x, torch.tensor([7, 7]), torch.zeros(7, 6), weights)
     for positions, all_weights in ((torch.zeros(6, 6).double(), weights), (torch.zeros(7, 6).double(), weights[:-1])):
         with pytest.raises(ValueError, match="don't fit"):

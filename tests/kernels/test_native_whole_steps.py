@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from rnnlab import kernels as native
 from rnnlab.answers.base import Answer
 from rnnlab.answers.heads import StateHead, SummaryHead
 from rnnlab.answers.label import Label
@@ -15,16 +16,15 @@ from rnnlab.answers.number import Number
 from rnnlab.answers.tags import Tags
 from rnnlab.data.batches import Batch
 from rnnlab.data.sequences import IGNORE
-from rnnlab.kernels import switched_off, whole_steps
+from rnnlab.kernels import switched_off
 from rnnlab.kernels.whole_steps import Member, Step, do_steps
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import Network, build_network
-from rnnlab.training.backward import backward
-from rnnlab.training.members import member_of, scratch, training_steps
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.spec import Training
+from rnnlab.training.update import backward, member_of, training_steps
 
-pytestmark = pytest.mark.skipif(not whole_steps.suits(torch.zeros(1)), reason="there is no native library")
+pytestmark = pytest.mark.skipif(not native.status().active, reason="there is no native library")
 CLOSE = 1e-11
 WORDS, CLASSES, TOKENS, FEATURES = 11, 3, 2, 5
 WIDE = 40  # classes that need more than one vector of the processor
@@ -76,7 +76,6 @@ class Side:
         self.training, self.answer = training, ANSWERS[answer]
         self.optimizer = Optimizer(self.network, training)
         self.member = member_of(self.network, self.optimizer, self.answer, training.clip)
-        self.places = scratch(self.member)
 
     def steps(self, batches: list[Batch]) -> Any:
         return training_steps(self.optimizer, batches, [self.training.lr] * len(batches))

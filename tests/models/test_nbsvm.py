@@ -9,10 +9,10 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 from rnnlab import kernels as native
-from rnnlab.models import descent, logistic, nbsvm
+from rnnlab.models import logistic, nbsvm
 from rnnlab.models.baselines import Labelled, Learnt
+from rnnlab.models.gram_rows import learn_grams, read_grams, spelled_out
 from rnnlab.models.nbsvm import NbSvm
-from rnnlab.models.ngrams import learn_grams, read_grams, spelled_out
 
 Rows = list[list[int]]
 
@@ -51,8 +51,8 @@ def kernels(request):
 @pytest.fixture
 def exact(monkeypatch):
     """Nearer to the optimum than an answer needs."""
-    monkeypatch.setattr(descent, "TOLERANCE", 1e-4)
-    monkeypatch.setattr(descent, "MOST_PASSES", 2000)
+    monkeypatch.setattr(nbsvm, "TOLERANCE", 1e-4)
+    monkeypatch.setattr(nbsvm, "MOST_PASSES", 2000)
     monkeypatch.setattr(logistic, "TOLERANCE", 1e-7)
     monkeypatch.setattr(logistic, "MOST_STEPS", 2000)
 
@@ -110,7 +110,7 @@ def test_softmax_is_at_the_optimum(kernels, exact, classes, strength):
     values, offsets = flat(rows)
     x = read_grams(learn_grams(values, offsets, 2, 2), values, offsets)
     ratios = nbsvm.log_count_ratios(x, targets, classes)
-    problem = descent.Problem(x, targets, ratios, "softmax")
+    problem = nbsvm.Problem(x, targets, ratios, "softmax")
     problem.solve(strength / 10)  # from a solution nearby, as on a path
     table, bias = problem.solve(strength)
     matrix, wide, features = x.matrix.toarray().astype(np.float64), ratios.astype(np.float64), x.features

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from rnnlab.models.cells import RNNCell
-from rnnlab.models.recurrence import Recomputed, Recurrence
+from rnnlab.models.cells import Recomputed, Recurrence, RNNCell
 from rnnlab.models.recurrent import RNN
 
 

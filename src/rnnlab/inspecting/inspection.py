@@ -11,8 +11,7 @@ from rnnlab.inspecting.cost import Cost
 from rnnlab.inspecting.gates import LayerGates, gate_statistics
 from rnnlab.inspecting.gradients import InputGradients, StateGradients, gradients_by_input, gradients_through_time
 from rnnlab.inspecting.saliency import Attention, Fired, Saliency, attention, fired_filters, saliency
-from rnnlab.models.network import Network
-from rnnlab.models.pace import Pace, measure_pace
+from rnnlab.models.network import Network, Pace, measure_pace
 from rnnlab.training.monitor import final_outputs, undisturbed
 
 

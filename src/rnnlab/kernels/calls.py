@@ -49,6 +49,11 @@ def function(name: str, dtype: torch.dtype | None = None) -> Callable[..., Any]:
     return CFUNCTYPE(*SIGNATURES[name])(c_void_p.in_dll(library, f"{name}_{TYPES[dtype]}").value or 0)
 
 
+def call(name: str, dtype: torch.dtype, *given: Any) -> Any:
+    """A function of numbers, structures, and tensors, of which it gets the places."""
+    return function(name, dtype)(*(one.data_ptr() if isinstance(one, Tensor) else one for one in given))
+
+
 def run(name: str, dtype: torch.dtype, given: Structure) -> None:
     """A function of one structure."""
     function(name, dtype)(byref(given))
@@ -59,9 +64,14 @@ def fields(*given: Any) -> list[tuple[str, Any]]:
     return [(name, kind) for kind, names in zip(given[::2], given[1::2], strict=True) for name in names.split()]
 
 
+def active() -> bool:
+    """Whether there is native code, loaded or ready to be."""
+    return native.ready() is not None
+
+
 def known(x: Tensor) -> bool:
     """Whether there is native code for this: on the CPU, and of a precision that it knows."""
-    return native.ready() is not None and x.dtype in TYPES and x.device.type == "cpu"
+    return active() and x.dtype in TYPES and x.device.type == "cpu"
 
 
 def usable(*tensors: Tensor) -> bool:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rnnlab.kernels.calls import function
+from rnnlab.kernels.calls import active, function
 
 WORTH = 20_000  # keys, from which on a table of all grams is made sooner than they are looked up one by one
 
@@ -14,9 +14,11 @@ def _at(array: np.ndarray, dtype: type) -> int:
     return array.ctypes.data
 
 
-def count(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct ones of keys (n,) int64, negative ones left out, in order of first appearance; and in how many rows
-    each stands. ``rows`` (n,) int32 ascend."""
+def count_grams(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct ones of keys (n,) int64, negative ones left out, in any order; and in how many rows each stands.
+    ``rows`` (n,) int32 ascend."""
+    if not active():
+        return _count_naively(keys, rows)
     found, counts = np.empty(len(keys), np.int64), np.empty(len(keys), np.int32)
     distinct = function("count_grams")(
         _at(keys, np.int64), _at(rows, np.int32), len(keys), _at(found, np.int64), _at(counts, np.int32)
@@ -24,7 +26,7 @@ def count(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return found[:distinct], counts[:distinct]
 
 
-def count_naively(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _count_naively(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     real = keys >= 0
     found, numbers = np.unique(keys[real], return_inverse=True)
     order = np.lexsort((rows[real], numbers))
@@ -33,23 +35,27 @@ def count_naively(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.nd
     return found, np.bincount(number[first], minlength=len(found))
 
 
-def find(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """(n,) int32: the place of each key among the known ones, or -1."""
+def find_grams(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """(n,) int32: the place of each key among the known ones, which ascend, or -1."""
+    if not len(known) or len(keys) < WORTH or not active():
+        return _find_naively(known, keys)
     places = np.empty(len(keys), np.int32)
     function("find_grams")(_at(known, np.int64), len(known), _at(keys, np.int64), len(keys), _at(places, np.int32))
     return places
 
 
-def find_naively(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
+def _find_naively(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
     if not len(known):
         return np.full(len(keys), -1, np.int32)
     at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
     return np.where(known[at] == keys, at, -1).astype(np.int32)
 
 
-def list_rows(places: np.ndarray, offsets: np.ndarray, features: int) -> tuple[np.ndarray, np.ndarray]:
+def list_grams(places: np.ndarray, offsets: np.ndarray, features: int) -> tuple[np.ndarray, np.ndarray]:
     """Places (levels, tokens) of the gram that ends at each token, -1 for none → indices, the distinct ones row by row
     and level by level, and ends (rows, levels) of each level of each row among them."""
+    if not active():
+        return _list_naively(places, offsets, features)
     levels, rows = len(places), len(offsets) - 1
     indices, ends = np.empty(places.size, np.int32), np.empty((rows, levels), np.int64)
     used = function("list_grams")(
@@ -59,7 +65,7 @@ def list_rows(places: np.ndarray, offsets: np.ndarray, features: int) -> tuple[n
     return indices[:used].copy(), ends
 
 
-def list_rows_naively(places: np.ndarray, offsets: np.ndarray, features: int) -> tuple[np.ndarray, np.ndarray]:
+def _list_naively(places: np.ndarray, offsets: np.ndarray, features: int) -> tuple[np.ndarray, np.ndarray]:
     rows, levels = len(offsets) - 1, len(places)
     row = np.repeat(np.arange(rows, dtype=np.int64), np.diff(offsets))
     found, ends = [], np.zeros((rows, levels), np.int64)
@@ -71,37 +77,42 @@ def list_rows_naively(places: np.ndarray, offsets: np.ndarray, features: int) ->
     return (pairs % features).astype(np.int32), np.cumsum(ends).reshape(rows, levels)
 
 
-Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+GramRows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Indices int32, and of each row its start and end among them, int64, and the value of all its grams, float32."""
 
 
-def _rows(x: Rows) -> tuple[int, int, int, int, int]:
+def _rows(x: GramRows) -> tuple[int, int, int, int, int]:
     indices, starts, ends, scale = x
     return (
         _at(indices, np.int32), _at(starts, np.int64), _at(ends, np.int64), _at(scale, np.float32), len(scale)
     )  # fmt: skip
 
 
-def product(x: Rows, table: np.ndarray) -> np.ndarray:
-    """X (rows, features) · table (features, width)."""
+def gram_product(x: GramRows, table: np.ndarray) -> np.ndarray | None:
+    """X (rows, features) · table (features, width); the naive form is scipy's."""
+    if not active():
+        return None
     out = np.empty((len(x[3]), table.shape[1]), np.float32)
     function("gram_product")(*_rows(x), table.shape[1], _at(table, np.float32), _at(out, np.float32))
     return out
 
 
-def transposed(x: Rows, delta: np.ndarray, features: int) -> np.ndarray:
-    """Xᵀ · delta (rows, width)."""
+def gram_transposed(x: GramRows, delta: np.ndarray, features: int) -> np.ndarray | None:
+    """Xᵀ · delta (rows, width); the naive form is scipy's."""
+    if not active():
+        return None
     out = np.zeros((features, delta.shape[1]), np.float32)
     function("gram_transposed")(*_rows(x), delta.shape[1], _at(delta, np.float32), _at(out, np.float32))
     return out
 
 
-def descend(
-    x: Rows, order: np.ndarray, squares: np.ndarray, norms: np.ndarray, columns: np.ndarray,
+def gram_descend(
+    x: GramRows, order: np.ndarray, squares: np.ndarray, norms: np.ndarray, columns: np.ndarray,
     strength: float, softmax: bool, duals: np.ndarray, table: np.ndarray, bias: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """One pass over the rows in ``order`` (rows,) int32, that changes duals (rows, width), table (features, width) and
-    bias (width,). Returns (width,): the squares of how far the duals moved."""
+    """Where `active`: one pass over the rows in ``order`` (rows,) int32, that changes duals (rows, width), table
+    (features, width) and bias (width,). Returns (width,): the squares of how far the duals moved. Elsewhere another
+    algorithm finds the same: `models.nbsvm`."""
     moved = np.zeros(len(bias))
     function("gram_descend")(
         *_rows(x), len(bias), _at(order, np.int32), _at(squares, np.float32), _at(norms, np.float32),

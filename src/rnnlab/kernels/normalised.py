@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from rnnlab.kernels.calls import N, P, check_precision, fields, function, known, place, run, side_by_side
-from rnnlab.kernels.recurrence import KINDS
+from rnnlab.kernels.recurrence import KINDS, Direction
 
 FEW = 6  # tokens
 SMALL = 128  # units
@@ -31,6 +31,15 @@ class Rows(Structure):
     )
 
 
+class Gains(NamedTuple):
+    """Of layer norm inside a recurrence, all None without. Shapes: (G, H) twice, (1, H) and (H,)."""
+
+    input: Tensor | None = None
+    state: Tensor | None = None
+    cell: Tensor | None = None  # of an LSTM's cell
+    cell_bias: Tensor | None = None
+
+
 class Inside(NamedTuple):
     """What the steps need besides their input. Without a gain nothing is normalised."""
 
@@ -49,6 +58,18 @@ def suits(x: Tensor, hidden: int) -> bool:
     takes as long as a few tokens do (measured at 512 units: 0.5 × for one token, 1.1 × for 7)."""
     few = hidden > SMALL and x.shape[0] * x.shape[1] < FEW
     return not few and known(x)
+
+
+def recur_inside(
+    kind: str | None, x: Tensor, way: Direction, gains: Gains, *, reset_before: bool
+) -> tuple[Tensor, ...] | None:
+    """A layer that does more inside a step, in one direction and without padding: (states (B, T, H), the last one, and
+    of an LSTM the last cell). None: torch is the way; the naive form is `models.cells.Cell.drive`."""
+    if kind is None or not suits(x, way.w_hh.shape[1]):
+        return None
+    a = x @ way.w_ih.t()
+    a = a + way.b_ih if gains.input is None else normalise_input(a, gains.input, way.b_ih)
+    return recur_normalised(kind, a, Inside(way.w_hh, way.b_hh, *gains[1:], *way[4:]), reset_before=reset_before)
 
 
 def recur_normalised(kind: str, a: Tensor, inside: Inside, *, reset_before: bool = False) -> tuple[Tensor, ...]:

@@ -44,12 +44,14 @@ def suits(kind: str, x: Tensor, hidden: int) -> bool:
     return not (kind == "lstm" and hidden > LARGEST_LSTM) and known(x)
 
 
-def recur(kind: str, x: Tensor, lengths: Tensor | None, *directions: Direction) -> tuple[Tensor, ...]:
+def recur(kind: str | None, x: Tensor, lengths: Tensor | None, *directions: Direction) -> tuple[Tensor, ...] | None:
     """One layer, forward and, with a second direction, backward in time: (states (B, T, n · H), the states after each
     sequence's last step (B, n · H), and of an LSTM the cells then).
 
     ``x`` is (B, T, D), ``lengths`` (B,) int64 on the CPU, or None when all have T steps. States at padding are zero,
-    and nothing is computed for it."""
+    and nothing is computed for it. None: torch is the way; the naive form is `models.cells.Cell.drive`."""
+    if kind is None or not suits(kind, x, directions[0].w_hh.shape[1]):
+        return None
     x = side_by_side(x)
     flat = [None if given is None else given.contiguous() for direction in directions for given in direction]
     check_precision(x, *flat)

@@ -46,12 +46,15 @@ def suits(x: Tensor, width: int, feedforward: int) -> bool:
     )
 
 
-def encode(shape: Shape, x: Tensor, lengths: Tensor, positions: Tensor, weights: Sequence[Tensor]) -> Tensor:
-    """States (B, T, W), zero at padding, for which nothing is computed.
+def encode(shape: Shape, x: Tensor, lengths: Tensor, positions: Tensor, weights: Sequence[Tensor]) -> Tensor | None:
+    """States (B, T, W), zero at padding, for which nothing is computed. None: torch is the way; the naive form is
+    `models.transformer`.
 
     ``x`` is (B, T, D), ``lengths`` (B,) int64 on the CPU, ``positions`` (T, W). ``weights``: weight and bias of the
     projection; for each layer those of its first norm, the weight of query, key and value, then weight and bias of the
     output, of the second norm and of both layers of the feed-forward network; those of the last norm."""
+    if not suits(x, len(weights[0]), len(weights[9])):
+        return None
     x = calls.side_by_side(x)
     lengths, positions, weights = lengths.contiguous(), positions.contiguous(), [w.contiguous() for w in weights]
     _check(shape, x, positions, weights)

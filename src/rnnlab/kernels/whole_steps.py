@@ -8,6 +8,7 @@ from ctypes import POINTER, Structure, c_void_p
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from rnnlab.kernels.calls import N, P, R, fields, run
 
@@ -26,6 +27,7 @@ class Step(Structure):
 class Member(Structure):
     """The fields of Member in whole_steps.h, in its order."""
 
+    scratch: Tensor  # (words,) int32, zero: where `places` points
     _fields_ = fields(
         *(N, "kind layers directions inputs hidden threads ngrams buckets factor squares ends"),
         *(POINTER(c_void_p), "weights gradients", N, "normed", POINTER(c_void_p), "gains for_gains"),

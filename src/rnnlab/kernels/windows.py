@@ -8,12 +8,17 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rnnlab.kernels.calls import function, place, places
+from rnnlab.kernels.calls import call, places, usable
 
 
-def highest_answers(x: Tensor, lengths: Tensor, bias: Tensor, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+def highest_answers(
+    x: Tensor, lengths: Tensor, bias: Tensor, weights: Sequence[Tensor]
+) -> tuple[Tensor, Tensor] | None:
     """From x (B, T, D), bias (F,), and of each width filters (F / widths, width · D): the relu of all filters over the
-    window that starts at each token, states (B, T, F), zero at padding; and the highest of each, (B, F)."""
+    window that starts at each token, states (B, T, F), zero at padding; and the highest of each, (B, F). None: native
+    code doesn't take such tensors; the naive form is `models.convolution`."""
+    if not usable(x, bias, *weights) or not lengths.is_contiguous():
+        return None
     return _HighestAnswers.apply(x, lengths, bias, *weights)  # type: ignore[return-value]  # torch types it as Any
 
 
@@ -22,16 +27,8 @@ class _HighestAnswers(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, lengths: Tensor, bias: Tensor, *weights: Tensor) -> tuple[Tensor, Tensor]:
         batch, steps, _ = x.shape
         states, summary = x.new_empty((batch, steps, len(bias))), x.new_empty((batch, len(bias)))
-        function("windows_forward", x.dtype)(
-            *_sizes(x, weights),
-            places(weights),
-            bias.data_ptr(),
-            x.data_ptr(),
-            lengths.data_ptr(),
-            states.data_ptr(),
-            summary.data_ptr(),
-            torch.get_num_threads(),
-        )
+        given = (places(weights), bias, x, lengths)
+        call("windows_forward", x.dtype, *_sizes(x, weights), *given, states, summary, torch.get_num_threads())
         ctx.save_for_backward(x, lengths, states, summary, *weights)
         ctx.set_materialize_grads(False)  # nobody reads the states, as a rule, and then backward is short
         return states, summary
@@ -43,20 +40,9 @@ class _HighestAnswers(torch.autograd.Function):
         for_states, for_summary = (None if g is None else g.contiguous() for g in gradients)
         for_x, for_bias = torch.empty_like(x), x.new_empty(states.shape[2])
         for_weights = [torch.empty_like(weight) for weight in weights]
-        function("windows_backward", x.dtype)(
-            *_sizes(x, weights),
-            places(weights),
-            x.data_ptr(),
-            lengths.data_ptr(),
-            states.data_ptr(),
-            summary.data_ptr(),
-            place(for_states),
-            place(for_summary),
-            for_x.data_ptr(),
-            places(for_weights),
-            for_bias.data_ptr(),
-            torch.get_num_threads(),
-        )
+        given = (places(weights), x, lengths, states, summary, for_states, for_summary)
+        found = (for_x, places(for_weights), for_bias)
+        call("windows_backward", x.dtype, *_sizes(x, weights), *given, *found, torch.get_num_threads())
         return for_x, None, for_bias, *for_weights
 
 

@@ -10,15 +10,14 @@ form or ours, and options that change what happens inside a step (layer norm, th
 recurrent dropout) run step by step.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlab.kernels import ops
-from rnnlab.models.recurrence import Recomputed, Recurrence
 
 if TYPE_CHECKING:  # settings name their cells
     from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent
@@ -285,3 +284,81 @@ def normalise(x: Tensor, gain: Tensor) -> Tensor:
     """Each group of H numbers in (…, k · H) to mean 0 and variance 1, times ``gain`` (k, H)."""
     groups = F.layer_norm(x.unflatten(-1, gain.shape), gain.shape[1:])
     return (groups * gain).flatten(-2)
+
+
+class Recurrence(torch.autograd.Function):
+    """h_t = f(W_xh x_t + W_hh h_{t-1} + b), with its backward pass written out: x (B, T, D), h_0 (B, H) or None for
+    zeros, W_xh (H, D), W_hh (H, H), b (H,) → states (B, T, H).
+
+    `nn.RNN` on a CPU leaves every step to autograd. Written by hand a step is one matrix product and one activation in
+    either direction, and the weights get their gradients from one product over all steps. Measured forward and backward
+    at (B, T, D, H) = (64, 7, 50, 128), two threads: 0.93 ms against 1.28."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, start: Tensor | None, W_xh: Tensor, W_hh: Tensor, b: Tensor, relu: bool) -> Tensor:
+        batch, steps, width = x.shape
+        x = x.transpose(0, 1).reshape(steps * batch, width)  # time first: a step is then one block of memory
+        h = torch.addmm(b, x, W_xh.t()).view(steps, batch, -1)  # z_t without W_hh h_{t-1}, for all t at once
+        before = start
+        for t in range(steps):
+            if before is not None:
+                h[t].addmm_(before, W_hh.t())
+            h[t].relu_() if relu else h[t].tanh_()
+            before = h[t]
+        ctx.save_for_backward(x, start, h, W_xh, W_hh)
+        ctx.relu = relu
+        return h.transpose(0, 1)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """δ_t = ∂L/∂z_t = f'(z_t) ⊙ (∂L/∂h_t + W_hhᵀ δ_{t+1}), with f' = 1 - h² for tanh and [h > 0] for relu."""
+        x, start, h, W_xh, W_hh = ctx.saved_tensors
+        steps, batch, hidden = h.shape
+        slope = (h > 0).to(h.dtype) if ctx.relu else 1 - h * h
+        direct = gradients[0].transpose(0, 1)  # (T, B, H)
+        delta = torch.empty_like(h)
+        torch.mul(direct[-1], slope[-1], out=delta[-1])
+        for t in range(steps - 2, -1, -1):
+            torch.addmm(direct[t], delta[t + 1], W_hh, out=delta[t]).mul_(slope[t])
+        every = delta.view(steps * batch, hidden)
+        later, earlier = delta[1:].reshape(-1, hidden), h[:-1].reshape(-1, hidden)
+        for_state = later.t() @ earlier
+        if start is not None:
+            for_state.addmm_(delta[0].t(), start)
+        return (
+            (every @ W_xh).view(steps, batch, -1).transpose(0, 1),
+            delta[0] @ W_hh if start is not None else None,
+            every.t() @ x,
+            for_state,
+            every.sum(0),
+            None,
+        )
+
+
+class Recomputed(torch.autograd.Function):
+    """``run(*inputs)``, a tuple of tensors, of which nothing but the inputs and outputs is kept: the backward pass runs
+    it again. ``weights`` are the parameters that ``run`` uses; they are inputs too, as far as autograd is concerned."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, run: Callable[..., tuple[Tensor, ...]], inputs: int, *tensors: Tensor | None
+    ) -> tuple[Tensor, ...]:
+        """``tensors`` are ``inputs`` inputs, then the weights."""
+        ctx.run, ctx.inputs = run, inputs
+        ctx.save_for_backward(*tensors)
+        return run(*tensors[:inputs])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        needed: Sequence[bool] = ctx.needs_input_grad[2:]
+        kept: Sequence[Tensor | None] = ctx.saved_tensors
+        inputs = [
+            t if t is None else t.detach().requires_grad_(wanted)
+            for t, wanted in zip(kept[: ctx.inputs], needed, strict=False)
+        ]
+        with torch.enable_grad():
+            outputs = ctx.run(*inputs)
+        sources = [*inputs, *kept[ctx.inputs :]]
+        wanted = [t for t, want in zip(sources, needed, strict=True) if want and t is not None]
+        found = iter(torch.autograd.grad(outputs, wanted, gradients))
+        return None, None, *(next(found) if want else None for want in needed)

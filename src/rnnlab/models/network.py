@@ -1,5 +1,7 @@
 """The whole of a model: embedding → encoder → output dropout → head."""
 
+import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,6 +17,8 @@ from rnnlab.models.embedding import TokenVectors
 from rnnlab.models.pooling import Pool
 
 Reads = Literal["summary", "states"]
+AFTER = (1, 10, 100, 1000)  # steps read before one more is measured
+TIMES = 15  # of which the median counts
 
 
 class Network(nn.Module):
@@ -178,3 +182,43 @@ def parameter_counts(network: Network) -> dict[str, int]:
 
 def _count(module: nn.Module) -> int:
     return sum(p.numel() for p in module.parameters())
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Of one sequence: ``milliseconds`` for one more step and an answer, after so many."""
+
+    after: int
+    milliseconds: float
+
+    def to_dict(self) -> dict[str, float]:
+        return {"after": self.after, "milliseconds": self.milliseconds}
+
+
+def measure_pace(
+    network: Network, inputs: torch.Tensor, longest: int | None = None, prefixes: tuple[int, ...] = AFTER
+) -> tuple[Pace, ...]:
+    """With the steps of ``inputs`` (B, T, …), over and over; empty where the network can't go on from a state. Steps
+    beyond ``longest``, which it can't read, are left out."""
+    if not network.goes_on:
+        return ()
+    found: list[Pace] = []
+    was_training = network.training
+    network.eval()
+    one = torch.ones(1, dtype=torch.int64)
+    try:
+        with torch.inference_mode():
+            for after in prefixes:
+                if longest is not None and after >= longest:
+                    break
+                rows = torch.arange(after) % inputs.shape[1]
+                _, state = network.advance(inputs[:1, rows], one * after, network.begin(1))
+                seconds = []
+                for _ in range(TIMES):
+                    started = time.perf_counter()
+                    network.advance(inputs[:1, :1], one, state)
+                    seconds.append(time.perf_counter() - started)
+                found.append(Pace(after, 1000 * statistics.median(seconds)))
+    finally:
+        network.train(was_training)
+    return tuple(found)

@@ -13,35 +13,20 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from rnnlab.core.words import both
-from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
-from rnnlab.models.pooling import Pool, Pooling, last_states, zero_padding
-from rnnlab.models.recurrent import mirror, mirror_order
-from rnnlab.models.space import Among, Between, Space
+from rnnlab.models.base import Encoded, Encoder, State, architecture
+from rnnlab.models.pooling import Pooling, last_states, zero_padding
+from rnnlab.models.recurrent import Layered, LayeredEncoder, mirror, mirror_order
 
 Scan = Callable[[Tensor, Tensor, bool], Tensor]
 
 
-class Minimal(Architecture):
+class Minimal(Layered):
     """What the minimal recurrences share."""
 
     gates: ClassVar[int]
     """How many gates a unit has."""
     speed_only: ClassVar[tuple[str, ...]] = ("scan",)
-    reads_in_turn: ClassVar[bool] = True
-    space: ClassVar[Space] = {
-        "model.hidden": Between(32, 256, log=True),
-        "model.layers": Among(1, 2),
-        "model.dropout": Between(0.0, 0.5, when={"model.layers": (2,)}),
-        "model.pooling": Among("max", "mean", "attention", "last"),
-        "model.output_dropout": Between(0.0, 0.5),
-        "model.embedding.dropout": Between(0.0, 0.5),
-        "training.lr": Between(5e-4, 1e-2, log=True),
-    }
 
-    hidden: int = Field(default=128, ge=1, description="Width of the state, in each direction.")
-    layers: int = Field(default=1, ge=1, le=8, description="Recurrences stacked on each other.")
-    bidirectional: bool = Field(default=False, description="Read from the end, too; states lie side by side.")
-    dropout: float = Field(default=0.0, ge=0, lt=1, description="Between layers, in training.")
     pooling: Pooling = Field(default="max", description="How the states become one summary.")
     scan: Literal["parallel", "sequential"] = Field(
         default="sequential",
@@ -59,10 +44,6 @@ class Minimal(Architecture):
                 )
             )
         return self
-
-    @property
-    def causal(self) -> bool:
-        return not self.bidirectional
 
     def update(self, gates: Tensor) -> Tensor:
         """From (…, gates · hidden), before any sigmoid, to the logit of the candidate's share in the new state."""
@@ -97,20 +78,9 @@ class MinLSTM(Minimal):
         return F.logsigmoid(take) - F.logsigmoid(forget)  # i / (f + i) = σ(log i - log f), also where both underflow
 
 
-class MinimalEncoder(Encoder):
-    """(B, T, D) → states (B, T, H): H = hidden, or 2 hidden with the backward direction in the second half."""
-
+class MinimalEncoder(LayeredEncoder):
     def __init__(self, settings: Minimal, input_width: int):
-        super().__init__()
-        directions = 2 if settings.bidirectional else 1
-        self.causal = settings.causal
-        self.state_width = directions * settings.hidden
-        widths = [input_width] + [self.state_width] * (settings.layers - 1)
-        self.ahead = nn.ModuleList(MinimalLayer(settings, width) for width in widths)
-        self.back = nn.ModuleList(MinimalLayer(settings, width) for width in widths if settings.bidirectional)
-        self.dropout = nn.Dropout(settings.dropout)
-        self.pool = Pool(settings.pooling, self.state_width, backward_width=self.state_width - settings.hidden)
-        self.width = self.pool.width
+        super().__init__(settings, MinimalLayer, input_width)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         order = mirror_order(lengths, x.shape[1]) if len(self.back) else None

@@ -5,7 +5,7 @@ them; a backward one reads each sequence mirrored within its own length, so it s
 """
 
 from collections.abc import Callable
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -23,11 +23,9 @@ Way = tuple[Cell, State, Tensor | None]  # a cell, where it begins, and what it 
 InitialState = Literal["zeros", "normal", "xavier", "xavier-he", "learned"]
 
 
-class Recurrent(Architecture):
-    """What the recurrent architectures share: all but the cell."""
+class Layered(Architecture):
+    """What all recurrences share: layers of one width, in one direction or both."""
 
-    cell: ClassVar[type[Cell]]
-    """Of one layer in one direction, built from these settings and the width of its input."""
     reads_in_turn: ClassVar[bool] = True
     space: ClassVar[Space] = {
         "model.hidden": Between(32, 256, log=True),
@@ -43,6 +41,18 @@ class Recurrent(Architecture):
     layers: int = Field(default=1, ge=1, le=8, description="Recurrences stacked on each other.")
     bidirectional: bool = Field(default=False, description="Read from the end, too; states lie side by side.")
     dropout: float = Field(default=0.0, ge=0, lt=1, description="Between layers, in training.")
+
+    @property
+    def causal(self) -> bool:
+        return not self.bidirectional
+
+
+class Recurrent(Layered):
+    """What the recurrent architectures share: all but the cell."""
+
+    cell: ClassVar[type[Cell]]
+    """Of one layer in one direction, built from these settings and the width of its input."""
+
     recurrent_dropout: float = Field(
         default=0.0, ge=0, lt=1, description="On the state where it enters a step, in training; one mask per sequence."
     )
@@ -119,10 +129,6 @@ class Recurrent(Architecture):
             )
         return self
 
-    @property
-    def causal(self) -> bool:
-        return not self.bidirectional
-
     def build(self, input_width: int) -> Encoder:
         return RecurrentEncoder(self, input_width)
 
@@ -156,28 +162,37 @@ class GRU(Recurrent):
     )
 
 
-class RecurrentEncoder(Encoder):
+class LayeredEncoder(Encoder):
+    """(B, T, D) → states (B, T, H): H = hidden, or 2 hidden with the backward direction in the second half.
+    ``layer(settings, width of its input)`` is one of them in one direction."""
+
+    def __init__(self, settings: Any, layer: Callable[[Any, int], nn.Module], input_width: int):
+        super().__init__()
+        self.causal = settings.causal
+        self.state_width = (2 if settings.bidirectional else 1) * settings.hidden
+        widths = [input_width] + [self.state_width] * (settings.layers - 1)
+        self.ahead = nn.ModuleList(layer(settings, width) for width in widths)
+        self.back = nn.ModuleList(layer(settings, width) for width in widths if settings.bidirectional)
+        self.dropout = nn.Dropout(settings.dropout)
+        self.pool = Pool(settings.pooling, self.state_width, backward_width=self.state_width - settings.hidden)
+        self.width = self.pool.width
+
+
+class RecurrentEncoder(LayeredEncoder):
     """The driver of cells: layers, directions, masks, where a sequence starts and what the next batch is told of its
-    end. (B, T, D) → states (B, T, H): H = hidden, or 2 hidden with the backward direction in the second half."""
+    end."""
 
     resting: Tensor  # (layers, parts, H), of a state that is carried: where evaluation starts. docs/initial-state.md
 
     def __init__(self, settings: Recurrent, input_width: int):
-        super().__init__()
-        directions = 2 if settings.bidirectional else 1
-        self.settings, self.causal = settings, settings.causal
-        self.state_width = directions * settings.hidden
-        widths = [input_width] + [self.state_width] * (settings.layers - 1)
-        self.ahead = nn.ModuleList(settings.cell(settings, width) for width in widths)
-        self.back = nn.ModuleList(settings.cell(settings, width) for width in widths if settings.bidirectional)
+        super().__init__(settings, settings.cell, input_width)
+        self.settings = settings
         self.parts = settings.cell.parts
         if settings.initial_state == "learned":
+            directions = self.state_width // settings.hidden
             self.start = nn.Parameter(torch.zeros(directions, settings.layers, self.parts, settings.hidden))
         if settings.state == "carried":
             self.register_buffer("resting", torch.zeros(settings.layers, self.parts, settings.hidden))
-        self.dropout = nn.Dropout(settings.dropout)
-        self.pool = Pool(settings.pooling, self.state_width, backward_width=self.state_width - settings.hidden)
-        self.width = self.pool.width
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         carrying = self.training and self.settings.state == "carried"

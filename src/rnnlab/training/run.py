@@ -22,8 +22,7 @@ from rnnlab.data.lookup import Lookup
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.baselines import Baseline, Labelled
-from rnnlab.models.network import Network, parameter_counts
-from rnnlab.models.pace import measure_pace
+from rnnlab.models.network import Network, measure_pace, parameter_counts
 from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import resolve_device

@@ -1,27 +1,26 @@
-"""The updates of a run: whole training steps in native code where it knows the network, by torch elsewhere."""
+"""The updates of a run: whole training steps in native code where it knows the network, by torch elsewhere.
+
+Network and optimiser are the ordinary ones: native code is told where they lie, and what it changes is what everybody
+else reads.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
+from rnnlab.answers.base import Answer
+from rnnlab.answers.heads import StateHead, SummaryHead
 from rnnlab.data.batches import Batch
 from rnnlab.kernels import ops
-from rnnlab.models.fasttext import FastText
+from rnnlab.kernels.ops import place
+from rnnlab.models.fasttext import FastText, NgramVectors
 from rnnlab.models.network import Network
-from rnnlab.models.recurrent import Recurrent
-from rnnlab.training.backward import backward
+from rnnlab.models.recurrent import GRU, LSTM, RNN, RecurrentEncoder
 from rnnlab.training.divergence import EXPLODED
-from rnnlab.training.members import (
-    drops,
-    member_of,
-    scratch,
-    training_steps,
-    unsuited_bag,
-    unsuited_model,
-)
-from rnnlab.training.optimizer import Optimizer
+from rnnlab.training.optimizer import BETA1, BETA2, EPSILON, Optimizer
 from rnnlab.training.spec import RunSpec
 
 
@@ -61,7 +60,6 @@ class Updater:
         self.member: ops.Member | None = None
         if knows_whole_steps(spec) and ops.known(optimizer.weights):
             self.member = member_of(network, optimizer, self.answer, self.clip, threads)
-            self._places = scratch(self.member)
 
     def seeds(self, count: int) -> list[int]:
         """Drawn for so many batches; none where nothing is dropped."""
@@ -102,10 +100,145 @@ class Updater:
         return [Update(step.loss, step.norm if step.norm >= 0 else None, getattr(step, right)) for step in tried]
 
 
+def backward(network: Network, answer: Answer, batch: Batch) -> tuple[float, float]:
+    """Adds the gradients of the mean loss to those of the parameters. Returns the loss, and how many rows are right."""
+    encoded = network.before_head(batch.inputs, batch.lengths)
+    if answer.native == "class" and type(network.head) is SummaryHead and encoded.summary.requires_grad:
+        # The usual head and loss are so small that torch spends its time on everything but their arithmetic.
+        found = ops.classify(encoded.summary, network.head.linear, batch.targets)
+        if found is not None:
+            value, gradient, right = found
+            encoded.summary.backward(gradient)
+            return value, right
+    out = network.head(encoded)  # (B, C), or (B, T, C)
+    loss = answer.loss(out, batch)
+    loss.backward()
+    return loss.item(), answer.right(out, batch)
+
+
+# As native code sees a run
+
+
 def knows_whole_steps(spec: RunSpec) -> bool:
     """Whether native code, if there is any, can do all of a training step."""
-    if spec.task.answer.native is None:
+    model, answer = spec.model, spec.task.answer
+    if type(model) is FastText:
+        drops = model.output_dropout or (model.embedding is not None and model.embedding.dropout)
+        return answer.native == "class" and not drops  # torch draws what is dropped there
+    if answer.native is None or type(model) not in (RNN, LSTM, GRU):
         return False
-    if isinstance(spec.model, Recurrent):
-        return not unsuited_model(spec.model)
-    return type(spec.model) is FastText and not unsuited_bag(spec.model, spec.task.answer)
+    if isinstance(model, LSTM) and model.hidden > ops.LARGEST_LSTM:
+        return False  # faster on torch
+    known = {"initial_state": "zeros", "state": "reset", "residual": False, "checkpoint_segments": 1, "reset": "after"}
+    return all(getattr(model, name, value) == value for name, value in known.items())
+
+
+def member_of(
+    network: Network, optimizer: Optimizer, answer: Answer, clip: float | None, threads: int = 1
+) -> ops.Member:
+    """Where everything lies that a training step needs. It holds addresses alone: whoever has it keeps the others.
+    ``threads`` share a step, where no other thread has another member's."""
+    head, memory = network.head, optimizer.memory
+    assert isinstance(head, StateHead | SummaryHead)
+    assert answer.native is not None
+    member = ops.Member(
+        threads=threads,
+        answer=ops.ANSWERS[answer.native],
+        outputs=head.linear.out_features,
+        head=place(head.linear.weight),
+        head_bias=place(head.linear.bias),
+        for_head=place(head.linear.weight.grad),
+        for_head_bias=place(head.linear.bias.grad),
+        output_dropout=network.dropout.p,
+        close=getattr(answer, "close", 0.0),
+        descends=optimizer.descends,
+        dense=place(optimizer.weights),
+        gradient=place(optimizer.gradient),
+        numbers=optimizer.weights.numel(),
+        clip=math.inf if clip is None else clip,
+        decay=optimizer.decay,
+        momentum=optimizer.momentum,
+        beta1=BETA1,
+        beta2=BETA2,
+        epsilon=EPSILON,
+        exploded=EXPLODED,
+        **{name: place(moment) for name, moment in memory.items()},
+    )
+    if isinstance(network.embedding, NgramVectors):
+        _add_bag(member, network.embedding)
+    else:
+        _add_layers(member, network)
+    _add_embedding(member, network, optimizer)
+    member.scratch = torch.zeros(max(1, member.words), dtype=torch.int32)
+    member.places = place(member.scratch)
+    return member
+
+
+def _add_layers(member: ops.Member, network: Network) -> None:
+    encoder = network.encoder
+    assert isinstance(encoder, RecurrentEncoder)
+    settings = encoder.settings
+    directions = [encoder.ahead, encoder.back] if settings.bidirectional else [encoder.ahead]
+    cells: list[Any] = [cell for layer in zip(*directions, strict=True) for cell in layer]
+    weights = [weight for cell in cells for weight in cell.weights()]
+    member.kind = ops.KINDS[getattr(settings, "activation", settings.kind)]
+    member.layers, member.directions = settings.layers, len(directions)
+    member.inputs, member.hidden = weights[0].shape[1], settings.hidden
+    member.weights, member.gradients = ops.places(weights), ops.places([weight.grad for weight in weights])
+    member.pooling = ops.POOLINGS[settings.pooling]
+    if settings.layer_norm:
+        gains = [gain for cell in cells for gain in cell.gains()]
+        of_gains = [None if gain is None else gain.grad for gain in gains]
+        member.normed, member.gains, member.for_gains = 1, ops.places(gains), ops.places(of_gains)
+    member.layer_dropout, member.state_dropout = settings.dropout, settings.recurrent_dropout
+    if settings.pooling == "attention":
+        member.query, member.for_query = place(encoder.pool.query), place(encoder.pool.query.grad)
+
+
+def _add_bag(member: ops.Member, vectors: NgramVectors) -> None:
+    hashed = vectors.hashed
+    member.directions, member.inputs, member.hidden = 1, vectors.width, vectors.width  # the head reads one mean
+    member.ngrams, member.buckets, member.factor = hashed.ngrams, hashed.buckets, hashed.factor
+    member.squares, member.ends = hashed.squares, hashed.ends
+
+
+def _add_embedding(member: ops.Member, network: Network, optimizer: Optimizer) -> None:
+    embedding = network.embedding
+    member.tokens = 1
+    if embedding is None:
+        return
+    learnt, kept = embedding.table, embedding.frozen
+    first = kept if learnt is None else learnt
+    assert first is not None
+    member.words, member.width = first.shape
+    member.table = place(first)
+    if learnt is not None and kept is not None:
+        member.frozen, member.frozen_width = place(kept), kept.shape[1]
+    member.embedding_dropout = embedding.dropout.p
+    member.tokens = member.inputs // embedding.width
+    member.table_learns = learnt is not None
+    member.table_gradient = place(optimizer.table_gradient)
+
+
+def drops(member: ops.Member) -> bool:
+    """Whether something is dropped in training."""
+    return any((member.embedding_dropout, member.layer_dropout, member.state_dropout, member.output_dropout))
+
+
+def training_steps(
+    optimizer: Optimizer, batches: Sequence[Batch], rates: Sequence[float], seeds: Sequence[int] = ()
+) -> Any:
+    """The batches as a C array of steps; formulas as in `Optimizer`. ``seeds``, one per batch, say what is dropped;
+    there are none where nothing is."""
+    steps: Any = (ops.Step * len(batches))()
+    steps.batches = batches  # it holds their addresses: they live as long as it does
+    for number, (step, batch, lr) in enumerate(zip(steps, batches, rates, strict=True)):
+        for part in (batch.inputs, batch.lengths, batch.targets):
+            assert part.is_contiguous()
+        step.batch, step.steps = batch.inputs.shape[:2]
+        step.inputs, step.lengths, step.targets = map(place, (batch.inputs, batch.lengths, batch.targets))
+        step.seed = seeds[number] if seeds else 0
+        updates = optimizer.steps + number + 1
+        step.rate = lr if optimizer.descends else lr / (1 - BETA1**updates)
+        step.keep, step.root = 1 - lr * optimizer.decay, (1 - BETA2**updates) ** -0.5
+    return steps

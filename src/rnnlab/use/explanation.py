@@ -13,9 +13,9 @@ from rnnlab.answers.prediction import Explanation, Prediction
 from rnnlab.core.errors import DataError, RunError, did_you_mean
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 from rnnlab.models.baselines import Baseline, Learnt, TfIdf
+from rnnlab.models.gram_rows import read_grams, spelled_out
 from rnnlab.models.nbsvm import NbSvm, levels_of
 from rnnlab.models.network import Network
-from rnnlab.models.ngrams import read_grams, spelled_out
 from rnnlab.use.stored import StoredModel
 
 
