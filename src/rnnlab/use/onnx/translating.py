@@ -8,9 +8,9 @@ import onnx
 
 from rnnlab.answers.heads import StateHead, SummaryHead
 from rnnlab.models.baselines import Baseline, Learnt, Majority, Statistics, TfIdf
+from rnnlab.models.gram_rows import spelled_out
 from rnnlab.models.nbsvm import NbSvm, levels_of
 from rnnlab.models.network import Network
-from rnnlab.models.gram_rows import spelled_out
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.building_blocks import Rows, embed, linear, standardise
 from rnnlab.use.onnx.encoders import encode
