@@ -7,7 +7,7 @@ import altair as alt
 
 from rnnlab.comparing.chapters import Look, TokenWeight
 from rnnlab.core.words import Language, same, told_in
-from rnnlab.show.pages.parts import Control, Figure
+from rnnlab.show.figures.figure import Control, Figure
 from rnnlab.show.pages.shell import environment, page
 from rnnlab.show.pages.table import Cell, Column, Row
 

@@ -14,7 +14,7 @@ from rnnlab.core.errors import ConfigError
 from rnnlab.data.lookup import Lookup, row_keys, seen_rows
 from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.models.base import ARCHITECTURES
-from rnnlab.show import comparison_files as tables
+from rnnlab.show import result_files as tables
 from rnnlab.show.pages.report_tables import score_table
 from rnnlab.use.predictor import load
 from rnnlab.use.stored import pack
@@ -93,7 +93,7 @@ def test_every_model_and_baseline_looks_rows_up_when_asked(data, tmp_path):
     shown = f"{100 * plain.arms[0].by_seen['unseen'].score:.1f} %"
     assert "| seen rows | unseen rows |" in tables.markdown(plain)
     assert shown in tables.markdown(plain)
-    row = next(row for row in csv.DictReader(tables.csv(plain).splitlines()) if row["label"] == "lookup")
+    row = next(row for row in csv.DictReader(tables.comparison_csv(plain).splitlines()) if row["label"] == "lookup")
     assert float(row["score_seen"]) == 1
     names = [column.name.en for column in score_table(plain, {}).columns]
     assert ("seen rows, %" in names, "unseen rows, %" in names) == (True, True)

@@ -73,7 +73,7 @@ def test_lines_are_short(language):
 
 
 def rewrite() -> None:
-    from rnnlab.show.figures.chart_text import lines
+    from rnnlab.show.figures.figure import lines
 
     for language, page in PAGES.items():
         with tempfile.TemporaryDirectory() as folder:

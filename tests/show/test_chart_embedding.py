@@ -7,8 +7,8 @@ import pytest
 from pages import drawn_charts
 
 from rnnlab.core.words import LANGUAGES, same, told_in
+from rnnlab.show.figures.figure import Figure
 from rnnlab.show.pages.embedded_charts import DIGITS, embed, embedded, script_json
-from rnnlab.show.pages.parts import Figure
 
 ROWS = [{"arm": "</script>", "x": 1 / 3, "n": 2.0}, {"arm": "乙", "x": None, "n": 10**20}]
 WORDS = {"en": "share", "zh": "占比"}

@@ -6,7 +6,6 @@ import struct
 import altair as alt
 import pytest
 
-from rnnlab.core.errors import ConfigError
 from rnnlab.show.figures import drawing as figures
 
 RARE = "\U000323a0"  # an ideograph so rare that no common font has it
@@ -57,14 +56,7 @@ def test_what_can_be_drawn():
     assert "install a font that has them" in other
 
 
-def test_other_kinds_of_file_are_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(ConfigError, match=r"\.png or \.svg \(got '\.gif'\)"):
-        figures.save(chart("a"), tmp_path / "a.png", tmp_path / "a.gif")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_chart_in_a_page_stays_in_its_place():
-    assert "</script" not in figures.embedded(chart("</script><script>alert(1)</script>"))
+def test_the_script_of_a_page_stays_in_its_place():
     assert "</script" not in figures.vega_script()
 
 

@@ -18,20 +18,17 @@ from rnnlab.core.words import LANGUAGES, Language, same
 from rnnlab.judging.findings import ArmScores, Estimate, Verdict
 from rnnlab.judging.verdict import judge
 from rnnlab.show.figures import drawing as figures
-from rnnlab.show.figures.chapter import chapter_figures, colours
 from rnnlab.show.figures.confusion import FILL, MOST_LABELS, WHITE_FROM, confusion_rows, matrices
 from rnnlab.show.figures.cost import MOST_LABELS as MOST_LABELLED
-from rnnlab.show.figures.cost import cost_rows, score_domain
+from rnnlab.show.figures.cost import Measure, cost_rows, measures, pareto_front, score_domain
+from rnnlab.show.figures.figure import Figure, colours, share
 from rnnlab.show.figures.gates import gate_rows, gate_text
-from rnnlab.show.figures.heatmap import ink, shades
+from rnnlab.show.figures.gradients import epoch_rows, gradient_rows, memory_rows
+from rnnlab.show.figures.heatmap import shades, white_is_read
 from rnnlab.show.figures.learning import MOST_POINTS, curve_rows, ending_rows, thinned, views
-from rnnlab.show.figures.measures import Measure, measures, pareto_front
-from rnnlab.show.figures.palette import BASELINE, FAILED, luminance, rgb
-from rnnlab.show.figures.pieces import share
+from rnnlab.show.figures.palette import BASELINE, DARK_CONFIG, FAILED, LIGHT_CONFIG, luminance, rgb, themed
+from rnnlab.show.figures.sections import chapter_figures
 from rnnlab.show.figures.seeds import MOST_ROWS, domain, run_rows, runs_figure
-from rnnlab.show.figures.themes import DARK_CONFIG, LIGHT_CONFIG, themed
-from rnnlab.show.figures.why import epoch_rows, gradient_rows, memory_rows
-from rnnlab.show.pages.parts import Figure
 
 HOSTILE = {
     "lstm": "<script>alert('a\"b')</script> \\ [x].y",
@@ -518,7 +515,7 @@ class TestDifferences:
         scale = shades([0.31, 0.97])
         for step in range(101):
             value = 0.31 + 0.66 * step / 100
-            bright, written = luminance(scale.colour(value)), float(ink(scale, value))
+            bright, written = luminance(scale.colour(value)), float(white_is_read(scale.colour(value)))
             assert (max(bright, written) + 0.05) / (min(bright, written) + 0.05) > 4.5
 
     def test_a_narrow_range_is_not_stretched(self):

@@ -10,7 +10,7 @@ import pytest
 from pages import Outline
 
 from rnnlab.core.words import LANGUAGES, Both, Language, same, told_in
-from rnnlab.show.figures.themes import DARK_CONFIG, LIGHT_CONFIG
+from rnnlab.show.figures.palette import DARK_CONFIG, LIGHT_CONFIG
 from rnnlab.show.pages.shell import environment, made, page, print_rules
 
 TEMPLATE = """{% extends "shell.html" %}{% import "macros.html" as ui with context %}

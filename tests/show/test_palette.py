@@ -5,8 +5,25 @@ import math
 
 import pytest
 
-from rnnlab.show.figures.palette import BASELINE, DARK_PAGE, FAILED, PALETTE, WHITE_PAGE, arm_colours, contrast, rgb
-from rnnlab.show.figures.themes import DARK_CONFIG, LIGHT_CONFIG, themed
+from rnnlab.show.figures.palette import (
+    BASELINE,
+    DARK_CONFIG,
+    FAILED,
+    LIGHT_CONFIG,
+    PALETTE,
+    arm_colours,
+    luminance,
+    rgb,
+    themed,
+)
+
+WHITE_PAGE, DARK_PAGE = "#ffffff", "#14171c"
+
+
+def contrast(one: str, other: str) -> float:
+    """From 1, the same, to 21, black and white."""
+    darker, lighter = sorted((luminance(rgb(one)), luminance(rgb(other))))
+    return (lighter + 0.05) / (darker + 0.05)
 
 
 @pytest.mark.parametrize("page", [WHITE_PAGE, DARK_PAGE])

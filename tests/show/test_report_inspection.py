@@ -15,7 +15,7 @@ from rnnlab.inspecting.inspection import Inspection, Subject, examine
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import build_network
 from rnnlab.show.figures.drawing import vega_lite_version
-from rnnlab.show.figures.inspection import numbered
+from rnnlab.show.figures.tokens import numbered
 from rnnlab.show.inspection_texts import Wording, gate_name, lines
 from rnnlab.show.pages.inspection import page
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from dataclasses import replace
 
 import chapter_examples as examples
@@ -12,8 +11,8 @@ import pytest
 from rnnlab.comparing.comparison import ArmSummary, Cell, Comparison, Measure, RunSummary
 from rnnlab.judging.findings import ArmScores, Estimate
 from rnnlab.judging.verdict import judge
-from rnnlab.show import comparison_files as tables
-from rnnlab.show.pages import report_texts as words
+from rnnlab.show import result_files as tables
+from rnnlab.show.judge_texts import CALLS
 from rnnlab.show.pages.report_tables import EMPTY, evidence_table, score_table
 
 MACRO_F1 = Measure("macro_f1", "macro-F1", "percent")
@@ -85,25 +84,13 @@ def test_what_was_not_measured_has_no_figure(result):
 
 
 def test_csv_has_full_precision_and_a_column_a_tag(result):
-    arm, none = csv.DictReader(io.StringIO(tables.csv(result)))
+    arm, none = csv.DictReader(io.StringIO(tables.comparison_csv(result)))
     assert (float(arm["score_mean"]), float(arm["peak_memory_mb"])) == (0.85449, 210.25)
     assert (float(arm["epoch_seconds"]), float(arm["tokens_per_second"])) == (1.234, 50_000.5)
     assert arm["score[negation, double]"] == "0.5"
     assert none["label"] == "a|b"
     assert none.pop("failed_seeds") == "2"
     assert set(list(none.values())[2:]) == {""}
-
-
-def test_json_is_the_comparison(result, capsys):
-    tables.print_json(result)
-    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(result.to_dict()))
-
-
-def test_files_are_written_into_new_folders(tmp_path):
-    path = tmp_path / "a" / "b" / "table.md"
-    tables.make_room(str(path))
-    tables.save(str(path), "文\n")
-    assert path.read_text(encoding="utf-8") == "文\n"
 
 
 # The tables of the page
@@ -123,7 +110,7 @@ def test_every_pair_has_its_three_chances_and_its_call(example: Comparison):
     assert len(found.rows) == len(example.verdict.differences) == 10
     for row, gap in zip(found.rows, example.verdict.differences, strict=True):
         assert [cell.text for cell in row.cells[:2]] == [gap.better, gap.worse]
-        assert row.cells[2].text == words.CALLS[gap.call]
+        assert row.cells[2].text == CALLS[gap.call]
         assert [cell.value for cell in row.cells[3:6]] == [gap.mean, gap.low, gap.p_holm]
         assert tuple(cell.value for cell in row.cells[6:9]) == gap.chances
     assert {gap.call for gap in example.verdict.differences} == {"better", "undecided"}

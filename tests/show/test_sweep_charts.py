@@ -9,11 +9,13 @@ import vl_convert
 from rnnlab.comparing.studies import Study
 from rnnlab.core.errors import ConfigError
 from rnnlab.show.figures import drawing as figures
-from rnnlab.show.figures.chart_text import lines, log_ticks
+from rnnlab.show.figures.figure import lines, log_ticks
+from rnnlab.show.figures.heatmap import VIRIDIS, Scale
+from rnnlab.show.figures.palette import luminance, rgb
+from rnnlab.show.figures.sections import study_figures
 from rnnlab.show.figures.sweep_bars import MOST_BARS, bars
-from rnnlab.show.figures.sweep_charts import charts
 from rnnlab.show.figures.sweep_curves import CROSS, MOST_COLOURS, MOST_STEPS, curves, mean_curve
-from rnnlab.show.figures.sweep_heatmap import DIVERGED, VIRIDIS, Scale, cell, heatmap, luminance, rgb
+from rnnlab.show.figures.sweep_heatmap import DIVERGED, cell, heatmap
 from rnnlab.show.sweep_summary import best_point, heatmap_pairs, ranked, repeats_at, value_labels
 
 
@@ -234,9 +236,13 @@ class TestBars:
 
 
 def test_what_charts_there_are(grid, make_study):
-    assert [name for name, _ in charts(grid)] == ["heatmap-length-lr", "curves", "loss", "bars"]
-    assert [name for name, _ in charts(make_study({"lr": [1, 2]}, lambda lr: [100]))] == ["curves", "loss", "bars"]
-    assert list(charts(make_study({"lr": [1]}, lambda lr: ["failed"]))) == []
+    assert [one.name for one in study_figures(grid)] == ["heatmap-length-lr", "curves", "loss", "bars"]
+    assert [one.name for one in study_figures(make_study({"lr": [1, 2]}, lambda lr: [100]))] == [
+        "curves",
+        "loss",
+        "bars",
+    ]
+    assert study_figures(make_study({"lr": [1]}, lambda lr: ["failed"])) == []
 
 
 def test_which_pairs_make_a_heatmap(make_study):

@@ -13,11 +13,10 @@ from rich.console import Console
 from rnnlab.comparing.chapters import Report, SweepChapter
 from rnnlab.comparing.studies import Study
 from rnnlab.core.words import Language, speaking
-from rnnlab.show.figures.chart_files import safe_name
-from rnnlab.show.figures.drawing import can_draw
+from rnnlab.show.figures.drawing import can_draw, safe_name
 from rnnlab.show.pages.report import page
 from rnnlab.show.pages.sweep import study_parts
-from rnnlab.show.sweep_files import csv_text, save_all
+from rnnlab.show.result_files import save_studies, study_csv
 from rnnlab.show.sweep_summary import best_score
 from rnnlab.show.sweep_texts import aim_text, quantity_name, score_text, step_text
 from rnnlab.show.terminal.output import portions
@@ -35,7 +34,7 @@ def nasty(make_study) -> Study:
 
 
 def test_the_csv_is_the_study(grid):
-    read = list(csv.DictReader(io.StringIO(csv_text(grid))))
+    read = list(csv.DictReader(io.StringIO(study_csv(grid))))
     every = [(point, repeat) for point in grid.points for repeat in point.repeats]
     assert len(read) == len(every) == 170
     for row, (point, repeat) in zip(read, every, strict=True):
@@ -51,7 +50,7 @@ def test_the_csv_is_the_study(grid):
 
 
 def test_an_axis_may_have_the_name_of_a_column(make_study):
-    text = csv_text(make_study({"status": ["a,b"], "on": [True]}, lambda *_: [100]))
+    text = study_csv(make_study({"status": ["a,b"], "on": [True]}, lambda *_: [100]))
     row = next(csv.DictReader(io.StringIO(text)))
     assert (row["axis status"], row["status"], row["on"]) == ("a,b", "finished", "true")
 
@@ -60,7 +59,7 @@ def test_all_files(tmp_path, nasty, make_study):
     other = replace(make_study({"lr": [1]}, lambda lr: [100]), name="SWEEP")
     folder = tmp_path / "a" / "out"
     said: list[str] = []
-    written = save_all([nasty, other], folder, "zh", warn=said.append)
+    written = save_studies([nasty, other], folder, "zh", warn=said.append)
     assert len(said) == (0 if can_draw("研") else 1)  # once for all files, where no font has Chinese
     assert sorted(folder.iterdir()) == sorted(written)  # nothing else, nothing temporary
     names = [path.name for path in written]
@@ -114,7 +113,8 @@ def test_the_page(nasty, grid, language):
 
 
 def test_the_parts_of_a_study(grid):
-    columns, rows = study_parts(grid, "x").settings
+    settings = study_parts(grid, "x").settings
+    columns, rows = settings.columns, settings.rows
     names = ["lr", "length", "arrived", "median first update", "least–most", "diverged", "failed"]
     assert [column.name.en for column in columns[:7]] == names
     assert all(column.explained for column in columns[2:])

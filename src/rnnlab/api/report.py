@@ -1,7 +1,5 @@
 """Reports as files: the page, the figures, and everything there is to see of a sweep."""
 
-import csv
-import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,12 +12,10 @@ from rnnlab.core.files import write_atomically
 from rnnlab.core.registry import load_plugin
 from rnnlab.core.words import Language, say
 from rnnlab.runs.directory import Finished, RunDirectory, pretty_json
-from rnnlab.show import sweep_files as sweep_tables
-from rnnlab.show.comparison_files import page_path
-from rnnlab.show.figures import drawing as figures
-from rnnlab.show.figures.chart_files import save_figures
+from rnnlab.show.figures.drawing import Warn, save_figures, to_stderr
 from rnnlab.show.gathering import ORIGIN, gather
 from rnnlab.show.pages.report import page, report_figures
+from rnnlab.show.result_files import page_path, save_studies, scores_csv
 from rnnlab.show.telling import Watch, tell
 
 
@@ -32,7 +28,7 @@ def write_report(
     plugins: Sequence[str] = (),
     judged: Sequence[Comparison] = (),
     watch: Watch = lambda _: None,
-    warn: figures.Warn = figures.to_stderr,
+    warn: Warn = to_stderr,
 ) -> list[Path]:
     """Write the page, the charts as PNG and SVG into ``figures_in``, or both; the files that were written.
 
@@ -51,7 +47,7 @@ def write_report(
         written.append(output)
     if figures_in is not None:
         watch(say("drawing the figures"))
-        written += save_figures(report_figures(report), figures_in, language, warn)
+        written += save_figures(report_figures(report), Path(figures_in), language, warn)
     return written
 
 
@@ -59,7 +55,7 @@ def save_sweep(
     studies: Sequence[Study], folder: Path, runs: Path, language: Language, command: str | None = None
 ) -> list[Path]:
     """Tables, charts and the page of a sweep in one folder, from which `write_report` finds the ``runs`` again."""
-    written = sweep_tables.save_all(studies, folder, language)
+    written = save_studies(studies, folder, language)
     origin = {"format": 1, "command": command, "runs": os.path.relpath(runs, folder)}
     write_atomically(folder / ORIGIN, pretty_json(origin))
     return written + write_report(folder, folder / "index.html", language=language)
@@ -76,13 +72,4 @@ def write_scores(comparison: str | Path, output: str | Path) -> None:
         )
     finished = next(record for record in found.records if isinstance(record.outcome, Finished))
     groups = HeldOut.recorded(RunDirectory(finished.path)).groups.tolist()
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["model", "seed", "row", "score", "group", "cost", "baseline", "diverged"])
-    for arm in arm_scores(found.records):
-        cost = "" if arm.cost is None else repr(arm.cost)
-        for seed, scores in zip(arm.seeds, arm.scores.tolist(), strict=True):
-            about = (cost, int(arm.baseline), int(seed in arm.diverged))
-            rows = enumerate(zip(scores, groups, strict=True))
-            writer.writerows([arm.label, seed, row, f"{score:g}", group, *about] for row, (score, group) in rows)
-    write_atomically(output, text.getvalue())
+    write_atomically(output, scores_csv(arm_scores(found.records), groups))

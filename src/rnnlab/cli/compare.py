@@ -105,16 +105,18 @@ def compare(
     from rnnlab.cli.before import say_how_long
     from rnnlab.comparing.comparison import unfinished
     from rnnlab.core.errors import ConfigError, RunsFailed
+    from rnnlab.core.files import write_atomically
     from rnnlab.execute.executors import at_a_time, executor_for
-    from rnnlab.show import comparison_files as tables
+    from rnnlab.runs.directory import pretty_json
+    from rnnlab.show import result_files as files
     from rnnlab.show.terminal import output as terminal
     from rnnlab.sweeps.forecast import forecast
 
     for path in (markdown, csv, scores):
         if path:
-            tables.make_room(path)  # a mistake in it shows before the training, not after
+            files.make_room(path)  # a mistake in it shows before the training, not after
     if report:
-        tables.page_path(report)
+        files.page_path(report)
     if max_seeds is not None and not until_sure:
         raise ConfigError("--max-seeds belongs to --until-sure and would be ignored; add --until-sure, or leave it out")
     if scores and vary_split:
@@ -167,12 +169,12 @@ def compare(
         watch=screen.note,
     )
     if as_json:
-        tables.print_json(result)
+        typer.echo(pretty_json(result.to_dict()), nl=False)
     else:
         screen.verdict(result)
-    for path, write in ((markdown, tables.markdown), (csv, tables.csv)):
+    for path, write in ((markdown, files.markdown), (csv, files.comparison_csv)):
         if path:
-            tables.save(path, write(result))
+            write_atomically(path, write(result))
     if scores and result.folder:
         from rnnlab.api.report import write_scores
 

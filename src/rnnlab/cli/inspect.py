@@ -52,9 +52,10 @@ def inspect(
     chosen = words.language()
 
     from rnnlab.api.inspect import inspect_model, inspect_run
+    from rnnlab.core.files import write_atomically
     from rnnlab.runs.directory import pretty_json
-    from rnnlab.show.comparison_files import make_room, save
     from rnnlab.show.inspection_texts import lines
+    from rnnlab.show.result_files import make_room
     from rnnlab.show.terminal.output import Screen
 
     if output is not None:
@@ -67,7 +68,7 @@ def inspect(
     if written is not None:
         from rnnlab.show.pages.inspection import page  # only now: it loads the charts
 
-        save(written, page(found, chosen))
+        write_atomically(written, page(found, chosen))
     if as_json:
         sys.stdout.write(pretty_json(found.to_dict()))
         return

@@ -57,9 +57,9 @@ def judge(
     from rnnlab.core.files import write_atomically
     from rnnlab.judging.results import gather
     from rnnlab.judging.results import judge as judge_results
-    from rnnlab.show.comparison_files import page_path
     from rnnlab.show.judge_tables import markdown as as_markdown
     from rnnlab.show.judge_tables import print_verdict, to_json
+    from rnnlab.show.result_files import page_path
     from rnnlab.show.terminal.output import Screen
 
     if report:
@@ -76,9 +76,10 @@ def judge(
     if markdown:
         write_atomically(markdown, as_markdown(verdict))
     if report:
-        from rnnlab.show.pages.judge import write_judge_page  # only now: it loads the charts
+        from rnnlab.show.pages.judge import judge_page  # only now: it loads the charts
 
-        write_judge_page(verdict, report, source=results, notes=found.notes, language=words.language())
+        text = judge_page(verdict, source=results, notes=found.notes, language=words.language())
+        write_atomically(report, text)
         screen.report(report)
 
 

@@ -41,15 +41,14 @@ def sweep(
     from rnnlab.api.sweep import run_planned, unfinished
     from rnnlab.core.errors import RunsFailed
     from rnnlab.execute.executors import Limits, at_a_time, executor_for
-    from rnnlab.show import comparison_files as tables
-    from rnnlab.show import sweep_files as sweep_tables
+    from rnnlab.show.result_files import page_path, studies_json
     from rnnlab.show.terminal import output as terminal
     from rnnlab.show.terminal import sweep_table
     from rnnlab.sweeps.forecast import estimate
     from rnnlab.sweeps.sweep_file import plan_studies, read_sweep
 
     if report:
-        tables.page_path(report)
+        page_path(report)
     executor = executor_for(on, jobs, plugin or [], Limits(limit_minutes, limit_memory))
     asked = read_sweep(file, quick=quick, settings=settings or [], only=options.names(only) or [])
     planned = plan_studies(asked, file)
@@ -63,7 +62,7 @@ def sweep(
     folder = Path(files) if files else Path(out) / "sweeps" / (asked.name + ("-quick" if quick else ""))
     written = save_sweep(studies, folder, Path(out), words.language(), options.typed())
     if as_json:
-        print(sweep_tables.json_text(studies), end="")
+        print(studies_json(studies), end="")
     else:
         for study in studies:
             sweep_table.show(screen.out, study)

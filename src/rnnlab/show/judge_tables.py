@@ -12,6 +12,7 @@ from rnnlab.judging.findings import Difference, Verdict
 from rnnlab.judging.wording import sentence_of
 from rnnlab.runs.directory import pretty_json
 from rnnlab.show import judge_texts as words
+from rnnlab.show.pages.table import Column
 from rnnlab.show.terminal.output import Screen, print_table
 
 FORMAT = 1  # of the JSON
@@ -103,8 +104,6 @@ def table(verdict: Verdict) -> tuple[list[str], list[list[str]]]:
     """The names of the columns, and the cells of every row. Costs have a column if one is known."""
     rows = score_rows(verdict)
     costs = any(row.cost is not None for row in rows)
-    names = [words.COLUMNS["model"], metric_text(verdict), words.COLUMNS["interval"].format(level=level_text(verdict))]
-    names += [words.COLUMNS["seeds"], words.COLUMNS["failed"], *([words.COSTS[verdict.cost_unit]] if costs else [])]
     cells = [
         [
             f"{row.label} *" if row.best else row.label,
@@ -116,7 +115,12 @@ def table(verdict: Verdict) -> tuple[list[str], list[list[str]]]:
         ]
         for row in rows
     ]
-    return [str(name) for name in names], cells
+    return [str(column.name) for column in score_columns(verdict, costs)], cells
+
+
+def score_columns(verdict: Verdict, costs: bool) -> list[Column]:
+    gaps = {"metric": metric_text(verdict), "level": level_text(verdict), "cost": words.COSTS[verdict.cost_unit]}
+    return [column.format(**gaps) for key, column in words.SCORE_COLUMNS.items() if costs or key != "cost"]
 
 
 def print_verdict(screen: Screen, verdict: Verdict, notes: Sequence[str] = ()) -> None:

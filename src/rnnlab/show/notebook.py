@@ -25,7 +25,7 @@ class Result(Comparison):
 
     def html(self, language: Language = "en") -> str:
         """What a notebook shows: pictures, which need neither scripts nor a network."""
-        from rnnlab.show.figures.chapter import chapter_figures  # only now: they load Altair
+        from rnnlab.show.figures.sections import chapter_figures  # only now: they load Altair
         from rnnlab.show.pages.report_tables import score_table
 
         sentence = self.verdict.sentence if language == "en" else self.verdict.sentence_zh
@@ -42,9 +42,10 @@ class Studies(list[Study]):
     """The studies of a sweep, which a notebook shows with their charts."""
 
     def html(self, language: Language = "en") -> str:
-        from rnnlab.show.figures.sweep_charts import charts  # only now: they load Altair
+        from rnnlab.show.figures.sections import study_figures  # only now: they load Altair
 
-        return _block([], [], _images(chart for study in self for _, chart in charts(study, language)), [])
+        drawn = [figure for study in self for figure in study_figures(study)]
+        return _block([], [], _images(figure.draw(language, False) for figure in drawn), [])
 
     def _repr_html_(self) -> str:
         return self.html()

@@ -1,9 +1,11 @@
 """What charts, page and terminal say of a sweep."""
 
-from rnnlab.comparing.studies import AxisValue, Study
+from collections.abc import Sequence
+
+from rnnlab.comparing.studies import Axis, AxisValue, Study
 from rnnlab.core.numbers import percent
 from rnnlab.core.terms import metric_text
-from rnnlab.core.words import Both, both, same
+from rnnlab.core.words import COMMAS, Both, both, joined, same
 
 SHARES = ("accuracy", "exact", "macro_f1")  # metrics from 0 to 1, said in per cent
 
@@ -39,6 +41,17 @@ def value_text(value: AxisValue) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def compared_text(study: Study) -> Both:
+    """By what points are compared."""
+    return both("first update at the target") if study.target else quantity_name(f"valid_{study.metric}")
+
+
+def pooled_text(axes: Sequence[Axis]) -> list[Both]:
+    """Over which axes runs are taken together; nothing where none has two values."""
+    names = [axis.name for axis in axes if len(axis.values) > 1]
+    return [both("Pooled over {axes}", axes=joined(names, COMMAS))] if names else []
 
 
 def aim_text(study: Study) -> Both:

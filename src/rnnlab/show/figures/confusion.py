@@ -1,18 +1,30 @@
 """What is taken for what: the confusion matrix of an arm that is chosen beside it; in a file those of the best arms."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import altair as alt
 
 from rnnlab.comparing.chapters import Chapter, Confusion
 from rnnlab.core.words import Both, Language, both, same
-from rnnlab.show.figures.chart_text import title
+from rnnlab.show.figures.figure import (
+    ARM,
+    LABEL_LIMIT,
+    WIDTH,
+    Control,
+    Figure,
+    Row,
+    data,
+    described,
+    figure,
+    layered,
+    names,
+    short,
+    tooltip,
+)
 from rnnlab.show.figures.heatmap import NARROWEST, slanted
 from rnnlab.show.figures.palette import BASELINE
-from rnnlab.show.figures.pieces import ARM, DESCRIBED, LABEL_LIMIT, WIDTH, Row, data, finished, short, switches
-from rnnlab.show.pages.parts import Control, Figure
 
 MOST_LABELS = 40  # more can't be read: those with the most confusion are shown
 NUMBERED = 12  # classes: with more, cells are too small for numbers
@@ -72,7 +84,7 @@ def confusion_rows(found: Matrices) -> list[Row]:
     return rows
 
 
-def confusion_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
+def confusion_figure(chapter: Chapter) -> Figure | None:
     found = matrices(chapter)
     if found is None:
         return None
@@ -81,16 +93,15 @@ def confusion_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
     caption = CAPTION.format(cut=cut)
     control = Control("arm", ARM, tuple((one.arm, same(one.arm)) for one in found.confusions))
 
-    def draw(language: Language, for_page: bool) -> Any:
-        if for_page:
-            chosen = alt.Chart().transform_filter("datum.arm == arm")
-            chart = alt.layer(*_layers(chosen, found, language), data=data(confusion_rows(found)))
-            size = {"height": alt.Step(_cell(found))}
-            return finished(chart, language, for_page, TITLE, caption, switches([control], arms=False), **size)
-        return _panels(chapter, found, language, caption)
+    def chart(language: Language, for_page: bool) -> Any:
+        chosen = alt.Chart().transform_filter("datum.arm == arm")
+        return layered(_layers(chosen, found, language), confusion_rows(found))
 
-    controls = (control,) if len(control.choices) > 1 else ()
-    return Figure(f"{prefix}confusion", TITLE, caption, draw, controls)
+    def draw(language: Language, for_page: bool) -> Any:
+        return on_page.draw(language, True) if for_page else _panels(chapter, found, language, caption)
+
+    on_page = figure("confusion", TITLE, caption, chart, [control], arms=False, height=alt.Step(_cell(found)))
+    return replace(on_page, draw=draw)
 
 
 def _panels(chapter: Chapter, found: Matrices, language: Language, caption: Both) -> alt.FacetChart:
@@ -101,15 +112,10 @@ def _panels(chapter: Chapter, found: Matrices, language: Language, caption: Both
     columns = min(2, len(panels.confusions))
     side = max(len(found.labels) * _cell(found), (WIDTH - 60) // columns - 70)
     header = alt.Header(title=None, labelFontSize=13, labelFontWeight="bold", labelLimit=side)
+    facet = alt.Facet("arm:N", sort=alt.EncodingSortField("o", op="min"), header=header)
     return (
         alt.layer(*_layers(alt.Chart(), found, language, str(side)), width=side, height=alt.Step(_cell(found)))
-        .facet(
-            facet=alt.Facet("arm:N", sort=alt.EncodingSortField("o", op="min"), header=header),
-            columns=columns,
-            data=data(confusion_rows(panels)),
-            title=title(TITLE[language], caption[language], WIDTH),
-        )
-        .properties(description=DESCRIBED.format(name=TITLE, caption=caption)[language])
+        .facet(facet=facet, columns=columns, data=data(confusion_rows(panels)), **described(TITLE, caption, language))
         .resolve_axis(x="independent", y="independent")
     )
 
@@ -119,23 +125,17 @@ def _cell(found: Matrices) -> int:
 
 
 def _layers(base: alt.Chart, found: Matrices, language: Language, room: str = "width") -> list[alt.Chart]:
-    labels = list(found.labels)
+    labels, limit = list(found.labels), LABEL_LIMIT - 40
     ordered: Row = {"scale": alt.Scale(domain=labels)}
-    names = alt.Axis(labelLimit=LABEL_LIMIT - 40, labelOverlap=False, ticks=False, domain=False)
     base = base.encode(
-        x=alt.X("a:N", title=SAID[language], axis=slanted(labels, LABEL_LIMIT - 40, room), **ordered),
-        y=alt.Y("t:N", title=TRUE[language], axis=names, **ordered),
+        x=alt.X("a:N", title=SAID[language], axis=slanted(labels, limit, room), **ordered),
+        y=alt.Y("t:N", title=TRUE[language], axis=names(limit), **ordered),
     )
-    tooltip = [
-        alt.Tooltip("arm:N", title=ARM[language]),
-        alt.Tooltip("t:N", title=TRUE[language]),
-        alt.Tooltip("a:N", title=SAID[language]),
-        alt.Tooltip("v:Q", title=SHARE[language], format=".1%"),
-        alt.Tooltip("n:Q", title=COUNT[language], format=",.4~r"),
-    ]
+    shares = (("v:Q", SHARE, ".1%"), ("n:Q", COUNT, ",.4~r"))
+    about = tooltip(language, ("arm:N", ARM), ("t:N", TRUE), ("a:N", SAID), *shares)
     opacity = alt.FillOpacity("v:Q", scale=alt.Scale(domain=[0, 1], range=[0, 1]), legend=None)
     cells = base.mark_rect(fill=FILL, stroke=BASELINE, strokeWidth=0.5, strokeOpacity=0.6)
-    cells = cells.encode(fillOpacity=opacity, tooltip=tooltip)
+    cells = cells.encode(fillOpacity=opacity, tooltip=about)
     if len(labels) > NUMBERED:
         return [cells]
     narrow = f"{room} / {len(labels)} < {NARROWEST}"

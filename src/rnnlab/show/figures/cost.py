@@ -1,6 +1,8 @@
 """Accuracy against what it costs: every arm with its interval, the Pareto front, and baselines as lines."""
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -8,30 +10,33 @@ from typing import Any
 import altair as alt
 
 from rnnlab.comparing.chapters import Chapter
+from rnnlab.comparing.comparison import ArmSummary
 from rnnlab.core.words import Both, Language, both, capitalised, joined
-from rnnlab.show.figures.chart_text import AnyChart
-from rnnlab.show.figures.labels import LINE, Box, Labelled, Place, box_of, places, text_width
-from rnnlab.show.figures.measures import MEASURES, Measure, measures, pareto_front
-from rnnlab.show.figures.palette import BASELINE
-from rnnlab.show.figures.pieces import (
+from rnnlab.show.figures.figure import (
     ARM,
     HEIGHT,
     LABEL_LIMIT,
     SHOWN,
     WIDTH,
+    AnyChart,
+    Control,
+    Figure,
     Row,
     choose,
+    chosen_title,
     colour,
     colours,
-    data,
-    finished,
+    figure,
+    layered,
+    log_ticks,
     metric_of,
     quoted,
     share,
     short,
-    switches,
+    tooltip,
 )
-from rnnlab.show.pages.parts import Control, Figure
+from rnnlab.show.figures.labels import LINE, Box, Labelled, Place, box_of, places, text_width
+from rnnlab.show.figures.palette import BASELINE
 
 MOST_LABELS = 12  # arms; with more, only those on the front and the recommended one are labelled
 FAR = 1.6  # times the height that arms need: a baseline that would take more is written at the lower edge
@@ -44,30 +49,32 @@ CAPTION = both(
 LINES = both(" Dashed: baselines.")
 RING = both(" The ring marks the recommended model.")
 THICK = both(" The thick dashed line is the recommended baseline.")
+LOG_FROM = 8.0  # times the least: from there on the axis is logarithmic
+MEASURES: dict[str, tuple[Both, Both, str]] = {  # axis, choice, format
+    "epoch": (both("seconds per epoch"), both("training time"), ".3~g"),
+    "update": (both("milliseconds per update"), both("training time"), ".3~g"),
+    "parameters": (both("parameters"), both("parameters"), ".3~s"),
+    "row": (both("milliseconds per row, predicting"), both("predicting"), ".3~g"),
+}
 
 
-def cost_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
+def cost_figure(chapter: Chapter) -> Figure | None:
     """None when no arm has both a score and a cost."""
     found = measures(chapter.comparison.arms)
     if not found:
         return None
     control = Control("cost", both("cost"), tuple((one.key, MEASURES[one.key][1]) for one in found))
-    controls = (control,) if len(found) > 1 else ()
-    metric = metric_of(chapter)
-    name = TITLE.format(metric=capitalised(metric))
-    caption = _caption(chapter)
 
     @cache
     def rows(measured: int) -> list[Row]:
         return cost_rows(chapter, found[:measured])
 
-    def draw(language: Language, for_page: bool) -> AnyChart:
+    def chart(language: Language, for_page: bool) -> AnyChart:
         shown = found if for_page else found[:1]
-        chart = _chart(chapter, shown, rows(len(shown)), language)
-        params = [*switches([control]), alt.param(name="room", expr=_room())]
-        return finished(chart, language, for_page, name, caption, params)
+        return _chart(chapter, shown, rows(len(shown)), language)
 
-    return Figure(f"{prefix}cost", name, caption, draw, controls, arms=True)
+    name = TITLE.format(metric=capitalised(metric_of(chapter)))
+    return figure("cost", name, _caption(chapter), chart, [control], [alt.param(name="room", expr=_room())])
 
 
 def _caption(chapter: Chapter) -> Both:
@@ -75,8 +82,68 @@ def _caption(chapter: Chapter) -> Both:
     said = [LINES] if comparison.baselines else []
     if comparison.verdict.recommended is not None:
         said.append(THICK if comparison.verdict.recommended in {arm.label for arm in comparison.baselines} else RING)
-    more = joined(said, "")
-    return CAPTION.format(level=round(100 * (1 - comparison.verdict.alpha)), more=more)
+    return CAPTION.format(level=round(100 * (1 - comparison.verdict.alpha)), more=joined(said, ""))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a model costs, and where that stands on the axis: its logarithm where costs are far apart."""
+
+    key: str
+    costs: dict[str, float]
+
+    @property
+    def logarithmic(self) -> bool:
+        return max(self.costs.values()) > LOG_FROM * min(self.costs.values())
+
+    def place(self, cost: float) -> float:
+        return math.log10(cost) if self.logarithmic else cost
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        low, high = (self.place(pick(self.costs.values())) for pick in (min, max))
+        room = 0.14 * (high - low) or (0.2 if self.logarithmic else 0.5 * high)
+        return (low - room if self.logarithmic else max(0.0, low - room)), high + room
+
+    @property
+    def ticks(self) -> list[float]:
+        low, high = self.domain
+        if self.logarithmic:
+            return [short(self.place(tick)) or 0.0 for tick in log_ticks(10**low, 10**high)]
+        step = 10.0 ** math.floor(math.log10((high - low) / 2))
+        step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (factor * step) <= 7)
+        return [short(number * step) or 0.0 for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def measures(arms: Sequence[ArmSummary]) -> list[Measure]:
+    """Those that some arm has; an arm without a score or a cost has no place."""
+    kinds: dict[str, Callable[[ArmSummary], float | None]] = {
+        "epoch": lambda arm: arm.epoch_seconds,
+        "update": lambda arm: None if arm.step_seconds is None else 1000 * arm.step_seconds,
+        "parameters": lambda arm: arm.parameters,
+        "row": lambda arm: None if arm.row_seconds is None else 1000 * arm.row_seconds,
+    }
+    scored = [arm for arm in arms if arm.score is not None]
+    if any(arm.epoch_seconds for arm in scored):
+        del kinds["update"]
+    found = []
+    for key, cost in kinds.items():
+        costs = {arm.label: value for arm in scored if (value := cost(arm))}
+        if costs:
+            found.append(Measure(key, costs))
+    return found
+
+
+def pareto_front(points: dict[str, tuple[float, float]]) -> list[str]:
+    """Of labels with (cost, score) those that nothing beats in both: the cheapest first, each better than all before.
+    Of equals one is enough: the first."""
+    front: list[str] = []
+    best = -math.inf
+    for label, (_, score) in sorted(points.items(), key=lambda item: (item[1][0], -item[1][1])):
+        if score > best:
+            front.append(label)
+            best = score
+    return front
 
 
 def score_domain(chapter: Chapter) -> tuple[float, float]:
@@ -97,12 +164,11 @@ def score_domain(chapter: Chapter) -> tuple[float, float]:
 
 def cost_rows(chapter: Chapter, shown: Sequence[Measure]) -> list[Row]:
     """Rows {k: "arm" | "front" | "line" | "below", m: measure, …}; accuracies from 0 to 1, ``u`` the place across."""
-    comparison = chapter.comparison
     domain = score_domain(chapter)
-    recommended = comparison.verdict.recommended
+    recommended = chapter.comparison.verdict.recommended
     rows: list[Row] = []
     for measure in shown:
-        scored = [arm for arm in comparison.arms if arm.label in measure.costs]
+        scored = [arm for arm in chapter.comparison.arms if arm.label in measure.costs]
         points = _points(chapter, measure)
         front = pareto_front(points)
         named = [a.label for a in scored if len(scored) <= MOST_LABELS or a.label in (*front, recommended)]
@@ -209,25 +275,29 @@ def _room() -> str:
 
 
 def _chart(chapter: Chapter, shown: Sequence[Measure], rows: Sequence[Row], language: Language) -> AnyChart:
-    metric = metric_of(chapter)[language]
+    metric = metric_of(chapter)
     low, high = score_domain(chapter)
     percents = alt.Axis(format="%" if high - low > 0.03 else ".1%", tickCount=6)
-    y = alt.Y("y:Q", title=metric, scale=alt.Scale(domain=[short(low), short(high)], nice=False), axis=percents)
+    scale = alt.Scale(domain=[short(low), short(high)], nice=False)
+    y = alt.Y("y:Q", title=metric[language], scale=scale, axis=percents)
     x = _across(shown)
     base = alt.Chart()
     place = base.transform_filter(f"datum.k == 'arm' && datum.m == cost && {SHOWN}").encode(x=x, y=y)
-    arms = place.encode(color=colour(colours(chapter), [arm.label for arm in chapter.comparison.arms], for_page=True))
+    arms = place.encode(color=colour(colours(chapter), [arm.label for arm in chapter.comparison.arms]))
     front = base.transform_filter("datum.k == 'front' && datum.m == cost")
+    intervals = arms.mark_rule(strokeWidth=2, opacity=0.75, clip=True)
+    about = _tooltip(chapter, rows, metric, language)
+    titles = {one.key: quoted(MEASURES[one.key][0][language]) for one in shown}
     layers = [
         front.mark_line(interpolate="step-after", color=BASELINE, strokeWidth=1.5, opacity=0.7).encode(x=x, y=y),
         *_baseline_layers(base, y, metric, language),
-        arms.mark_rule(strokeWidth=2, opacity=0.75, clip=True).encode(y=alt.Y("lo:Q", title=metric), y2="hi:Q"),
+        intervals.encode(y=alt.Y("lo:Q", title=metric[language]), y2="hi:Q"),
         arms.transform_filter("datum.r").mark_point(size=300, filled=False, strokeWidth=2, opacity=1),
-        arms.mark_point(size=95, filled=True, opacity=1).encode(tooltip=_tooltip(chapter, rows, metric, language)),
+        arms.mark_point(size=95, filled=True, opacity=1).encode(tooltip=about),
         *_labels(place),
-        _axis_title(shown, language),
+        chosen_title(choose("cost", titles)),
     ]
-    return alt.layer(*layers, data=data(rows))
+    return layered(layers, rows)
 
 
 def _labels(place: alt.Chart) -> list[alt.Chart]:
@@ -246,75 +316,48 @@ def _across(shown: Sequence[Measure]) -> alt.X:
     """The axis of whichever measure is chosen. A scale's kind can't be switched, so rows bring logarithms along."""
 
     def chosen(part: Callable[[Measure], str]) -> alt.ExprRef:
-        return alt.ExprRef(choose("cost", [(one.key, part(one)) for one in shown]))
+        return alt.ExprRef(choose("cost", {one.key: part(one) for one in shown}))
 
-    scale = alt.Scale(
-        domain=[chosen(lambda one: f"{one.domain[0]:.6g}"), chosen(lambda one: f"{one.domain[1]:.6g}")],
-        nice=False,
-        zero=False,
-    )
-    numbers = choose(
-        "cost",
-        [
-            (
-                one.key,
-                f"format({'pow(10, datum.value)' if one.logarithmic else 'datum.value'}, '{MEASURES[one.key][2]}')",
-            )
-            for one in shown
-        ],
-    )
-    axis = alt.Axis(values=chosen(lambda one: str(one.ticks)), labelExpr=numbers)
-    return alt.X("u:Q", title=None, scale=scale, axis=axis)
+    ends = [chosen(lambda one: f"{one.domain[0]:.6g}"), chosen(lambda one: f"{one.domain[1]:.6g}")]
+    numbers = {
+        one.key: f"format({'pow(10, datum.value)' if one.logarithmic else 'datum.value'}, '{MEASURES[one.key][2]}')"
+        for one in shown
+    }
+    axis = alt.Axis(values=chosen(lambda one: str(one.ticks)), labelExpr=choose("cost", numbers))
+    return alt.X("u:Q", title=None, scale=alt.Scale(domain=ends, nice=False, zero=False), axis=axis)
 
 
-def _axis_title(shown: Sequence[Measure], language: Language) -> alt.Chart:
-    """A title that follows the choice, which that of an axis can't."""
-    names = choose("cost", [(one.key, quoted(MEASURES[one.key][0][language])) for one in shown])
-    mark = alt.Chart(alt.InlineData(values=[{}])).mark_text(
-        style="guide-title", fontSize=11, fontWeight="bold", text=alt.ExprRef(names), dy=34, baseline="middle"
-    )
-    return mark.encode(x=alt.value(alt.ExprRef("width / 2")), y=alt.value("height"))
-
-
-def _baseline_layers(base: alt.Chart, y: alt.Y, metric: str, language: Language) -> list[alt.Chart]:
+def _baseline_layers(base: alt.Chart, y: alt.Y, metric: Both, language: Language) -> list[alt.Chart]:
     lines = base.transform_filter(f"datum.k == 'line' && {SHOWN}")
     text: Row = {"fontSize": 11, "limit": LABEL_LIMIT + 50, "baseline": "middle"}
     named = "datum.arm + '  ' + format(datum.y, '.1%')"
-    tooltip = [alt.Tooltip("arm:N", title=ARM[language]), alt.Tooltip("y:Q", title=metric, format=".1%")]
     found = [
         lines.mark_rule(color=BASELINE, strokeDash=[5, 4]).encode(
-            y=y, size=alt.condition("datum.r", alt.value(2.6), alt.value(1.4)), tooltip=tooltip
+            y=y,
+            size=alt.condition("datum.r", alt.value(2.6), alt.value(1.4)),
+            tooltip=tooltip(language, ("arm:N", ARM), ("y:Q", metric, ".1%")),
         )
     ]
-    for test, x, mark in (
-        ("datum.right", alt.value("width"), {"align": "right", "dx": -4}),
-        ("!datum.right", alt.value(0), {"align": "left", "dx": 4}),
-    ):
+    for test, x, align, dx in (("datum.right", "width", "right", -4), ("!datum.right", 0, "left", 4)):
         side = lines.transform_filter(test).transform_calculate(named=named)
-        found.append(
-            side.mark_text(**text, **mark, dy=alt.ExprRef("datum.dy"), style="guide-label").encode(
-                x=x, y=y, text="named:N"
-            )
-        )
+        side = side.mark_text(**text, align=align, dx=dx, dy=alt.ExprRef("datum.dy"), style="guide-label")
+        found.append(side.encode(x=alt.value(x), y=y, text="named:N"))
     below = base.transform_filter(f"datum.k == 'below' && {SHOWN}").transform_calculate(named=f"'↓ ' + {named}")
     edge = below.mark_text(**text, align="right", dx=-4, dy=alt.ExprRef("-8 - 14 * datum.row"), style="guide-label")
     return [*found, edge.encode(x=alt.value("width"), y=alt.value("height"), text="named:N")]
 
 
-def _tooltip(chapter: Chapter, rows: Sequence[Row], metric: str, language: Language) -> list[alt.Tooltip]:
+def _tooltip(chapter: Chapter, rows: Sequence[Row], metric: Both, language: Language) -> list[alt.Tooltip]:
     level = round(100 * (1 - chapter.comparison.verdict.alpha))
-    ends = {"lo": both("{level} % interval from", level=level), "hi": both("to")}
     costs = {"e": "epoch", "t": "update", "p": "parameters", "w": "row"}
     has = {key for row in rows for key in costs if row.get(key)}
     if "e" in has:
         has.discard("t")
-    return [
-        alt.Tooltip("arm:N", title=ARM[language]),
-        alt.Tooltip("y:Q", title=metric, format=".1%"),
-        *(alt.Tooltip(f"{key}:Q", title=name[language], format=".1%") for key, name in ends.items()),
-        *(
-            alt.Tooltip(f"{key}:Q", title=MEASURES[kind][0][language], format="," if key == "p" else ".3~g")
-            for key, kind in costs.items()
-            if key in has
-        ),
-    ]
+    return tooltip(
+        language,
+        ("arm:N", ARM),
+        ("y:Q", metric, ".1%"),
+        ("lo:Q", both("{level} % interval from", level=level), ".1%"),
+        ("hi:Q", both("to"), ".1%"),
+        *((f"{key}:Q", MEASURES[kind][0], "," if key == "p" else ".3~g") for key, kind in costs.items() if key in has),
+    )

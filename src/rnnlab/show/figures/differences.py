@@ -1,38 +1,34 @@
-"""Where arms differ: accuracy by length, by tag and by class, and what is taken for what."""
+"""Where arms differ: accuracy by length, by tag and by class."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import altair as alt
 
 from rnnlab.comparing.chapters import Chapter
 from rnnlab.comparing.comparison import ArmSummary
 from rnnlab.core.words import Both, Language, both, capitalised, same
-from rnnlab.show.figures.chart_text import AnyChart
-from rnnlab.show.figures.heatmap import Column, grid
-from rnnlab.show.figures.palette import BASELINE
-from rnnlab.show.figures.pieces import (
+from rnnlab.show.figures.figure import (
     ARM,
     SHOWN,
+    WIDTH,
+    AnyChart,
+    Figure,
     Row,
     colour,
     colours,
-    data,
-    finished,
+    figure,
+    layered,
     metric_of,
     share,
     short,
-    switches,
+    tooltip,
 )
-from rnnlab.show.pages.parts import Figure
+from rnnlab.show.figures.heatmap import CELL_HEIGHT, grid
+from rnnlab.show.figures.palette import BASELINE
 
 MOST_PARTS = 30  # tags or classes
 MOST_ARMS = 40  # rows of a table
-UNITS = {
-    "tokens": both("tokens"),
-    "characters": both("characters"),
-    "steps": both("steps"),
-}
+UNITS = {"tokens": both("tokens"), "characters": both("characters"), "steps": both("steps")}
 LENGTH = both("length in {unit} (test rows)")
 BY_LENGTH = both("{metric} by length")
 BY_LENGTH_CAPTION = both(
@@ -48,144 +44,108 @@ BY_CLASS_CAPTION = both(
     "of the runs; darker is better.{cut}"
 )
 CUT = both(" The {shown} largest of {total} are shown.")
-TAG, CLASS = both("tag"), both("class")
-RECALL = both("recall")
-ROWS = both("test rows")
+TAG, CLASS, RECALL, ROWS = both("tag"), both("class"), both("recall"), both("test rows")
 
 
-def length_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
+def length_figure(chapter: Chapter) -> Figure | None:
     """None when all test rows are of about one length."""
     best = chapter.comparison.verdict.best_baseline
     baselines = [arm for arm in chapter.comparison.baselines if arm.label == best and arm.by_length]
     shown = [*(arm for arm in chapter.comparison.arms if arm.by_length), *baselines]
-    if not shown or all(len(arm.by_length) < 2 for arm in shown):
+    if all(len(arm.by_length) < 2 for arm in shown):
         return None
-    metric = metric_of(chapter)
-    name = BY_LENGTH.format(metric=capitalised(metric))
-    caption = BY_LENGTH_CAPTION.format(baselines=GREY if baselines else same(""))
-
-    def draw(language: Language, for_page: bool) -> AnyChart:
-        chart = _length_chart(chapter, shown, metric[language], language, for_page)
-        return finished(chart, language, for_page, name, caption, switches())
-
-    return Figure(f"{prefix}by-length", name, caption, draw, arms=True)
+    return figure(
+        "by-length",
+        BY_LENGTH.format(metric=capitalised(metric_of(chapter))),
+        BY_LENGTH_CAPTION.format(baselines=GREY if baselines else same("")),
+        lambda language, for_page: _length_chart(chapter, shown, language, for_page),
+    )
 
 
-def length_rows(chapter: Chapter, shown: Sequence[ArmSummary]) -> list[Row]:
+def _length_chart(chapter: Chapter, shown: Sequence[ArmSummary], language: Language, for_page: bool) -> AnyChart:
     fixed = _baselines(chapter)
-    return [
+    rows: list[Row] = [
         {"arm": arm.label, "x": f"{part} ({cell.count:,})", "y": share(cell.score), "n": cell.count}
         | {"b": arm.label in fixed, "o": number}
         for arm in shown
         for number, (part, cell) in enumerate(arm.by_length.items())
     ]
-
-
-def _length_chart(
-    chapter: Chapter, shown: Sequence[ArmSummary], metric: str, language: Language, for_page: bool
-) -> AnyChart:
-    rows = length_rows(chapter, shown)
     order = list(dict.fromkeys(row["x"] for row in sorted(rows, key=lambda row: row["o"])))
-    unit = UNITS.get(str(chapter.comparison.profile.get("unit")), UNITS["tokens"])
+    length = LENGTH.format(unit=UNITS.get(str(chapter.comparison.profile.get("unit")), UNITS["tokens"]))
     low, high = min(row["y"] for row in rows), max(row["y"] for row in rows)
     room = max(0.06 * (high - low), 0.01)
     scale = alt.Scale(domain=[short(max(0.0, low - room)), short(min(1.0, high + room))], nice=False, zero=False)
+    across = alt.Scale(domain=order, padding=0.35)
+    metric = metric_of(chapter)
     base = (
         alt.Chart()
         .transform_filter(SHOWN)
         .encode(
-            x=alt.X(
-                "x:O",
-                scale=alt.Scale(domain=order, padding=0.35),
-                title=LENGTH.format(unit=unit)[language],
-                axis=alt.Axis(labelAngle=0, ticks=False),
-            ),
-            y=alt.Y("y:Q", title=metric, scale=scale, axis=alt.Axis(format=".0%", tickCount=6)),
+            x=alt.X("x:O", scale=across, title=length[language], axis=alt.Axis(labelAngle=0, ticks=False)),
+            y=alt.Y("y:Q", title=metric[language], scale=scale, axis=alt.Axis(format=".0%", tickCount=6)),
             color=colour(colours(chapter), [arm.label for arm in shown], for_page, symbolType="circle"),
         )
     )
     arms, baselines = base.transform_filter("!datum.b"), base.transform_filter("datum.b")
-    tooltip = [
-        alt.Tooltip("arm:N", title=ARM[language]),
-        alt.Tooltip("x:N", title=LENGTH.format(unit=unit)[language]),
-        alt.Tooltip("y:Q", title=metric, format=".1%"),
-    ]
+    about = tooltip(language, ("arm:N", ARM), ("x:N", length), ("y:Q", metric, ".1%"))
     layers = [
         baselines.mark_line(strokeWidth=1.6, strokeDash=[5, 4], color=BASELINE),
         arms.mark_line(strokeWidth=2.4),
-        baselines.mark_point(size=45, filled=True, opacity=1).encode(tooltip=tooltip),
-        arms.mark_point(size=75, filled=True, opacity=1).encode(tooltip=tooltip),
+        baselines.mark_point(size=45, filled=True, opacity=1).encode(tooltip=about),
+        arms.mark_point(size=75, filled=True, opacity=1).encode(tooltip=about),
     ]
-    return alt.layer(*layers, data=data(rows))
+    return layered(layers, rows)
 
 
-def tag_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
+def tag_figure(chapter: Chapter) -> Figure | None:
     shown = [arm for arm in _everything(chapter) if arm.by_tag][:MOST_ARMS]
     counts = {part: cell.count for arm in shown for part, cell in arm.by_tag.items()}
-    if not counts:
-        return None
     scores = {(arm.label, part): cell.score for arm in shown for part, cell in arm.by_tag.items()}
     metric = metric_of(chapter)
-    name = BY_TAG.format(metric=capitalised(metric))
-    table = Table([arm.label for arm in shown], counts, scores, TAG, metric, _baselines(chapter))
-    return table.figure(f"{prefix}by-tag", name, BY_TAG_CAPTION)
+    title = BY_TAG.format(metric=capitalised(metric))
+    return _table(chapter, "by-tag", title, BY_TAG_CAPTION, counts, scores, TAG, metric)
 
 
-def class_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
-    found = chapter.differences.classes
-    if not found:
+def class_figure(chapter: Chapter) -> Figure | None:
+    rows = {one.label: one.rows for one in chapter.differences.classes}
+    counts = {label: rows[label] for label in chapter.differences.labels if label in rows}
+    scores = {(one.arm, one.label): one.recall for one in chapter.differences.classes}
+    return _table(chapter, "by-class", BY_CLASS, BY_CLASS_CAPTION, counts, scores, CLASS, RECALL)
+
+
+def _table(
+    chapter: Chapter,
+    name: str,
+    title: Both,
+    caption: Both,
+    counts: Mapping[str, int],
+    scores: Mapping[tuple[str, str], float],
+    part: Both,
+    score: Both,
+) -> Figure | None:
+    """Arms × parts of the test rows, as a heatmap with the number in each cell; of too many parts the largest, in their
+    order. ``counts`` are the test rows of each part, ``scores`` are by arm and part."""
+    if not counts:
         return None
-    present = {one.arm for one in found}
+    present = {arm for arm, _ in scores}
     arms = [arm.label for arm in _everything(chapter) if arm.label in present][:MOST_ARMS]
-    counts = {one.label: one.rows for one in found}
-    ordered = {label: counts[label] for label in chapter.differences.labels if label in counts}
-    scores = {(one.arm, one.label): one.recall for one in found}
-    table = Table(arms, ordered, scores, CLASS, RECALL, _baselines(chapter))
-    return table.figure(f"{prefix}by-class", BY_CLASS, BY_CLASS_CAPTION)
+    largest = set(sorted(counts, key=lambda one: -counts[one])[:MOST_PARTS])
+    labels = {one: f"{one} ({count:,})" for one, count in counts.items() if one in largest}
+    cut = CUT.format(shown=len(labels), total=len(counts)) if len(labels) < len(counts) else same("")
+    fixed = _baselines(chapter)
+    rows: list[Row] = [
+        {"arm": arm, "o": number, "x": label, "n": counts[one], "v": share(scores[arm, one]), "b": arm in fixed}
+        for number, arm in enumerate(arms)
+        for one, label in labels.items()
+        if (arm, one) in scores
+    ]
 
+    def chart(language: Language, for_page: bool) -> AnyChart:
+        about = tooltip(language, ("arm:N", ARM), ("x:N", part), ("v:Q", score, ".1%"), ("n:Q", ROWS, ","))
+        return grid(rows, list(labels.values()), about, score[language], for_page)
 
-@dataclass(frozen=True)
-class Table:
-    """Arms × parts of the test rows, as a heatmap with the number in each cell."""
-
-    arms: Sequence[str]
-    counts: Mapping[str, int]  # test rows of each part
-    scores: Mapping[tuple[str, str], float]
-    part: Both
-    score: Both
-    baselines: frozenset[str]
-
-    def columns(self) -> list[Column]:
-        """In their order; of too many the largest."""
-        largest = sorted(self.counts, key=lambda part: -self.counts[part])[:MOST_PARTS]
-        return [Column(part, f"{part} ({count:,})") for part, count in self.counts.items() if part in set(largest)]
-
-    def rows(self) -> list[Row]:
-        return [
-            {"arm": arm, "o": number, "x": column.label, "n": self.counts[column.part], "v": share(score)}
-            | {"b": arm in self.baselines}
-            for number, arm in enumerate(self.arms)
-            for column in self.columns()
-            if (score := self.scores.get((arm, column.part))) is not None
-        ]
-
-    def figure(self, name: str, heading: Both, caption: Both) -> Figure:
-        shown, total = len(self.columns()), len(self.counts)
-        cut = CUT.format(shown=shown, total=total) if shown < total else same("")
-        caption = caption.format(cut=cut)
-
-        def draw(language: Language, for_page: bool) -> AnyChart:
-            tooltip = [
-                alt.Tooltip("arm:N", title=ARM[language]),
-                alt.Tooltip("x:N", title=self.part[language]),
-                alt.Tooltip("v:Q", title=self.score[language], format=".1%"),
-                alt.Tooltip("n:Q", title=ROWS[language], format=","),
-            ]
-            drawn = grid(self.rows(), self.columns(), tooltip, self.score[language], for_page)
-            chart, size = drawn.chart, drawn.size
-            return finished(chart, language, for_page, heading, caption, switches(), **size)
-
-        return Figure(name, heading, caption, draw, arms=True)
+    width = max(WIDTH, 48 * len(labels))
+    return figure(name, title, caption.format(cut=cut), chart, height=alt.Step(CELL_HEIGHT), width=width)
 
 
 def _everything(chapter: Chapter) -> list[ArmSummary]:

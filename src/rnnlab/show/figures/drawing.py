@@ -1,9 +1,9 @@
-"""Charts as files and as parts of a page. Nothing here needs a network: vl-convert brings Vega with it."""
+"""Charts as PNG and SVG files, and the script that draws them on a page. Nothing here needs a network: vl-convert
+brings Vega with it."""
 
-import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -12,10 +12,12 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from rnnlab.core.errors import ConfigError
 from rnnlab.core.files import write_atomically
-from rnnlab.show.figures.themes import LIGHT_CONFIG, themed
+from rnnlab.core.words import Language
+from rnnlab.show.figures.figure import Figure
+from rnnlab.show.figures.palette import LIGHT_CONFIG, themed
 
+LONGEST_NAME = 96  # bytes of a study's or a chart's name in a file name, which has 255 at most
 SCALE = 2  # pixels of a PNG for one of the chart
 CJK_FONTS = "Noto Sans CJK SC, Source Han Sans SC, PingFang SC, Microsoft YaHei, WenQuanYi Zen Hei, sans-serif"
 NO_CHARACTER = "\u0378"  # never assigned: it looks as characters do that no font has
@@ -26,17 +28,32 @@ def to_stderr(message: str) -> None:
     print(f"warning: {message}", file=sys.stderr)
 
 
-def save(chart: Any, *paths: str | Path, warn: Warn = to_stderr) -> None:
+def save_figures(
+    figures: Iterable[Figure],
+    folder: Path,
+    language: Language = "en",
+    warn: Warn = to_stderr,
+    taken: Iterable[str] = (),
+) -> list[Path]:
+    """Write each figure as NAME.png and NAME.svg, and say which files. Names are safe ones; of two that are equal, or
+    where one is ``taken``, the second gets a number. What fonts lack is said once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names, written, warnings = set(taken), [], []
+    for figure in figures:
+        stem = free_name(figure.name, names)
+        paths = [folder / f"{stem}.png", folder / f"{stem}.svg"]
+        save(figure.draw(language, False), *paths, warn=warnings.append)
+        written += paths
+    if warnings:
+        more = f" (and {len(warnings) - 1} more files)" if len(warnings) > 1 else ""
+        warn(warnings[0] + more)
+    return written
+
+
+def save(chart: Any, *paths: Path, warn: Warn = to_stderr) -> None:
     """Write a chart as .png and .svg files. If no installed font has its characters, a PNG shows boxes: ``warn``."""
-    unknown = [path for path in paths if Path(path).suffix not in (".png", ".svg")]
-    if unknown:
-        raise ConfigError(
-            "{unknown}: charts are written as .png or .svg (got '{suffix}')",
-            unknown=unknown[0],
-            suffix=Path(unknown[0]).suffix,
-        )
     drawn, texts = _svg(chart)
-    for path in map(Path, paths):
+    for path in paths:
         if path.suffix == ".svg":  # drawn with the fonts of whoever looks at it
             write_atomically(path, drawn)
             continue
@@ -44,6 +61,21 @@ def save(chart: Any, *paths: str | Path, warn: Warn = to_stderr) -> None:
         if message:
             warn(f"{path.name}: {message}")
         write_atomically(path, vl_convert.svg_to_png(drawn, scale=SCALE))
+
+
+def safe_name(name: str) -> str:
+    """A name that every file system takes: letters of all languages stay, what is special becomes a dash."""
+    kept = re.sub(r"[^\w.+-]+", "-", name).encode()[:LONGEST_NAME].decode(errors="ignore")
+    return kept.strip(".-_") or "sweep"
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """The name, or with a number when it is taken; capital letters make no difference to some file systems."""
+    free, number = name, 2
+    while free.casefold() in taken:
+        free, number = f"{name}-{number}", number + 1
+    taken.add(free.casefold())
+    return free
 
 
 def svg(chart: Any) -> str:
@@ -112,11 +144,6 @@ def _strings(spec: Any) -> Iterator[str]:
     elif isinstance(spec, list | tuple):
         for value in spec:
             yield from _strings(value)
-
-
-def embedded(chart: Any) -> str:
-    """A chart as JSON that can stand inside a script element, whatever the user's text holds."""
-    return json.dumps(chart.to_dict(), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
 
 
 @cache

@@ -1,18 +1,34 @@
-"""What gates do: how much of the time they are closed, open, or in between."""
+"""What gates do: how much of the time they are closed, open, or in between; of a report's arms, and of one model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import altair as alt
 
 from rnnlab.comparing.chapters import Chapter, GateShare
-from rnnlab.core.words import Both, Language, both, same
-from rnnlab.show.figures.chart_text import AnyChart
-from rnnlab.show.figures.pieces import ARM, LABEL_LIMIT, SHOWN, Row, data, finished, quoted, short, switches
+from rnnlab.core.words import Both, Language, both, capitalised, same
+from rnnlab.inspecting.inspection import Inspection
+from rnnlab.show.figures.figure import (
+    ARM,
+    LABEL_LIMIT,
+    SHOWN,
+    AnyChart,
+    Figure,
+    Row,
+    choose,
+    data,
+    figure,
+    layered,
+    names,
+    quoted,
+    short,
+    tooltip,
+)
+from rnnlab.show.figures.tokens import token_bars, token_units
 from rnnlab.show.inspection_texts import gate_name, layer_name
-from rnnlab.show.pages.parts import Figure
 
 MOST_BARS = 60
 STEP, BAR = 24, 16
+SIDE = 260  # pixels of the charts of one model
 ROOM_FOR_LEGEND = 260  # pixels
 TITLE = both("Gates")
 CAPTION = both(
@@ -21,12 +37,13 @@ CAPTION = both(
 STATE = both("; of a plain rnn, which has none, at which its state is near a limit")
 CUT = both(" The first {shown} of {total} gates are shown.")
 STATES = {"closed": both("closed"), "between": both("in between"), "open": both("open")}
-SHADES = {"closed": "#b5483a", "between": "#9aa0a6", "open": "#2a7f8e"}
+SHADES = ("#b5483a", "#9aa0a6", "#2a7f8e")
 SHARE, MEAN = both("share of its values"), both("mean")
 GATE = both("gate")
+CLOSED, OPEN = both("closed (lower limit), share of steps"), both("open (upper limit), share of steps")
 
 
-def gates_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
+def gates_figure(chapter: Chapter) -> Figure | None:
     """None when no arm has a gate."""
     found = [(one.arm, gate) for one in chapter.internals for gate in one.gates]
     if not found:
@@ -35,12 +52,7 @@ def gates_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
     cut = CUT.format(shown=len(shown), total=len(found)) if len(shown) < len(found) else same("")
     state = STATE if any(gate.gate == "state" for _, gate in shown) else same("")
     caption = CAPTION.format(state=state, cut=cut)
-
-    def draw(language: Language, for_page: bool) -> AnyChart:
-        chart = _chart(shown, language)
-        return finished(chart, language, for_page, TITLE, caption, switches(), height=alt.Step(STEP))
-
-    return Figure(f"{prefix}gates", TITLE, caption, draw, arms=True)
+    return figure("gates", TITLE, caption, lambda language, _: _chart(shown, language), height=alt.Step(STEP))
 
 
 def gate_rows(shown: Sequence[tuple[str, GateShare]]) -> list[Row]:
@@ -61,23 +73,19 @@ def gate_text(gate: GateShare) -> Both:
 
 def _chart(shown: Sequence[tuple[str, GateShare]], language: Language) -> AnyChart:
     rows = gate_rows(shown)
-    names = iter(gate_text(gate)[language] for _, gate in shown)
-    written = ["" if "head" in row else next(names) for row in rows]
+    texts = iter(gate_text(gate)[language] for _, gate in shown)
+    written = ["" if "head" in row else next(texts) for row in rows]
     labels = f"[{', '.join(map(quoted, written))}][datum.value]"
-    y = alt.Y(
-        "o:O",
-        title=None,
-        axis=alt.Axis(labelExpr=labels, labelLimit=LABEL_LIMIT, labelOverlap=False, ticks=False, domain=False),
-    )
-    base = alt.Chart().transform_filter(SHOWN).encode(y=y)
-    words = {key: STATES[key][language] for key in STATES}
+    base = alt.Chart().transform_filter(SHOWN).encode(y=alt.Y("o:O", title=None, axis=names(labelExpr=labels)))
     legend = alt.Legend(
         title=None,
         orient="top",
         columns=alt.ExprRef(f"width < {ROOM_FOR_LEGEND} ? 1 : {len(STATES)}"),  # on a phone, one below the other
-        labelExpr=" : ".join([*(f"datum.label == '{key}' ? {quoted(word)}" for key, word in words.items()), "''"]),
+        labelExpr=choose("datum.label", {key: quoted(word[language]) for key, word in STATES.items()}, "''"),
     )
-    percents = alt.Axis(format="%", tickCount=5)
+    shares = alt.Scale(domain=[0, 1])
+    shades = alt.Scale(domain=list(STATES), range=list(SHADES))
+    of_states = ((f"{key}:Q", word, ".1%") for key, word in STATES.items())
     bars = (
         base.transform_filter("!datum.head")
         .transform_calculate(gate=labels.replace("datum.value", "datum.o"))
@@ -85,18 +93,79 @@ def _chart(shown: Sequence[tuple[str, GateShare]], language: Language) -> AnyCha
         .transform_calculate(place=f"indexof({list(STATES)}, datum.state)")
         .mark_bar(height=BAR)
         .encode(
-            x=alt.X("share:Q", title=SHARE[language], scale=alt.Scale(domain=[0, 1]), axis=percents),
+            x=alt.X("share:Q", title=SHARE[language], scale=shares, axis=alt.Axis(format="%", tickCount=5)),
             order="place:Q",
-            fill=alt.Fill("state:N", scale=alt.Scale(domain=list(STATES), range=list(SHADES.values())), legend=legend),
-            tooltip=[
-                alt.Tooltip("arm:N", title=ARM[language]),
-                alt.Tooltip("gate:N", title=GATE[language]),
-                *(alt.Tooltip(f"{key}:Q", title=word, format=".1%") for key, word in words.items()),
-                alt.Tooltip("mean:Q", title=MEAN[language], format=".2f"),
-            ],
+            fill=alt.Fill("state:N", scale=shades, legend=legend),
+            tooltip=tooltip(language, ("arm:N", ARM), ("gate:N", GATE), *of_states, ("mean:Q", MEAN, ".2f")),
         )
     )
     heads = base.transform_filter("datum.head").mark_text(
         align="left", baseline="middle", dy=3, fontSize=12, fontWeight="bold", limit=2 * LABEL_LIMIT
     )
-    return alt.layer(bars, heads.encode(x=alt.value(0), text="arm:N"), data=data(rows))
+    return layered([bars, heads.encode(x=alt.value(0), text="arm:N")], rows)
+
+
+# Of one model
+
+
+def gate_figures(found: Inspection) -> Iterator[Figure]:
+    """Of every layer: its units; of a text also its tokens."""
+    for layer in found.gates:
+        name = capitalised(layer_name(layer.name))
+        units: list[tuple[Both, Row]] = [
+            (gate_name(gate.name), {"unit": unit + 1, "low": low, "high": high, "mean": mean})
+            for gate in layer.gates
+            for unit, (low, high, mean) in enumerate(
+                zip(gate.low_by_unit, gate.high_by_unit, gate.by_unit, strict=True)
+            )
+        ]
+        about = both(
+            "{layer}: one point per unit. Right: closed most of the time; up: open most of the time; at 0, 0: neither.",
+            layer=name,
+        )
+        yield Figure("saturation", same(""), about, lambda language, _, units=units: _saturation(units, language))
+        about = both("{layer}: how many units have which mean.", layer=name)
+        yield Figure("means", same(""), about, lambda language, _, units=units: _means(units, language))
+        tokens = found.subject.tokens
+        if tokens is None:
+            continue
+        if layer.kept_by_token is not None:
+            about = both("{layer}: how much of the state at a token came from the step before.", layer=name)
+            yield token_bars(about, tokens, [(both("share"), layer.kept_by_token)], both("share"))
+        for gate in layer.gates:
+            assert gate.values is not None  # there is one text
+            about = both(
+                "{layer}, {gate}: one column per token, one row per unit, in the order of their means.",
+                layer=name,
+                gate=gate_name(gate.name),
+            )
+            yield token_units(about, tokens, gate.values, (-1.0, 1.0) if gate.name == "state" else (0.0, 1.0))
+
+
+def _saturation(units: Sequence[tuple[Both, Row]], language: Language) -> alt.Chart:
+    """A point per unit. On the diagonal's far side a unit is always at one limit."""
+    share = alt.Scale(domain=[0, 1])
+    base, colour = _by_gate(units, language)
+    return base.mark_point(filled=True, opacity=0.6).encode(
+        x=alt.X("low:Q", title=CLOSED[language], scale=share, axis=alt.Axis(format="%")),
+        y=alt.Y("high:Q", title=OPEN[language], scale=share, axis=alt.Axis(format="%")),
+        color=colour,
+        tooltip=["gate:N", "unit:Q", alt.Tooltip("low:Q", format=".0%"), alt.Tooltip("high:Q", format=".0%")],
+    )
+
+
+def _means(units: Sequence[tuple[Both, Row]], language: Language) -> alt.Chart:
+    """How many units have which mean."""
+    base, colour = _by_gate(units, language)
+    return base.mark_bar(opacity=0.6).encode(
+        x=alt.X("mean:Q", title=both("mean over the steps")[language], bin=alt.Bin(maxbins=30)),
+        y=alt.Y("count():Q", title=both("units")[language], stack=None),
+        color=colour,
+    )
+
+
+def _by_gate(units: Sequence[tuple[Both, Row]], language: Language) -> tuple[alt.Chart, alt.Color]:
+    rows = [{"gate": gate[language], **unit} for gate, unit in units]
+    order = list(dict.fromkeys(row["gate"] for row in rows))
+    colour = alt.Color("gate:N", title=GATE[language], sort=order)
+    return alt.Chart(data(rows), width=SIDE, height=SIDE), colour

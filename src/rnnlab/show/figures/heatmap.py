@@ -1,32 +1,63 @@
-"""Tables as pictures: a colour and a number a cell, both readable on any page."""
+"""Tables as pictures: a colour and a number per cell, both readable on any page."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import altair as alt
 
-from rnnlab.show.figures.chart_text import AnyChart
+from rnnlab.show.figures.figure import LABEL_LIMIT, SHOWN, AnyChart, Row, arms_down, layered, log_ticks, names, short
 from rnnlab.show.figures.labels import GLYPH, text_width
-from rnnlab.show.figures.palette import luminance
-from rnnlab.show.figures.pieces import LABEL_LIMIT, SHOWN, WIDTH, Row, data, short
-from rnnlab.show.figures.sweep_heatmap import Scale
+from rnnlab.show.figures.palette import luminance, rgb
 
+VIRIDIS = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")
 CELL_HEIGHT = 30
 NARROWEST = 32  # pixels of a cell with a number in it
 EDGE: Row = {"stroke": "white", "strokeWidth": 1, "strokeOpacity": 0.5}
 
 
 @dataclass(frozen=True)
-class Column:
-    part: str
-    label: str  # as it stands at the axis
+class Scale:
+    """From values to colours. Steps by their ratios, since twice as fast is the same difference everywhere."""
 
+    low: float
+    high: float
+    logarithmic: bool
+    darkest_high: bool
+    percent: bool
 
-@dataclass(frozen=True)
-class Grid:
-    chart: AnyChart
-    size: dict[str, Any]
+    def place(self, value: float) -> float:
+        """0 is the darkest, 1 the lightest."""
+        if self.logarithmic:
+            share = math.log(value / self.low) / math.log(self.high / self.low)
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return 1 - share if self.darkest_high else share
+
+    def altair(self) -> alt.Scale:
+        stops = [number / (len(VIRIDIS) - 1) for number in range(len(VIRIDIS))]
+        if self.logarithmic:
+            domain = [self.low * (self.high / self.low) ** stop for stop in stops]
+        else:
+            domain = [self.low + (self.high - self.low) * stop for stop in stops]
+        colours = list(reversed(VIRIDIS)) if self.darkest_high else list(VIRIDIS)
+        return alt.Scale(type="log" if self.logarithmic else "linear", domain=domain, range=colours, interpolate="rgb")
+
+    def ticks(self) -> list[float]:
+        if self.logarithmic:
+            return log_ticks(self.low, self.high)
+        step = 10.0 ** math.floor(math.log10((self.high - self.low) / 2))
+        step *= 2 if (self.high - self.low) / step > 6 else 1
+        numbers = range(math.ceil(self.low / step), math.floor(self.high / step) + 1)
+        return [round(number * step, 10) for number in numbers]
+
+    def colour(self, value: float) -> tuple[float, float, float]:
+        """As Vega draws it: red, green and blue from 0 to 1."""
+        position = min(1.0, max(0.0, self.place(value))) * (len(VIRIDIS) - 1)
+        number = min(int(position), len(VIRIDIS) - 2)
+        before, after = rgb(VIRIDIS[number]), rgb(VIRIDIS[number + 1])
+        red, green, blue = (b + (a - b) * (position - number) for b, a in zip(before, after, strict=True))
+        return red, green, blue
 
 
 def shades(values: Sequence[float]) -> Scale:
@@ -36,43 +67,30 @@ def shades(values: Sequence[float]) -> Scale:
     return Scale(low, max(high, low + 0.1), logarithmic=False, darkest_high=True, percent=True)
 
 
-def ink(scale: Scale, value: float) -> int:
-    """1 where white is readable on the cell, 0 where black is."""
-    return int(luminance(scale.colour(value)) < 0.179)
+def white_is_read(colour: tuple[float, float, float]) -> bool:
+    """On a cell of this colour; black otherwise."""
+    return luminance(colour) < 0.179
 
 
 def grid(
-    rows: Sequence[Row], columns: Sequence[Column], tooltip: list[alt.Tooltip], legend: str, for_page: bool
-) -> Grid:
-    """Rows {arm, o: place, x: column, v: share, b: a baseline?, …}, a line an arm; those that are switched off leave no
-    gap. Colours go as far as arms do: a baseline that is far worse would take most of them."""
+    rows: Sequence[Row], labels: Sequence[str], tooltip: list[alt.Tooltip], legend: str, for_page: bool
+) -> AnyChart:
+    """Rows {arm, o: place, x: label of its column, v: share, b: a baseline?, …}, a line per arm. Colours go as far as
+    arms do: a baseline that is far worse would take most of them."""
     scale = shades([row["v"] for row in rows if not row.get("b")] or [row["v"] for row in rows])
-    inked = [row | {"c": max(row["v"], short(scale.low)), "i": ink(scale, row["v"])} for row in rows]
-    labels = [column.label for column in columns]
-    base = alt.Chart()
-    if for_page:
-        base = base.transform_filter(SHOWN)
-    y = alt.Y("arm:N", sort=alt.EncodingSortField("o", op="min"), title=None, axis=_names())
-    base = base.encode(x=alt.X("x:N", scale=alt.Scale(domain=labels), title=None, axis=slanted(labels)), y=y)
-    layers = [
-        base.mark_rect(**EDGE).encode(
-            color=alt.Color("c:Q", scale=scale.altair(), legend=_key(scale, legend, for_page)), tooltip=tooltip
-        ),
-        *numbers(base, len(labels)),
+    inked = [
+        row | {"c": max(row["v"], short(scale.low)), "i": int(white_is_read(scale.colour(row["v"])))} for row in rows
     ]
-    return Grid(
-        alt.layer(*layers, data=data(inked)), {"height": alt.Step(CELL_HEIGHT), "width": max(WIDTH, 48 * len(labels))}
-    )
+    key = None  # the numbers stand in the cells, so a page needs none
+    if not for_page:
+        key = alt.Legend(title=legend, format="%", values=scale.ticks(), gradientLength=110, titleLimit=120)
+    base = alt.Chart().transform_filter(SHOWN) if for_page else alt.Chart()
+    base = base.encode(x=alt.X("x:N", scale=alt.Scale(domain=labels), title=None, axis=slanted(labels)), y=arms_down())
+    cells = base.mark_rect(**EDGE).encode(color=alt.Color("c:Q", scale=scale.altair(), legend=key), tooltip=tooltip)
+    return layered([cells, *_numbers(base, len(labels))], inked)
 
 
-def _key(scale: Scale, name: str, for_page: bool) -> alt.Legend | None:
-    """The numbers stand in the cells, so a page needs none."""
-    if for_page:
-        return None
-    return alt.Legend(title=name, format="%", values=scale.ticks(), gradientLength=110, titleLimit=120)
-
-
-def numbers(base: alt.Chart, columns: int) -> list[alt.Chart]:
+def _numbers(base: alt.Chart, columns: int) -> list[alt.Chart]:
     """In white or black, whichever can be read; left out where cells are too narrow for them."""
     text = base.transform_calculate(shown=f"width / {columns} < {NARROWEST} ? '' : format(datum.v, '.1%')")
     return [
@@ -85,17 +103,10 @@ def slanted(labels: Sequence[str], limit: int = LABEL_LIMIT, room: str = "width"
     """Level where there is room for all, else rising to the right. ``room`` is the width of the plot, an expression."""
     needed = len(labels) * (max((text_width(label, limit) for label in labels), default=0.0) + GLYPH)
     narrow = f"{room} < {needed:.0f}"
-    return alt.Axis(
+    return names(
+        limit,
         labelAngle=alt.ExprRef(f"{narrow} ? -38 : 0"),
         labelAlign=alt.ExprRef(f"{narrow} ? 'right' : 'center'"),
         labelBaseline=alt.ExprRef(f"{narrow} ? 'middle' : 'top'"),
-        labelLimit=limit,
-        labelOverlap=False,
-        ticks=False,
-        domain=False,
         labelPadding=6,
     )
-
-
-def _names() -> alt.Axis:
-    return alt.Axis(labelLimit=LABEL_LIMIT, labelOverlap=False, ticks=False, domain=False)

@@ -8,24 +8,27 @@ import altair as alt
 import numpy as np
 
 from rnnlab.comparing.chapters import Chapter, Curve, CurvePoint, Ending, Learning, Split
+from rnnlab.core.terms import metric_text
 from rnnlab.core.words import Both, Language, both, joined
-from rnnlab.show.figures.chart_text import AnyChart
-from rnnlab.show.figures.pieces import (
+from rnnlab.show.figures.figure import (
     ARM,
     SHOWN,
+    STROKES,
+    AnyChart,
+    Control,
+    Figure,
     Row,
     choose,
+    chosen_title,
     colour,
     colours,
-    data,
-    finished,
-    quantity_of,
+    figure,
+    layered,
     quoted,
     short,
-    switches,
+    tooltip,
 )
 from rnnlab.show.figures.sweep_curves import CROSS
-from rnnlab.show.pages.parts import Control, Figure
 from rnnlab.show.sweep_texts import is_share
 
 MOST_POINTS = 6_000  # of all curves together: a page stays small, and lines are no finer than pixels
@@ -57,7 +60,7 @@ class View:
 
     @property
     def name(self) -> Both:
-        return SPLITS[self.splits].format(quantity=quantity_of(self.quantity))
+        return SPLITS[self.splits].format(quantity=metric_text(self.quantity))
 
     def within(self, value: float) -> float:
         return min(max(value, self.low), self.high)
@@ -97,31 +100,33 @@ def _unexploded(values: Sequence[float]) -> float:
     return 10 * max(sorted(values)[round(0.9 * (len(values) - 1))], 1e-12)
 
 
-def learning_figure(chapter: Chapter, prefix: str = "") -> Figure | None:
+def learning_figure(chapter: Chapter) -> Figure | None:
     learning = chapter.learning
     found = views(learning)
     if not found:
         return None
-    round_name = ROUNDS.get(learning.rounds, ROUNDS["epoch"])
-    curve = Control("curve", both("curve"), tuple((view.value, view.name) for view in found))
-    by = Control("by", both("by"), (("e", round_name), ("t", both("second"))))
+    rounds = ROUNDS.get(learning.rounds, ROUNDS["epoch"])
     single = _single(learning)
-    controls = tuple(one for one in (curve, by) if len(one.choices) > 1 and not (single and one is by))
-    diverged = any(ending.kind == "diverged" for ending in learning.endings)
+    curve = Control("curve", both("curve"), tuple((view.value, view.name) for view in found))
+    by = Control("by", both("by"), (("e", rounds), ("t", both("second")))[: 1 if single else 2])
+    crosses = [CROSSES] if any(ending.kind == "diverged" for ending in learning.endings) else []
+    dashed = [DASHED] if any(len(view.splits) > 1 for view in found) else []
+    caption = ONE if single else CAPTION
 
-    def caption(for_page: bool) -> Both:
-        dashed = for_page and any(len(view.splits) > 1 for view in found)
-        said = [*([CROSSES] if diverged else []), *([DASHED] if dashed else [])]
-        more = joined(said, "")
-        return (ONE if single else CAPTION).format(round=round_name, more=more)
+    def chart(language: Language, for_page: bool) -> AnyChart:
+        return _chart(chapter, found if for_page else found[:1], rounds, language, for_page)
 
-    def draw(language: Language, for_page: bool) -> AnyChart:
-        shown = found if for_page else found[:1]
-        chart = _chart(chapter, shown, round_name, language, for_page)
-        name = TITLE if for_page else both("{title}: {name}", title=TITLE, name=found[0].name)
-        return finished(chart, language, for_page, name, caption(for_page), switches([curve, by]))
-
-    return Figure(f"{prefix}learning", TITLE, caption(True), draw, controls, arms=True)
+    return figure(
+        "learning",
+        TITLE,
+        caption.format(round=rounds, more=joined([*crosses, *dashed], "")),
+        chart,
+        [curve, by],
+        in_file=(
+            both("{title}: {name}", title=TITLE, name=found[0].name),
+            caption.format(round=rounds, more=joined(crosses, "")),
+        ),
+    )
 
 
 def _single(learning: Learning) -> bool:
@@ -181,17 +186,16 @@ def _heights(curve: Curve | None, ending: Ending) -> tuple[float, float] | None:
     return before[-1], float(np.interp(ending.seconds, seconds, means))
 
 
-def _chart(chapter: Chapter, shown: Sequence[View], round_name: Both, language: Language, for_page: bool) -> AnyChart:
+def _chart(chapter: Chapter, shown: Sequence[View], rounds: Both, language: Language, for_page: bool) -> AnyChart:
     learning = chapter.learning
     rows = [*curve_rows(learning, shown), *ending_rows(learning, shown)]
-    arms = list(dict.fromkeys(row["arm"] for row in rows))
-    paint = colour(colours(chapter), arms, for_page, symbolType="stroke", symbolStrokeWidth=3)
+    arms = {row["arm"] for row in rows}
+    paint = colour(colours(chapter), arms, for_page, **STROKES)
     x, y = _axes(learning, shown)
-    chosen = [(view.value, _filter(view, learning)) for view in shown]
     lines = (
         alt.Chart()
         .transform_filter(f"datum.k == 'curve' && {SHOWN}")
-        .transform_filter(choose("curve", chosen, "false"))
+        .transform_filter(choose("curve", {view.value: _filter(view, learning) for view in shown}, "false"))
         .transform_flatten(["e", "t", "m", "lo", "hi", "n"])
         .transform_calculate(x="by == 'e' ? datum.e : datum.t")
         .encode(x=x, y=y, color=paint, detail=["s:N"])
@@ -203,21 +207,27 @@ def _chart(chapter: Chapter, shown: Sequence[View], round_name: Both, language: 
         .encode(x=x, y=y, color=paint)
     )
     band = {"y": alt.Y("lo:Q", title=None, stack=None), "y2": "hi:Q"}
-    tooltip = _tooltip(round_name, language)
     if _single(learning):
-        layers = [
+        layers: list[Any] = [
             lines.mark_rule(strokeWidth=2, opacity=0.6).encode(**band),
             lines.mark_point(size=90, filled=True, opacity=1),
         ]
     else:
         layers = _line_layers(lines, band, shown, len(arms))
         layers.append(marks.transform_filter("datum.k == 'best'").mark_point(size=75, filled=True, opacity=1))
-    layers.append(lines.mark_point(size=110, opacity=0, filled=True).encode(tooltip=tooltip))
-    crosses = marks.transform_filter("datum.k == 'diverged'").mark_point(shape=CROSS, size=70, strokeWidth=3, opacity=1)
+    spread = (("m:Q", both("mean")), ("lo:Q", both("least")), ("hi:Q", both("most")))
+    numbers = ((field, name, ".4~g") for field, name in (("t:Q", SECONDS), *spread))
+    about = tooltip(language, ("arm:N", ARM), ("e:Q", rounds), *numbers, ("n:Q", both("runs")))
+    layers.append(lines.mark_point(size=110, opacity=0, filled=True).encode(tooltip=about))
     if any(row["k"] == "diverged" for row in rows):
-        layers.append(crosses.encode(tooltip=_diverged_tooltip(round_name, language)))
-    layers += _axis_titles(shown, round_name, language)
-    return alt.layer(*layers, data=data(rows))
+        crosses = marks.transform_filter("datum.k == 'diverged'")
+        why = (("e:Q", both("after {round}", round=rounds)), ("why:N", both("reason")))
+        about = tooltip(language, ("arm:N", ARM), ("seed:Q", both("diverged: seed")), *why)
+        layers.append(crosses.mark_point(shape=CROSS, size=70, strokeWidth=3, opacity=1).encode(tooltip=about))
+    across = f"by == 'e' ? {quoted(rounds[language])} : {quoted(SECONDS[language])}"
+    up = choose("curve", {view.value: quoted(view.name[language]) for view in shown})
+    above = chosen_title(up, x=0, y=0, dy=-10, align="left", baseline="bottom")
+    return layered([*layers, chosen_title(across), above], rows)
 
 
 def _line_layers(lines: alt.Chart, band: dict[str, Any], shown: Sequence[View], arms: int) -> list[Any]:
@@ -244,65 +254,15 @@ def _axes(learning: Learning, shown: Sequence[View]) -> tuple[alt.X, alt.Y]:
     if epochs[0] == epochs[1]:
         epochs = [epochs[0] - 1, epochs[1] + 1]
     seconds = max(max(point.seconds for point in points), 1e-9)
-    across = alt.Scale(
-        domain=[
-            alt.ExprRef(f"by == 'e' ? {epochs[0]} : 0"),
-            alt.ExprRef(f"by == 'e' ? {epochs[1]} : {1.02 * seconds:.5g}"),
-        ],
-        nice=False,
-        zero=False,
-    )
-    up = alt.Scale(
-        domain=[
-            alt.ExprRef(choose("curve", [(view.value, f"{view.low:.5g}") for view in shown])),
-            alt.ExprRef(choose("curve", [(view.value, f"{view.high:.5g}") for view in shown])),
-        ],
-        nice=False,
-        zero=False,
-        clamp=True,
-    )
-    numbers = choose("curve", [(view.value, f"format(datum.value, '{view.numbers}')") for view in shown])
+    ends = [f"by == 'e' ? {epochs[0]} : 0", f"by == 'e' ? {epochs[1]} : {1.02 * seconds:.5g}"]
+    across = alt.Scale(domain=list(map(alt.ExprRef, ends)), nice=False, zero=False)
+    limits = [{view.value: f"{view.low:.5g}" for view in shown}, {view.value: f"{view.high:.5g}" for view in shown}]
+    up = alt.Scale(domain=[alt.ExprRef(choose("curve", end)) for end in limits], nice=False, zero=False, clamp=True)
+    numbers = choose("curve", {view.value: f"format(datum.value, '{view.numbers}')" for view in shown})
     whole = "by == 'e' && datum.value != floor(datum.value) ? '' : format(datum.value, ',.10~g')"
     step = alt.ExprRef("by == 'e' ? 1 : 0")
+    rounds = alt.Axis(labelExpr=whole, tickCount=8, tickMinStep=step, grid=False)
     return (
-        alt.X(
-            "x:Q", title=None, scale=across, axis=alt.Axis(labelExpr=whole, tickCount=8, tickMinStep=step, grid=False)
-        ),
+        alt.X("x:Q", title=None, scale=across, axis=rounds),
         alt.Y("m:Q", title=None, scale=up, axis=alt.Axis(labelExpr=numbers, tickCount=6)),
     )
-
-
-def _axis_titles(shown: Sequence[View], round_name: Both, language: Language) -> list[alt.Chart]:
-    """Titles that follow the choices, which those of axes can't."""
-    across = f"by == 'e' ? {quoted(round_name[language])} : {quoted(SECONDS[language])}"
-    up = choose("curve", [(view.value, quoted(view.name[language])) for view in shown])
-    base = alt.Chart(alt.InlineData(values=[{}]))
-    look: Row = {"style": "guide-title", "fontSize": 11, "fontWeight": "bold"}
-    return [
-        base.mark_text(**look, text=alt.ExprRef(across), dy=34, baseline="middle").encode(
-            x=alt.value(alt.ExprRef("width / 2")), y=alt.value("height")
-        ),
-        base.mark_text(**look, text=alt.ExprRef(up), dy=-10, align="left", baseline="bottom").encode(
-            x=alt.value(0), y=alt.value(0)
-        ),
-    ]
-
-
-def _tooltip(round_name: Both, language: Language) -> list[alt.Tooltip]:
-    names = {"m": both("mean"), "lo": both("least"), "hi": both("most")}
-    return [
-        alt.Tooltip("arm:N", title=ARM[language]),
-        alt.Tooltip("e:Q", title=round_name[language]),
-        alt.Tooltip("t:Q", title=SECONDS[language], format=".4~g"),
-        *(alt.Tooltip(f"{key}:Q", title=name[language], format=".4~g") for key, name in names.items()),
-        alt.Tooltip("n:Q", title=both("runs")[language]),
-    ]
-
-
-def _diverged_tooltip(round_name: Both, language: Language) -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip("arm:N", title=ARM[language]),
-        alt.Tooltip("seed:Q", title=both("diverged: seed")[language]),
-        alt.Tooltip("e:Q", title=both("after {round}").format(round=round_name)[language]),
-        alt.Tooltip("why:N", title=both("reason")[language]),
-    ]

@@ -1,9 +1,10 @@
-"""The colours of arms. Each has a contrast of at least 3 : 1 against a white page and against a dark one, so that both
-show an arm in the same colour; the first eight can be told apart by those who don't see green or red, too."""
+"""The colours of charts: of arms, which are the same on every page, and of all else, by the theme of the page."""
 
 from collections.abc import Sequence
+from typing import Any
 
-WHITE_PAGE, DARK_PAGE = "#ffffff", "#14171c"
+# Each has a contrast of at least 3 : 1 against a white page and against a dark one, so that both show an arm in the
+# same colour; the first eight can be told apart by those who don't see green or red, too.
 PALETTE = (
     "#0072b2",  # blue
     "#d55e00",  # vermilion
@@ -43,7 +44,39 @@ def luminance(colour: tuple[float, float, float]) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(one: str, other: str) -> float:
-    """From 1, the same, to 21, black and white."""
-    darker, lighter = sorted((luminance(rgb(one)), luminance(rgb(other))))
-    return (lighter + 0.05) / (darker + 0.05)
+# Themes: charts name the colours of data only; axes, titles, legends, and marks without a colour (texts, rules) get
+# theirs here, as Vega-Lite configs
+
+Config = dict[str, Any]
+
+
+def _theme(text: str, quiet: str, line: str, grid: str) -> Config:
+    return {
+        "background": "transparent",
+        "view": {"stroke": "transparent"},
+        "style": {"guide-label": {"fill": quiet}, "guide-title": {"fill": text}, "cell": {"stroke": "transparent"}},
+        "axis": {"domainColor": line, "tickColor": line, "gridColor": grid, "labelColor": quiet, "titleColor": text},
+        "legend": {"labelColor": quiet, "titleColor": text},
+        "header": {"labelColor": text, "titleColor": text},
+        "title": {"color": text, "subtitleColor": quiet},
+        "text": {"color": text},
+        "tick": {"color": text},
+        "rule": {"color": line},
+    }
+
+
+LIGHT_CONFIG = _theme(text="#1b1f24", quiet="#57606a", line="#8b949e", grid="#e4e7eb")
+DARK_CONFIG = _theme(text="#e6e8eb", quiet="#a8b0ba", line="#6e7681", grid="#2b3038")
+
+
+def themed(spec: Config, theme: Config) -> Config:
+    """The spec with the theme's config; what the spec itself sets goes first."""
+    return {**spec, "config": _merged(theme, spec.get("config", {}))}
+
+
+def _merged(under: Config, over: Config) -> Config:
+    merged = dict(under)
+    for key, value in over.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged

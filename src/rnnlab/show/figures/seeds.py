@@ -9,26 +9,28 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from rnnlab.core.words import Both, Language, both, capitalised, same
+from rnnlab.core.words import Both, Language, both, capitalised
 from rnnlab.judging.findings import Verdict
 from rnnlab.judging.wording import WORTH_SAYING
-from rnnlab.show.figures.chart_text import AnyChart
-from rnnlab.show.figures.palette import FAILED
-from rnnlab.show.figures.pieces import (
+from rnnlab.show.figures.figure import (
     ARM,
     LABEL_LIMIT,
     SHOWN,
+    AnyChart,
+    Figure,
     Row,
+    arms_down,
+    choose,
     colour,
     colours,
-    data,
-    finished,
+    figure,
+    layered,
     metric_of,
     share,
     short,
-    switches,
+    tooltip,
 )
-from rnnlab.show.pages.parts import Figure
+from rnnlab.show.figures.palette import FAILED
 
 if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
     from rnnlab.comparing.chapters import Chapter
@@ -67,32 +69,28 @@ PICKED = {
 OUTSIDE = both(" Arrows at the edge stand for runs far outside, whose scores are written beside them.")
 CUT = both(" The best {shown} of {total} are shown.")
 SEED = both("seed")
-ENDS = (both("{level} % interval from"), both("to"))
+ENDS = {"lo": both("{level} % interval from"), "hi": both("to")}
 
 
-def seeds_figure(chapter: "Chapter", prefix: str = "") -> Figure | None:
+def seeds_figure(chapter: "Chapter") -> Figure | None:
     """Of the report. None when there is no score."""
     comparison = chapter.comparison
     scored = [arm.label for arm in comparison.ranking if arm.score and arm.label in comparison.verdict.scores]
-    if not scored:
-        return None
-    return runs_figure(comparison.verdict, scored, colours(chapter), metric_of(chapter), f"{prefix}seeds")
+    return runs_figure(comparison.verdict, scored, colours(chapter), metric_of(chapter)) if scored else None
 
 
-def runs_figure(
-    verdict: Verdict, labels: Sequence[str], shades: Mapping[str, str], metric: Both, name: str = "seeds"
-) -> Figure:
+def runs_figure(verdict: Verdict, labels: Sequence[str], shades: Mapping[str, str], metric: Both) -> Figure:
     """Of any verdict: ``labels`` in the order of the rows, ``shades`` their colours, ``metric`` what the score is."""
     shown = labels[:MOST_ROWS]
     rows = run_rows(verdict, shown)
-    heading = TITLE.format(metric=capitalised(metric))
-    caption = _caption(verdict, len(shown), len(labels), any(row["k"] == "edge" for row in rows))
-
-    def draw(language: Language, for_page: bool) -> AnyChart:
-        chart = _chart(verdict, rows, shades, metric[language], language)
-        return finished(chart, language, for_page, heading, caption, switches(), height=alt.Step(_height(len(shown))))
-
-    return Figure(name, heading, caption, draw, arms=True)
+    height = ROW if len(shown) <= FEW else NARROW_ROW
+    return figure(
+        "seeds",
+        TITLE.format(metric=capitalised(metric)),
+        _caption(verdict, len(shown), len(labels), any(row["k"] == "edge" for row in rows)),
+        lambda language, _: _chart(verdict, rows, height, shades, metric, language),
+        height=alt.Step(height),
+    )
 
 
 def domain(verdict: Verdict, labels: Sequence[str]) -> tuple[float, float]:
@@ -159,21 +157,16 @@ def _failed(verdict: Verdict, label: str) -> tuple[int, ...]:
     return verdict.failures[label].failed if label in verdict.failures else ()
 
 
-def _height(rows: int) -> int:
-    return ROW if rows <= FEW else NARROW_ROW
-
-
 def _caption(verdict: Verdict, shown: int, total: int, outside: bool) -> Both:
-    nothing = same("")
     luck = "split" if "split" in verdict.luck else "seeds" if max(verdict.runs.values(), default=1) > 1 else "rows"
     moved = (verdict.optimism or 0.0) > WORTH_SAYING * verdict.margin
     return CAPTION.format(
-        failed=CROSSES if verdict.failures else nothing,
+        failed=CROSSES if verdict.failures else "",
         level=_level(verdict),
         luck=LUCK[luck],
-        picked=PICKED["higher" if verdict.lower_is_better else "lower"] if moved else nothing,
-        outside=OUTSIDE if outside else nothing,
-        cut=CUT.format(shown=shown, total=total) if shown < total else nothing,
+        picked=PICKED["higher" if verdict.lower_is_better else "lower"] if moved else "",
+        outside=OUTSIDE if outside else "",
+        cut=CUT.format(shown=shown, total=total) if shown < total else "",
     )
 
 
@@ -182,38 +175,40 @@ def _level(verdict: Verdict) -> str:
 
 
 def _chart(
-    verdict: Verdict, rows: Sequence[Row], shades: Mapping[str, str], metric: str, language: Language
+    verdict: Verdict, rows: Sequence[Row], height: int, shades: Mapping[str, str], metric: Both, language: Language
 ) -> AnyChart:
     labels = list(dict.fromkeys(row["arm"] for row in rows))
-    height = _height(len(labels))
-    limit = alt.ExprRef(f"containerSize()[0] < {NARROW} ? {NARROW_LIMIT} : {LABEL_LIMIT}")
-    names = alt.Axis(labelLimit=limit, labelOverlap=False, ticks=False, domain=False)
-    y = alt.Y("arm:N", sort=alt.EncodingSortField("o", op="min"), title=None, axis=names)
-    x, frame = _across(verdict, labels, [row for row in rows if row["k"] == "edge"], metric)
-    own = colour(shades, labels, for_page=True)
+    y = arms_down(alt.ExprRef(f"containerSize()[0] < {NARROW} ? {NARROW_LIMIT} : {LABEL_LIMIT}"))
+    x, (low, high) = _across(verdict, labels, [row for row in rows if row["k"] == "edge"], metric[language])
+    own = colour(shades, labels)
     base = alt.Chart().transform_filter(SHOWN).encode(y=y, color=own)
-    placed = base.transform_calculate(x=_choice("s", {"below": frame[0], "above": frame[1]}, "datum.v")).encode(x=x)
+    edges = {"below": f"{low:.9g}", "above": f"{high:.9g}"}
+    placed = base.transform_calculate(x=choose("datum.s", edges, "datum.v")).encode(x=x)
     mark: Row = {
         "filled": True,
-        "size": alt.ExprRef(_choice("s", SIZES, "0")),
-        "xOffset": alt.ExprRef(_choice("s", {"below": INWARDS, "above": -INWARDS}, "0")),
+        "size": alt.ExprRef(choose("datum.s", SIZES, "0")),
+        "xOffset": alt.ExprRef(choose("datum.s", {"below": INWARDS, "above": -INWARDS}, "0")),
         "yOffset": alt.ExprRef(f"-{height} * datum.lane"),
     }
     shape = alt.Shape("s:N", scale=alt.Scale(domain=list(SHAPES), range=list(SHAPES.values())), legend=None)
-    about_mean, about_run = _tooltips(verdict, metric, language)
-    means = base.transform_filter("datum.k == 'mean'")
-    runs = placed.transform_filter("datum.k == 'run'").mark_point(opacity=0.8, **mark)
-    return alt.layer(
-        means.mark_rule(strokeWidth=2, opacity=0.75, yOffset=BELOW * height, clip=True).encode(
-            x=alt.X("lo:Q", title=metric), x2="hi:Q"
-        ),
-        placed.transform_filter("datum.k == 'mean' && datum.drawn")
-        .mark_point(opacity=1, **mark)
-        .encode(shape=shape, tooltip=about_mean),
-        runs.encode(shape=shape, color=alt.condition("datum.f", alt.value(FAILED), own), tooltip=about_run),
-        *_edges(verdict, y, height),
-        data=data(rows),
+    arm, score = ("arm:N", ARM), ("v:Q", metric, _form(verdict))
+    ends = [(f"{end}:Q", said.format(level=_level(verdict)), _form(verdict)) for end, said in ENDS.items()]
+    means = base.transform_filter("datum.k == 'mean'").mark_rule(
+        strokeWidth=2, opacity=0.75, yOffset=BELOW * height, clip=True
     )
+    diamonds = placed.transform_filter("datum.k == 'mean' && datum.drawn").mark_point(opacity=1, **mark)
+    runs = placed.transform_filter("datum.k == 'run'").mark_point(opacity=0.8, **mark)
+    layers = [
+        means.encode(x=alt.X("lo:Q", title=metric[language]), x2="hi:Q"),
+        diamonds.encode(shape=shape, tooltip=tooltip(language, arm, score, *ends)),
+        runs.encode(
+            shape=shape,
+            color=alt.condition("datum.f", alt.value(FAILED), own),
+            tooltip=tooltip(language, arm, ("seed:N", SEED), score),
+        ),
+        *_edges(verdict, y, height),
+    ]
+    return layered(layers, rows)
 
 
 def _across(
@@ -236,9 +231,10 @@ def _room(edge: Sequence[Row]) -> float:
 
 
 def _edges(verdict: Verdict, y: alt.Y, height: int) -> list[alt.Chart]:
-    """The scores of the runs outside, beside their arrows."""
+    """The scores of the runs outside, beside their arrows; the sign of percent comes once."""
     form = _form(verdict)
-    said = f"(datum.lo < datum.hi ? format({_bare('lo', verdict)}) + '–' : '') + format(datum.hi, '{form}')"
+    least = "100 * datum.lo, '.1f'" if verdict.unit == "percent" else f"datum.lo, '{form}'"
+    said = f"(datum.lo < datum.hi ? format({least}) + '–' : '') + format(datum.hi, '{form}')"
     found = []
     for side, x, inwards, align in (("below", 0, 1, "left"), ("above", "width", -1, "right")):
         text = alt.Chart().transform_filter(f"{SHOWN} && datum.k == 'edge' && datum.s == '{side}'")
@@ -248,25 +244,5 @@ def _edges(verdict: Verdict, y: alt.Y, height: int) -> list[alt.Chart]:
     return found
 
 
-def _tooltips(verdict: Verdict, metric: str, language: Language) -> tuple[list[alt.Tooltip], list[alt.Tooltip]]:
-    arm, score = alt.Tooltip("arm:N", title=ARM[language]), alt.Tooltip("v:Q", title=metric, format=_form(verdict))
-    ends = zip(("lo", "hi"), ENDS, strict=True)
-    interval = [
-        alt.Tooltip(f"{end}:Q", title=said.format(level=_level(verdict))[language], format=_form(verdict))
-        for end, said in ends
-    ]
-    return [arm, score, *interval], [arm, alt.Tooltip("seed:N", title=SEED[language]), score]
-
-
 def _form(verdict: Verdict) -> str:
     return ".1%" if verdict.unit == "percent" else ".4~g"
-
-
-def _bare(field: str, verdict: Verdict) -> str:
-    """Without the sign of percent, which comes once."""
-    return f"100 * datum.{field}, '.1f'" if verdict.unit == "percent" else f"datum.{field}, '{_form(verdict)}'"
-
-
-def _choice(field: str, options: Mapping[str, float], otherwise: str) -> str:
-    """An expression. Its options are ours alone."""
-    return "".join(f"datum.{field} == '{value}' ? {then:.9g} : " for value, then in options.items()) + otherwise

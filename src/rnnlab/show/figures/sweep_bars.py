@@ -1,22 +1,19 @@
 """Bars of a sweep: a setting each, with its runs."""
 
-from typing import Any
-
 import altair as alt
 
 from rnnlab.comparing.studies import Point, Repeat, Study
-from rnnlab.core.words import COMMAS, STOPS, Language, both
-from rnnlab.show.figures.chart_text import AnyChart, description, title
+from rnnlab.core.words import COMMAS, Language, both, joined
+from rnnlab.show.figures.figure import AnyChart, Row, data, headed, tooltip
 from rnnlab.show.figures.sweep_curves import CROSS
 from rnnlab.show.figures.sweep_heatmap import DIVERGED
 from rnnlab.show.sweep_summary import median_text, ranked, summarise
-from rnnlab.show.sweep_texts import aim_text, is_share, quantity_name, score_text, step_text
+from rnnlab.show.sweep_texts import aim_text, compared_text, is_share, score_text, step_text
 
 MOST_BARS = 40
 WIDTH, ROW_HEIGHT = 440, 26
 LANES = 18  # pixels of a bar's height, among which its runs are spread
 LEGEND = alt.Legend(title=None, orient="bottom", labelLimit=240)
-Row = dict[str, Any]
 
 
 def bars(study: Study, language: Language = "en") -> AnyChart:
@@ -30,26 +27,17 @@ def bars(study: Study, language: Language = "en") -> AnyChart:
         row, of_its_runs = _bar(study, point, language)
         rows.append(row)
         marks += of_its_runs
-    about = [
-        (
-            both("Bar: median; whisker: from the least to the most; one mark per run")
-            if study.target
-            else both("Bar: mean; whisker: from the least to the most; one mark per run")
-        )[language]
-    ]
     if study.target:
         about = [
-            aim_text(study)[language],
-            *about,
-            both("A run that didn't arrive counts as {cap}", cap=step_text(study.target.cap))[language],
+            aim_text(study),
+            both("Bar: median; whisker: from the least to the most; one mark per run"),
+            both("A run that didn't arrive counts as {cap}", cap=step_text(study.target.cap)),
         ]
+    else:
+        about = [both("Bar: mean; whisker: from the least to the most; one mark per run")]
     if len(shown) < len(best):
-        about.append(both("The best {shown} of {total} settings", shown=len(shown), total=len(study.points))[language])
-    what = (
-        both("first update at the target")[language]
-        if study.target
-        else quantity_name(f"valid_{study.metric}")[language]
-    )
+        about.append(both("The best {shown} of {total} settings", shown=len(shown), total=len(study.points)))
+    what = compared_text(study)
     axis = alt.Axis(format=",.0f" if study.target else "%" if is_share(study.metric) else "~g", tickCount=8)
     labels = [point.label for point in shown]
     base = alt.Chart().encode(
@@ -57,29 +45,20 @@ def bars(study: Study, language: Language = "en") -> AnyChart:
     )
     bar = base.transform_filter("datum.kind == 'bar'")
     run = base.transform_filter("datum.kind == 'run'")
-    x = alt.X("value:Q", title=what, axis=axis, scale=alt.Scale(domainMin=0))
-    tooltip = [
-        alt.Tooltip("label:N", title=both("setting")[language]),
-        alt.Tooltip("value:Q", title=what, format=".4g"),
-    ]
-    more = [alt.Tooltip("seed:Q", title=both("seed")[language]), alt.Tooltip("how:N", title=both("status")[language])]
+    x = alt.X("value:Q", title=what[language], axis=axis, scale=alt.Scale(domainMin=0))
+    fields = (("label:N", both("setting")), ("value:Q", what, ".4g"))
+    of_run = tooltip(language, *fields, ("seed:Q", both("seed")), ("how:N", both("status")))
+    points = run.mark_point(size=26, fill="white", strokeWidth=1.5, opacity=1, yOffset=alt.ExprRef("datum.lane"))
+    note = alt.X("right:Q", title=what[language], axis=axis)
     layers = [
-        bar.mark_bar(height=LANES).encode(x=x, fill=_fill(study, rows, language), tooltip=tooltip),
-        bar.mark_rule(opacity=0.8).encode(x=alt.X("least:Q", title=what, axis=axis), x2="most:Q"),
-        run.mark_point(size=26, fill="white", strokeWidth=1.5, opacity=1, yOffset=alt.ExprRef("datum.lane")).encode(
-            x=x, tooltip=[*tooltip, *more], **_shapes(study, marks, language)
-        ),
-        bar.mark_text(align="left", dx=9, fontSize=11).encode(x=alt.X("right:Q", title=what, axis=axis), text="note:N"),
+        bar.mark_bar(height=LANES).encode(x=x, fill=_fill(study, rows, language), tooltip=tooltip(language, *fields)),
+        bar.mark_rule(opacity=0.8).encode(x=alt.X("least:Q", title=what[language], axis=axis), x2="most:Q"),
+        points.encode(x=x, tooltip=of_run, **_shapes(study, marks, language)),
+        bar.mark_text(align="left", dx=9, fontSize=11).encode(x=note, text="note:N"),
     ]
-    head = title(f"{study.name} · {what}", STOPS[language].join(about), WIDTH + 320)
-    return alt.layer(
-        *layers,
-        data=alt.Data(values=[*rows, *marks]),
-        width=WIDTH,
-        height=alt.Step(ROW_HEIGHT),
-        title=head,
-        description=description(head),
-    ).resolve_scale(fill="independent", shape="shared", stroke="shared")
+    words = headed(f"{study.name} · {what[language]}", about, WIDTH + 320, language)
+    chart = alt.layer(*layers, data=data([*rows, *marks]), width=WIDTH, height=alt.Step(ROW_HEIGHT), **words)
+    return chart.resolve_scale(fill="independent", shape="shared", stroke="shared")
 
 
 def _all_well(study: Study, language: Language) -> str:
@@ -98,7 +77,7 @@ def _fill(study: Study, rows: list[Row], language: Language) -> alt.Fill:
     return alt.Fill("state:N", scale=scale, legend=LEGEND)
 
 
-def _shapes(study: Study, marks: list[Row], language: Language) -> dict[str, Any]:
+def _shapes(study: Study, marks: list[Row], language: Language) -> Row:
     """A shape and a colour for each way in which a run can end."""
     looks = {
         (both("arrived") if study.target else both("finished"))[language]: ("circle", "#1f3b57"),
@@ -128,11 +107,11 @@ def _bar(study: Study, point: Point, language: Language) -> tuple[Row, list[Row]
         row |= {"value": None, "least": None, "most": None}
     if found.never:
         row["state"] = both("some never arrived")[language]
-        notes.append(both("{count} of {runs} never", count=found.never, runs=found.counted)[language])
+        notes.append(both("{count} of {runs} never", count=found.never, runs=found.counted))
     if found.diverged:
         row["state"] = both("some diverged")[language]
-        notes.append(both("{count} of {runs} diverged", count=found.diverged, runs=found.counted)[language])
-    row |= {"note": COMMAS[language].join(filter(None, notes)), "right": row["most"] or 0}
+        notes.append(both("{count} of {runs} diverged", count=found.diverged, runs=found.counted))
+    row |= {"note": joined([one for one in notes if one], COMMAS)[language], "right": row["most"] or 0}
     marks = [mark for repeat in point.repeats if (mark := _run_mark(study, point.label, repeat, language))]
     for number, mark in enumerate(marks):  # one below the other, so that none hides another
         mark["lane"] = round(LANES * ((number + 0.5) / len(marks) - 0.5), 1)

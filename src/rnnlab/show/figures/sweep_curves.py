@@ -9,20 +9,18 @@ import altair as alt
 
 from rnnlab.comparing.studies import Repeat, Study
 from rnnlab.core.terms import status_text
-from rnnlab.core.words import COMMAS, STOPS, Language, both
-from rnnlab.show.figures.chart_text import AnyChart, description, log_ticks, title
+from rnnlab.core.words import Both, Language, both
+from rnnlab.show.figures.figure import STROKES, AnyChart, Row, choose, data, headed, log_ticks, quoted, short, tooltip
 from rnnlab.show.figures.palette import BASELINE, PALETTE
 from rnnlab.show.sweep_summary import ranked, repeats_at, value_labels
-from rnnlab.show.sweep_texts import is_share, quantity_name
+from rnnlab.show.sweep_texts import is_share, pooled_text, quantity_name
 
 MOST_COLOURS = 10  # that can be told apart
 MOST_STEPS = 120  # of a curve: more can't be seen
-GREY = BASELINE  # of lines that stay in the background
 WIDTH, HEIGHT = 560, 300
 PANEL_WIDTH, PANEL_HEIGHT, PANELS_ABREAST = 230, 170, 3
 CROSS = "M-1,-1L1,1M1,-1L-1,1"
 ENDS = {"diverged": CROSS, "pruned": "circle"}  # how a run can end that has more to say, and its mark
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -38,48 +36,43 @@ class Series:
 def curves(study: Study, quantity: str, language: Language = "en") -> AnyChart:
     """The mean over the runs at each evaluated step, with a band from the least to the most. ``quantity`` is a key of
     the evaluations: ``valid_exact``, ``train_loss``. With many settings there is a panel a value of the first axis."""
-    series, said = _series(study, language)
+    series, said = _series(study)
     logarithmic = quantity.endswith("loss")
     rows, ends = _curve_rows(series, quantity, logarithmic)
     panels = list(dict.fromkeys(one.panel for one in series))
-    width, height = (PANEL_WIDTH, PANEL_HEIGHT) if len(panels) > 1 else (WIDTH, HEIGHT)
+    single = len(panels) == 1
+    width, height = (WIDTH, HEIGHT) if single else (PANEL_WIDTH, PANEL_HEIGHT)
     vertical = _vertical(rows, quantity, logarithmic, language)
     layers = _line_layers(series, vertical, language)
     if ends:
         layers += _end_marks(series, ends, vertical, language, edge=0 if logarithmic else height)
-    data = alt.Data(values=[*rows, *ends])
-    head = title(
+    whole = {"data": data([*rows, *ends])} | headed(
         f"{study.name} · {quantity_name(quantity)[language]}",
-        STOPS[language].join(_about(series, said, bool(ends), language)),
-        WIDTH + 200 if len(panels) == 1 else PANELS_ABREAST * (PANEL_WIDTH + 50) + 80,
+        _about(series, said, bool(ends)),
+        WIDTH + 200 if single else PANELS_ABREAST * (PANEL_WIDTH + 50) + 80,
+        language,
     )
-    if len(panels) == 1:
-        return alt.layer(*layers, data=data, width=width, height=height, title=head, description=description(head))
-    header = alt.Header(labelFontSize=12, labelLimit=width)
-    panel = alt.Facet("panel:N", title=None, sort=panels, header=header)
-    return (
-        alt.layer(*layers, width=width, height=height)
-        .facet(facet=panel, columns=PANELS_ABREAST, data=data, title=head, description=description(head))
-        .resolve_axis(x="independent", y="independent")
-    )
+    if single:
+        return alt.layer(*layers, width=width, height=height, **whole)
+    panel = alt.Facet("panel:N", title=None, sort=panels, header=alt.Header(labelFontSize=12, labelLimit=width))
+    faceted = alt.layer(*layers, width=width, height=height).facet(facet=panel, columns=PANELS_ABREAST, **whole)
+    return faceted.resolve_axis(x="independent", y="independent")
 
 
-def _about(series: Sequence[Series], said: list[str], ends: bool, language: Language) -> list[str]:
+def _about(series: Sequence[Series], said: list[Both], ends: bool) -> list[Both]:
     """What one must know to read the picture."""
     runs = max((len(one.repeats) for one in series), default=1)
     about = [
-        both("Mean of {runs} runs per setting; the band goes from the least to the most", runs=runs)[language]
+        both("Mean of {runs} runs per setting; the band goes from the least to the most", runs=runs)
         if runs > 1
-        else both("One run per setting")[language],
+        else both("One run per setting"),
         *said,
     ]
     if any(_held(one.repeats) for one in series):
-        about.append(both("A run that ended early keeps its last value")[language])
-    return (
-        [*about, both("Marks show where a run diverged or was given up: the mean goes on without it")[language]]
-        if ends
-        else about
-    )
+        about.append(both("A run that ended early keeps its last value"))
+    if ends:
+        about.append(both("Marks show where a run diverged or was given up: the mean goes on without it"))
+    return about
 
 
 def _held(repeats: Sequence[Repeat]) -> bool:
@@ -90,7 +83,7 @@ def _held(repeats: Sequence[Repeat]) -> bool:
     )
 
 
-def _series(study: Study, language: Language) -> tuple[list[Series], list[str]]:
+def _series(study: Study) -> tuple[list[Series], list[Both]]:
     """The lines of a chart that can be read, and what has to be said about them."""
     if len(study.points) <= MOST_COLOURS:
         return [Series(point.label, point.repeats) for point in study.points], []
@@ -103,15 +96,12 @@ def _series(study: Study, language: Language) -> tuple[list[Series], list[str]]:
             for other, b in zip(second.values, value_labels(second), strict=True)
             if (repeats := repeats_at(study, {first.name: value, second.name: other}))
         ]
-        pooled = COMMAS[language].join(axis.name for axis in varied[2:])
-        return found, [both("Pooled over {axes}", axes=pooled)[language]] if pooled else []
+        return found, pooled_text(varied[2:])
     best = ranked(study)[:MOST_COLOURS]
     chosen = set(map(id, best))
     found = [Series(point.label, point.repeats, grey=True) for point in study.points if id(point) not in chosen]
     found += [Series(point.label, point.repeats) for point in best]
-    return found, [
-        both("The best {shown} of {total} settings in colour", shown=len(best), total=len(study.points))[language]
-    ]
+    return found, [both("The best {shown} of {total} settings in colour", shown=len(best), total=len(study.points))]
 
 
 def values(repeat: Repeat, quantity: str) -> list[tuple[int, float]]:
@@ -150,7 +140,10 @@ def _curve_rows(series: Sequence[Series], quantity: str, logarithmic: bool) -> t
     for line, one in enumerate(series):
         where = {"name": one.name, "panel": one.panel, "line": line, "grey": one.grey}
         shown = [row for row in mean_curve(one.repeats, quantity) if row["least"] > 0 or not logarithmic]
-        rows += [{"kind": "mean", **where, **_short(row)} for row in shown]
+        rows += [
+            {"kind": "mean", **where, **row, **{key: short(row[key]) for key in ("mean", "least", "most")}}
+            for row in shown
+        ]
         for repeat in one.repeats:
             if repeat.status in ENDS and not one.grey:
                 found = values(repeat, quantity)
@@ -159,11 +152,6 @@ def _curve_rows(series: Sequence[Series], quantity: str, logarithmic: bool) -> t
                 kind = "end" if value is not None else "end at edge"
                 ends.append({"kind": kind, **where, "step": step, "mean": value, "end": repeat.status})
     return rows, ends
-
-
-def _short(row: Row) -> Row:
-    """Five digits: more can't be seen, and a page holds thousands."""
-    return {key: float(f"{value:.5g}") if isinstance(value, float) else value for key, value in row.items()}
 
 
 def _vertical(rows: Sequence[Row], quantity: str, logarithmic: bool, language: Language) -> dict[str, Any]:
@@ -182,22 +170,16 @@ def _line_layers(series: Sequence[Series], vertical: dict[str, Any], language: L
     """Bands and lines, above those that stay grey."""
     colour = _colour(series)
     lines = _base(language).transform_filter("datum.kind == 'mean'")
-    tooltip = [
-        alt.Tooltip("name:N", title=both("setting")[language]),
-        alt.Tooltip("step:Q", title=both("update")[language]),
-        *(
-            alt.Tooltip(f"{key}:Q", title=title[language], format=".4g")
-            for key, title in (("mean", both("mean")), ("least", both("least")), ("most", both("most")))
-        ),
-    ]
-    mean = lines.encode(y=alt.Y("mean:Q", **vertical), detail="line:N", tooltip=tooltip)
+    spread = (("mean:Q", both("mean"), ".4g"), ("least:Q", both("least"), ".4g"), ("most:Q", both("most"), ".4g"))
+    about = tooltip(language, ("name:N", both("setting")), ("step:Q", both("update")), *spread)
+    mean = lines.encode(y=alt.Y("mean:Q", **vertical), detail="line:N", tooltip=about)
     band = lines.encode(y=alt.Y("least:Q", **vertical), y2="most:Q", detail="line:N", color=colour)
     layers = [
         band.transform_filter("!datum.grey").mark_area(opacity=0.13),
         mean.transform_filter("!datum.grey").mark_line(strokeWidth=2).encode(color=colour),
     ]
     if any(one.grey for one in series):
-        layers.insert(0, mean.transform_filter("datum.grey").mark_line(color=GREY, strokeWidth=1, opacity=0.45))
+        layers.insert(0, mean.transform_filter("datum.grey").mark_line(color=BASELINE, strokeWidth=1, opacity=0.45))
     return layers
 
 
@@ -206,9 +188,7 @@ def _end_marks(
 ) -> list[Any]:
     """A mark where a run ended; at the bad edge when it did before its first evaluation."""
     present = [status for status in ENDS if any(row["end"] == status for row in ends)]
-    names = " : ".join(
-        [*(f"datum.label == '{status}' ? '{status_text(status)[language]}'" for status in present), "''"]
-    )
+    names = choose("datum.label", {status: quoted(status_text(status)[language]) for status in present}, "''")
     shape = alt.Shape(
         "end:N",
         scale=alt.Scale(domain=present, range=[ENDS[status] for status in present]),
@@ -231,5 +211,5 @@ def _base(language: Language) -> alt.Chart:
 
 def _colour(series: Sequence[Series]) -> alt.Color:
     names = list(dict.fromkeys(one.name for one in series if not one.grey))
-    legend = alt.Legend(title=None, labelLimit=320, symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1)
+    legend = alt.Legend(title=None, labelLimit=320, symbolOpacity=1, **STROKES)
     return alt.Color("name:N", scale=alt.Scale(domain=names, range=PALETTE[: len(names)]), legend=legend)

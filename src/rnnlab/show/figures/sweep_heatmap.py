@@ -1,7 +1,6 @@
-"""A heatmap over two axes of a sweep: a colour and a number a cell, and words for what has no number."""
+"""A heatmap over two axes of a sweep: a colour and a number per cell, and words for what has no number."""
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +9,15 @@ from rich.cells import cell_len
 
 from rnnlab.comparing.studies import Repeat, Study
 from rnnlab.core.terms import status_text
-from rnnlab.core.words import COMMAS, STOPS, Language, both
-from rnnlab.show.figures.chart_text import AnyChart, description, log_ticks, title
-from rnnlab.show.figures.palette import luminance, rgb
+from rnnlab.core.words import COMMAS, Both, Language, both, joined, same
+from rnnlab.show.figures.figure import AnyChart, Row, data, headed, names, tooltip
+from rnnlab.show.figures.heatmap import Scale, white_is_read
+from rnnlab.show.figures.palette import rgb
 from rnnlab.show.sweep_summary import find_axis, median_text, repeats_at, summarise, value_labels
-from rnnlab.show.sweep_texts import aim_text, quantity_name, score_text
+from rnnlab.show.sweep_texts import aim_text, compared_text, is_share, pooled_text, score_text
 
-VIRIDIS = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")
-DIVERGED, UNSCORED, CROSSED_OUT = "#c8332b", "#d0d0d0", "#9aa0a6"
+DIVERGED, CROSSED_OUT = "#c8332b", "#9aa0a6"
+FILLS = {"diverged": DIVERGED, "unscored": "#d0d0d0"}
 CELL_HEIGHT, NARROWEST, WIDEST = 42, 54, 120
 
 
@@ -69,66 +69,57 @@ def heatmap(study: Study, across: str, down: str, language: Language = "en") -> 
         for x, column in zip(x_labels, columns.values, strict=True)
         for y, line in zip(y_labels, lines.values, strict=True)
     }
-    scale = Scale.of([one.value for one in cells.values()], study)
+    scale = scale_of(study, [one.value for one in cells.values() if one.value is not None])
     cell_width = _cell_width(cells.values())
     width, height = cell_width * len(x_labels), CELL_HEIGHT * len(y_labels)
-    what = (
-        both("first update at the target")[language]
-        if study.target
-        else quantity_name(f"valid_{study.metric}")[language]
-    )
+    what = compared_text(study)
     legend = alt.Legend(
-        title=[what, (both("darker = faster") if study.target else both("darker = better"))[language]],
+        title=[what[language], (both("darker = faster") if study.target else both("darker = better"))[language]],
         gradientLength=max(80, min(height, 240)),
         format="%" if scale.percent else (",.0f" if study.target else ".3g"),
         values=scale.ticks(),
         titleLimit=200,
         titlePadding=8,
     )
-    named = {"x": across, "y": down, "shown": what, "runs": both("runs")[language]}
     layers = _layers(
         place={
             "x": _axis("x:N", across, x_labels, slanted=7 * max(map(cell_len, x_labels)) > cell_width),
             "y": _axis("y:N", down, y_labels),
         },
         colour=alt.Color("value:Q", scale=scale.altair(), legend=legend),
-        tooltip=[alt.Tooltip(f"{field}:N", title=name) for field, name in named.items()],
+        tooltip=tooltip(
+            language, ("x:N", same(across)), ("y:N", same(down)), ("shown:N", what), ("runs:N", both("runs"))
+        ),
         corner=(cell_width / 2 - 7, 7 - CELL_HEIGHT / 2),
     )
-    runs = max(one.runs for one in cells.values())
-    said = _said(study, (across, down), list(cells.values()), runs, language)
-    if study.target:
-        said.insert(0, aim_text(study)[language])
-    named_chart = both("{what}: {across} × {down}", what=what, across=across, down=down)[language]
-    head = title(f"{study.name} · {named_chart}", STOPS[language].join(said), max(width, 300) + 260)
-    return alt.layer(
-        *layers,
-        data=alt.Data(values=[_row(x, y, one, scale) for (x, y), one in cells.items()]),
-        width=width,
-        height=height,
-        title=head,
-        description=description(head),
+    named = both("{what}: {across} × {down}", what=what, across=across, down=down)[language]
+    about = headed(
+        f"{study.name} · {named}", _said(study, (across, down), cells.values()), max(width, 300) + 260, language
     )
+    rows = [_row(x, y, one, scale) for (x, y), one in cells.items()]
+    return alt.layer(*layers, data=data(rows), width=width, height=height, **about)
 
 
 def _axis(field: str, name: str, labels: list[str], slanted: bool = False) -> Any:
     """The values in their given order."""
-    axis = alt.Axis(labelLimit=240, labelOverlap=False, ticks=False, domain=False, labelAngle=-40 if slanted else 0)
+    axis = names(240, labelAngle=-40 if slanted else 0)
     channel = alt.X if field.startswith("x") else alt.Y
     return channel(field, title=name, sort=labels, scale=alt.Scale(domain=labels), axis=axis)
 
 
-def _layers(place: dict[str, Any], colour: alt.Color, tooltip: list[alt.Tooltip], corner: tuple[float, float]) -> list:
+def _layers(place: Row, colour: alt.Color, tooltip: list[alt.Tooltip], corner: tuple[float, float]) -> list:
     """The cells by state, a mark in the corner where some runs diverged, and the texts."""
     base = alt.Chart().encode(**place)
-    edge: dict[str, Any] = {"stroke": "white", "strokeWidth": 1}
+    edge: Row = {"stroke": "white", "strokeWidth": 1}
     empty = base.transform_filter("datum.state == 'empty'")
     ink = alt.condition("datum.ink == 'white'", alt.value("white"), alt.value("black"))
     number, small = base.encode(text="main:N", color=ink), base.encode(text="small:N", color=ink)
     return [
         base.transform_filter("datum.state == 'value'").mark_rect(**edge).encode(color=colour, tooltip=tooltip),
-        base.transform_filter("datum.state == 'diverged'").mark_rect(fill=DIVERGED, **edge).encode(tooltip=tooltip),
-        base.transform_filter("datum.state == 'unscored'").mark_rect(fill=UNSCORED, **edge).encode(tooltip=tooltip),
+        *(
+            base.transform_filter(f"datum.state == '{state}'").mark_rect(fill=fill, **edge).encode(tooltip=tooltip)
+            for state, fill in FILLS.items()
+        ),
         empty.mark_rule(stroke=CROSSED_OUT).encode(
             x=place["x"].copy().bandPosition(0.0),
             x2=alt.X2("x", bandPosition=1.0),
@@ -136,7 +127,7 @@ def _layers(place: dict[str, Any], colour: alt.Color, tooltip: list[alt.Tooltip]
             y2=alt.Y2("y", bandPosition=0.0),
         ),
         base.transform_filter("datum.some_diverged").mark_square(
-            fill=DIVERGED, stroke="white", size=70, opacity=1, xOffset=corner[0], yOffset=corner[1]
+            fill=FILLS["diverged"], stroke="white", size=70, opacity=1, xOffset=corner[0], yOffset=corner[1]
         ),
         number.transform_filter("datum.small == ''").mark_text(fontSize=14),
         number.transform_filter("datum.small != ''").mark_text(fontSize=14, dy=-7),
@@ -144,97 +135,44 @@ def _layers(place: dict[str, Any], colour: alt.Color, tooltip: list[alt.Tooltip]
     ]
 
 
-def _said(study: Study, pair: tuple[str, str], cells: Sequence[Cell], runs: int, language: Language) -> list[str]:
+def _said(study: Study, pair: tuple[str, str], cells: Collection[Cell]) -> list[Both]:
     """What one must know to read the picture, and no more."""
-    if runs > 1:
-        said = [
-            (
-                both("Median of {runs} runs; darker is faster", runs=runs)
-                if study.target
-                else both("Mean of {runs} runs; darker is better", runs=runs)
-            )[language]
-        ]
+    runs = max(one.runs for one in cells)
+    if study.target:
+        many = both("Median of {runs} runs; darker is faster", runs=runs)
+        said = [aim_text(study), many if runs > 1 else both("One run per cell; darker is faster")]
     else:
-        said = [
-            (
-                both("One run per cell; darker is faster")
-                if study.target
-                else both("One run per cell; darker is better")
-            )[language]
-        ]
-    pooled = [axis.name for axis in study.axes if axis.name not in pair and len(axis.values) > 1]
-    if pooled:
-        said.append(both("Pooled over {axes}", axes=COMMAS[language].join(pooled))[language])
+        many = both("Mean of {runs} runs; darker is better", runs=runs)
+        said = [many if runs > 1 else both("One run per cell; darker is better")]
+    said += pooled_text([axis for axis in study.axes if axis.name not in pair])
     marks = []
     if study.target and any(one.main.endswith("+") for one in cells):
-        marks.append(both("+ is at least: half of the runs or more never arrived")[language])
+        marks.append(both("+ is at least: half of the runs or more never arrived"))
     if any(one.diverged for one in cells):
-        marks.append(both("red: runs diverged")[language])
+        marks.append(both("red: runs diverged"))
     if any(one.state == "empty" for one in cells):
-        marks.append(both("struck through: no run")[language])
-    return said + ([COMMAS[language].join(marks)] if marks else [])
+        marks.append(both("struck through: no run"))
+    return [*said, joined(marks, COMMAS)] if marks else said
 
 
-@dataclass(frozen=True)
-class Scale:
-    """From values to colours. Steps by their ratios, since twice as fast is the same difference everywhere."""
-
-    low: float
-    high: float
-    logarithmic: bool
-    darkest_high: bool
-    percent: bool
-
-    @classmethod
-    def of(cls, values: Sequence[float | None], study: Study) -> "Scale":
-        known = [value for value in values if value is not None] or [1.0, 2.0]
-        low, high = min(known), max(known)
-        if low == high:  # one colour: that of the middle
-            low, high = (low / 2, high * 2) if study.target else (low - 0.5, high + 0.5)
-        logarithmic = study.target is not None and low > 0
-        higher_is_better = study.target is None and not study.lower_is_better
-        return cls(
-            low, high, logarithmic, higher_is_better, study.target is None and "%" in score_text(study.metric, 1)
-        )
-
-    def place(self, value: float) -> float:
-        """0 is the darkest, 1 the lightest."""
-        if self.logarithmic:
-            share = math.log(value / self.low) / math.log(self.high / self.low)
-        else:
-            share = (value - self.low) / (self.high - self.low)
-        return 1 - share if self.darkest_high else share
-
-    def altair(self) -> alt.Scale:
-        stops = [number / (len(VIRIDIS) - 1) for number in range(len(VIRIDIS))]
-        if self.logarithmic:
-            domain = [self.low * (self.high / self.low) ** stop for stop in stops]
-        else:
-            domain = [self.low + (self.high - self.low) * stop for stop in stops]
-        colours = list(reversed(VIRIDIS)) if self.darkest_high else list(VIRIDIS)
-        return alt.Scale(type="log" if self.logarithmic else "linear", domain=domain, range=colours, interpolate="rgb")
-
-    def ticks(self) -> list[float]:
-        if self.logarithmic:
-            return log_ticks(self.low, self.high)
-        step = 10.0 ** math.floor(math.log10((self.high - self.low) / 2))
-        step *= 2 if (self.high - self.low) / step > 6 else 1
-        numbers = range(math.ceil(self.low / step), math.floor(self.high / step) + 1)
-        return [round(number * step, 10) for number in numbers]
-
-    def colour(self, value: float) -> tuple[float, float, float]:
-        """As Vega draws it: red, green and blue from 0 to 1."""
-        position = min(1.0, max(0.0, self.place(value))) * (len(VIRIDIS) - 1)
-        number = min(int(position), len(VIRIDIS) - 2)
-        before, after = rgb(VIRIDIS[number]), rgb(VIRIDIS[number + 1])
-        red, green, blue = (b + (a - b) * (position - number) for b, a in zip(before, after, strict=True))
-        return red, green, blue
+def scale_of(study: Study, values: Sequence[float]) -> Scale:
+    """The darkest is the soonest, or the best."""
+    known = values or [1.0, 2.0]
+    low, high = min(known), max(known)
+    if low == high:  # one colour: that of the middle
+        low, high = (low / 2, high * 2) if study.target else (low - 0.5, high + 0.5)
+    scored = study.target is None
+    return Scale(
+        low,
+        high,
+        logarithmic=not scored and low > 0,
+        darkest_high=scored and not study.lower_is_better,
+        percent=scored and is_share(study.metric),
+    )
 
 
-def _row(x: str, y: str, shown: Cell, scale: Scale) -> dict[str, Any]:
-    bright = {"diverged": luminance(rgb(DIVERGED)), "unscored": luminance(rgb(UNSCORED))}.get(shown.state, 1.0)
-    if shown.value is not None:
-        bright = luminance(scale.colour(shown.value))
+def _row(x: str, y: str, shown: Cell, scale: Scale) -> Row:
+    fill = rgb(FILLS.get(shown.state, "#ffffff")) if shown.value is None else scale.colour(shown.value)
     return {
         "x": x,
         "y": y,
@@ -245,7 +183,7 @@ def _row(x: str, y: str, shown: Cell, scale: Scale) -> dict[str, Any]:
         "small": shown.small,
         "shown": f"{shown.main} ({shown.small})" if shown.small else shown.main,
         "some_diverged": shown.state == "value" and shown.diverged != "",
-        "ink": "white" if bright < 0.179 else "black",
+        "ink": "white" if white_is_read(fill) else "black",
     }
 
 

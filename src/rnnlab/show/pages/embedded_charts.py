@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rnnlab.core.words import LANGUAGES
-from rnnlab.show.pages.parts import Figure
+from rnnlab.show.figures.figure import Figure
 
 DIGITS = 8  # significant ones: more than any chart can show
 AXES_HEIGHT, LINE_HEIGHT = 55, 20  # what axes, and a line of a title, add to the height of a chart

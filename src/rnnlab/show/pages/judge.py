@@ -5,33 +5,16 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from rnnlab.core.files import write_atomically
-from rnnlab.core.words import Both, Language, both, same
+from rnnlab.core.words import Both, Language, same
 from rnnlab.judging.findings import Difference, Verdict
 from rnnlab.judging.wording import facts_of
 from rnnlab.show import judge_texts as words
-from rnnlab.show.comparison_files import page_path
+from rnnlab.show.figures.figure import Figure
 from rnnlab.show.figures.palette import BASELINE, arm_colours
 from rnnlab.show.figures.seeds import runs_figure
-from rnnlab.show.judge_tables import (
-    ScoreRow,
-    gap_text,
-    level_text,
-    margin_text,
-    metric_text,
-    score_rows,
-)
-from rnnlab.show.pages.parts import Figure
+from rnnlab.show.judge_tables import ScoreRow, gap_text, margin_text, metric_text, score_columns, score_rows
 from rnnlab.show.pages.shell import page
-from rnnlab.show.pages.table import Cell, Column, Row
-
-
-def write_judge_page(
-    verdict: Verdict, output: str | Path, *, source: str = "", notes: Sequence[str] = (), language: Language = "en"
-) -> Path:
-    path = page_path(output)
-    write_atomically(path, judge_page(verdict, source=source, notes=notes, language=language))
-    return path
+from rnnlab.show.pages.table import Cell, Row, Table, arm_row, number
 
 
 def judge_page(
@@ -63,7 +46,6 @@ def judge_page(
         figure=figure,
         scores=score_table(verdict),
         pairs=pair_table(verdict),
-        pairs_note=words.PAIRS_NOTE.format(margin=margin_text(verdict)),
     )
 
 
@@ -79,64 +61,43 @@ def _facts(verdict: Verdict) -> list[Both]:
 # Tables
 
 
-def score_table(verdict: Verdict) -> tuple[list[Column], list[Row]]:
+def score_table(verdict: Verdict) -> Table:
     found = score_rows(verdict)
     costs = any(row.cost is not None for row in found)
-    names = {
-        "model": words.COLUMNS["model"],
-        "score": metric_text(verdict),
-        "interval": words.COLUMNS["interval"].format(level=level_text(verdict)),
-        "seeds": words.COLUMNS["seeds"],
-        "failed": words.COLUMNS["failed"],
-        **({"cost": words.COSTS[verdict.cost_unit]} if costs else {}),
-    }
-    columns = [Column(name, words.EXPLAINED[key], number=key != "model") for key, name in names.items()]
     shades = _colours(found)
-    return columns, [_score_row(verdict, row, shades[row.label], costs) for row in found]
+    rows = [_score_row(verdict, row, shades[row.label], costs) for row in found]
+    return Table(words.SECTIONS["scores"], score_columns(verdict, costs), rows)
 
 
 def _score_row(verdict: Verdict, row: ScoreRow, colour: str, costs: bool) -> Row:
     estimate = verdict.estimates[row.label]
-    chosen = row.label == verdict.recommended
     cells = [
         Cell(f"{row.label} *" if row.best else row.label, row.label),
         Cell(row.score, estimate.mean),
         Cell(row.interval, estimate.low),
-        Cell(str(row.seeds), row.seeds),
+        number(row.seeds),
         Cell(str(row.failed) if row.failed else "", row.failed),
         *([Cell(row.cost_text, row.cost)] if costs else []),
     ]
-    return Row(
-        cells,
-        mark="recommended" if chosen else "baseline" if row.baseline else "best" if row.best else None,
-        badge=both("recommended") if chosen else both("baseline") if row.baseline else None,
-        colour=colour,
-    )
+    return arm_row(cells, colour, row.label == verdict.recommended, row.baseline, row.best)
 
 
-def pair_table(verdict: Verdict) -> tuple[list[Column], list[Row]]:
-    margin, unit = margin_text(verdict), words.IN_POINTS if verdict.unit == "percent" else same("")
-    columns = [
-        Column(
-            name.format(unit=unit),
-            explained and explained.format(margin=margin),
-            number=key not in ("better", "worse", "call"),
-        )
-        for key, (name, explained) in words.PAIR_COLUMNS.items()
-    ]
-    return columns, [_pair_row(verdict, difference) for difference in verdict.differences]
+def pair_table(verdict: Verdict) -> Table:
+    margin, unit = margin_text(verdict), words.IN_POINTS if verdict.unit == "percent" else ""
+    columns = [column.format(unit=unit, margin=margin) for column in words.PAIR_COLUMNS]
+    rows = [_pair_row(verdict, difference) for difference in verdict.differences]
+    return Table(words.SECTIONS["pairs"], columns, rows, words.PAIRS_NOTE.format(margin=margin))
 
 
 def _pair_row(verdict: Verdict, difference: Difference) -> Row:
     gap, interval = gap_text(verdict, difference)
-    chances = [Cell(chance_text(chance), chance) for chance in difference.chances]
     return Row(
         [
             Cell(difference.better),
             Cell(difference.worse),
             Cell(gap, difference.mean),
             Cell(interval, difference.low),
-            *chances,
+            *(Cell(chance_text(chance), chance) for chance in difference.chances),
             Cell(words.CALLS[difference.call]),
         ]
     )

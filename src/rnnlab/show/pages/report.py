@@ -3,32 +3,28 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
-from typing import Any
 
 from altair.utils.schemapi import debug_mode
 
 from rnnlab.comparing.chapters import Answered, Chapter, DisputedRow, Report, Setting, SweepChapter
 from rnnlab.comparing.comparison import ArmSummary, Comparison
-from rnnlab.comparing.studies import Study
 from rnnlab.core.numbers import count, duration
+from rnnlab.core.terms import status_text
 from rnnlab.core.words import Both, Language, same
 from rnnlab.judging.wording import facts_of
 from rnnlab.show.data_texts import facts, findings
-from rnnlab.show.figures.chapter import chapter_figures
-from rnnlab.show.figures.chart_files import safe_name
+from rnnlab.show.figures.drawing import safe_name
+from rnnlab.show.figures.figure import Figure
 from rnnlab.show.figures.palette import arm_colours
-from rnnlab.show.figures.sweep_charts import charts
-from rnnlab.show.figures.tuning import tuning_table
+from rnnlab.show.figures.sections import CHAPTER, chapter_figures, study_figures
 from rnnlab.show.pages import report_texts as words
-from rnnlab.show.pages.parts import Figure
-from rnnlab.show.pages.report_tables import PageTable, evidence_table, score_table, terms_table
+from rnnlab.show.pages.report_tables import evidence_table, score_table, terms_table, tuning_table
 from rnnlab.show.pages.shell import page as shell_page
-from rnnlab.show.pages.sweep import study_parts
+from rnnlab.show.pages.sweep import StudyParts, study_parts
+from rnnlab.show.pages.table import Table
 from rnnlab.show.tuning_texts import lead_lines
 
 MOST_CHIPS = 40  # arms that get a switch in the legend
-DRAWN = ("cost", "table", "tuning", "learning", "differences", "why")  # sections with charts
 SHOWN_ROWS = 8  # disputed rows that are open at once
 
 
@@ -56,14 +52,14 @@ class ChapterParts:
     answer: Answer
     figures: dict[str, list[Figure]]
     legend: dict[str, str]
-    scores: PageTable
-    evidence: PageTable | None
-    tuning: PageTable | None
+    scores: Table
+    evidence: Table | None
+    tuning: Table | None
     leads: list[Both]  # what the curves of tuning say
     troubles: list[tuple[str, int, Both, str]]  # label, seed, status, reason
     data_facts: list[tuple[Both, Both]]
     data_findings: list[Both]
-    terms: PageTable
+    terms: Table
     settings: list[tuple[str, Sequence[Setting]]]  # by arm
 
 
@@ -71,25 +67,17 @@ class ChapterParts:
 class SweepParts:
     id: str
     sweep: SweepChapter
-    studies: list[Any]  # see `sweep_page.study_parts`
-    figures: list[Figure]
+    studies: list[StudyParts]
 
 
+@debug_mode(False)  # Altair would check every part of every chart against a schema: half of the time
 def page(report: Report, language: Language = "en", date: datetime | None = None) -> str:
     """The whole page. Same report, same text, but for the date."""
-    with debug_mode(False):  # Altair would check every part of every chart against a schema: half of the time
-        return _page(report, language, date)
-
-
-def _page(report: Report, language: Language, date: datetime | None) -> str:
     several = len(report.chapters) + bool(report.sweeps) > 1
-    chapters = [
-        _chapter_parts(chapter, f"c{number}-" if number else "", several)
-        for number, chapter in enumerate(report.chapters)
-    ]
+    chapters = [_chapter_parts(chapter, prefix, several) for prefix, chapter in _prefixed(report)]
     sweeps = [_sweep_parts(sweep, f"s{number}-") for number, sweep in enumerate(report.sweeps)]
     figures = [figure for parts in chapters for drawn in parts.figures.values() for figure in drawn]
-    figures += [figure for parts in sweeps for figure in parts.figures]
+    figures += [figure for parts in sweeps for study in parts.studies for figure in study.figures]
     names = dict.fromkeys([chapter.name for chapter in report.chapters] + [sweep.name for sweep in report.sweeps])
     return shell_page(
         "report.html",
@@ -129,22 +117,21 @@ def camps(row: DisputedRow) -> list[Camp]:
 
 
 def report_figures(report: Report) -> Iterator[Figure]:
-    """Every chart, to be written to files."""
-    for number, chapter in enumerate(report.chapters):
-        for drawn in chapter_figures(chapter, f"c{number}-" if number else "").values():
+    """Every chart, to be written to files; those of sweeps under their kinds: ``001-addition-state-heatmap-…``."""
+    for prefix, chapter in _prefixed(report):
+        for drawn in chapter_figures(chapter, prefix).values():
             yield from drawn
     for sweep in report.sweeps:
         for study in sweep.studies:
-            yield from _study_figures(study, safe_name(f"{sweep.name}-{study.name}"))
+            name = safe_name(f"{sweep.name}-{study.name}")
+            for figure in study_figures(study):
+                yield replace(figure, name=safe_name(f"{name}-{safe_name(figure.name)}"))
 
 
-def _study_figures(study: Study, name: str) -> list[Figure]:
-    """Under the names of their kinds: ``001-addition-state-heatmap-…``."""
-    drawn = cache(lambda language: dict(charts(study, language)))
-    return [
-        Figure(f"{name}-{safe_name(kind)}", same(""), same(""), lambda language, _, kind=kind: drawn(language)[kind])
-        for kind, _ in charts(study)
-    ]
+def _prefixed(report: Report) -> Iterator[tuple[str, Chapter]]:
+    """What the ids of a chapter begin with; those of the first with nothing."""
+    for number, chapter in enumerate(report.chapters):
+        yield f"c{number}-" if number else "", chapter
 
 
 def _navigation(chapters: Sequence[ChapterParts], sweeps: Sequence[SweepParts]) -> list[tuple[str, Both]]:
@@ -156,11 +143,10 @@ def _navigation(chapters: Sequence[ChapterParts], sweeps: Sequence[SweepParts]) 
 
 
 def _sections(parts: ChapterParts) -> list[str]:
-    shown = {"answer": True, "table": True, "data": True, "terms": True}
-    drawn = {name: bool(parts.figures[name]) for name in DRAWN}
-    drawn["tuning"] = parts.tuning is not None
-    drawn["differences"] |= bool(parts.chapter.differences.rows)
-    return [name for name in words.SECTIONS if shown.get(name) or drawn.get(name)]
+    shown = {name for name, figures in parts.figures.items() if figures} | {"answer", "table", "data", "terms"}
+    shown |= {"differences"} if parts.chapter.differences.rows else set()
+    shown |= {"tuning"} if parts.tuning else set()
+    return [name for name in words.SECTIONS if name in shown]
 
 
 def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts:
@@ -173,7 +159,7 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
         heading=words.COMPARISON.format(name=chapter.name) if several else None,
         chapter=chapter,
         answer=_answer(chapter),
-        figures={name: _untitled(name, drawn.get(name, [])) for name in DRAWN},
+        figures={name: _untitled(name, drawn.get(name, [])) for name in CHAPTER},
         legend={label: colours[label] for label in labels[:MOST_CHIPS]} if len(labels) > 1 else {},
         scores=score_table(comparison, colours),
         evidence=evidence_table(comparison),
@@ -195,8 +181,7 @@ def _untitled(section: str, figures: list[Figure]) -> list[Figure]:
 
 
 def _sweep_parts(sweep: SweepChapter, prefix: str) -> SweepParts:
-    studies = [study_parts(study, f"{prefix}{number}") for number, study in enumerate(sweep.studies)]
-    return SweepParts(prefix, sweep, studies, [figure for study in studies for figure in study.figures])
+    return SweepParts(prefix, sweep, [study_parts(study, f"{prefix}{at}") for at, study in enumerate(sweep.studies)])
 
 
 def _answer(chapter: Chapter) -> Answer:
@@ -205,7 +190,7 @@ def _answer(chapter: Chapter) -> Answer:
     standing = _standing(comparison)
     label = verdict.recommended or verdict.best
     chosen = words.RECOMMENDED if verdict.recommended else words.BEST
-    by_label = {arm.label: arm for arm in (*comparison.arms, *comparison.baselines)}
+    arm = next((arm for arm in (*comparison.arms, *comparison.baselines) if arm.label == label), None)
     said = facts_of(verdict)
     command = None
     if comparison.recommended_run and comparison.question:
@@ -216,7 +201,7 @@ def _answer(chapter: Chapter) -> Answer:
         headline=said[0],
         evidence=said[1:],
         chosen=chosen.format(label=label) if label else None,
-        costs=_costs(chapter, by_label[label]) if label else [],
+        costs=_costs(chapter, arm) if arm else [],
         command=command,
         tone="settled" if standing in ("settled", "baseline") else "nothing" if standing == "nothing" else "open",
     )
@@ -252,7 +237,7 @@ def _costs(chapter: Chapter, arm: ArmSummary) -> list[Both]:
 
 def _troubles(comparison: Comparison) -> list[tuple[str, int, Both, str]]:
     return [
-        (arm.label, run.seed, words.STATUS[run.status], run.reason or "")
+        (arm.label, run.seed, status_text(run.status), run.reason or "")
         for arm in (*comparison.arms, *comparison.baselines)
         for run in arm.runs
         if run.status != "finished"

@@ -1,6 +1,7 @@
 """The words of the report page, in both languages."""
 
 from rnnlab.core.words import both, same
+from rnnlab.show.pages.table import Column
 
 TITLE = both("rnnlab report: {names}")
 SECTIONS = {
@@ -43,84 +44,50 @@ FACTS = {
     "training": both("{value} of training per run"),
     "memory": both("{value} MB at most"),
 }
-# name, and what a hover over the column's head explains
 COLUMNS = {
-    "model": (
+    "model": Column(
         both("model"),
         both("* is within the margin of the best and not measurably worse than any other. Grey: a baseline."),
+        number=False,
     ),
-    "accuracy": (
-        both("{metric}, %"),
-        both("The share of test rows answered rightly, the mean of all finished runs."),
+    "accuracy": Column(
+        both("{metric}, %"), both("The share of test rows answered rightly, the mean of all finished runs.")
     ),
-    "score": (
-        both("{metric}"),
-        both("Of the test rows, the mean of all finished runs."),
-    ),
-    "beside": (
-        both("{beside}"),
-        both("Of the test rows, the mean of all finished runs."),
-    ),
-    "interval": (
+    "score": Column(both("{metric}"), both("Of the test rows, the mean of all finished runs.")),
+    "beside": Column(both("{beside}"), both("Of the test rows, the mean of all finished runs.")),
+    "interval": Column(
         both("{level} % interval"),
         both(
             "Where the accuracy lies for seeds and test rows in general: of intervals made like this, "
             "{level} in 100 hold it."
         ),
     ),
-    "seen": (
-        both("seen rows, %"),
-        both("Accuracy on the test rows that stand in the training rows too, token for token."),
+    "seen": Column(
+        both("seen rows, %"), both("Accuracy on the test rows that stand in the training rows too, token for token.")
     ),
-    "unseen": (
-        both("unseen rows, %"),
-        both("Accuracy on all other test rows."),
+    "unseen": Column(both("unseen rows, %"), both("Accuracy on all other test rows.")),
+    "macro_f1": Column(
+        both("macro-F1, %"), both("F1 of each class, then their mean: rare classes count as much as common ones.")
     ),
-    "macro_f1": (
-        both("macro-F1, %"),
-        both("F1 of each class, then their mean: rare classes count as much as common ones."),
+    "loss": Column(both("loss"), both("Of the test rows, the mean of all finished runs.")),
+    "epoch_seconds": Column(
+        both("s/epoch"), both("Seconds of training per epoch, the median; evaluation isn't counted.")
     ),
-    "loss": (
-        both("loss"),
-        both("Of the test rows, the mean of all finished runs."),
-    ),
-    "epoch_seconds": (
-        both("s/epoch"),
-        both("Seconds of training per epoch, the median; evaluation isn't counted."),
-    ),
-    "step_seconds": (
-        both("ms/update"),
-        both("Milliseconds of training per update, the median."),
-    ),
-    "row_seconds": (
-        both("ms/row"),
-        both("Milliseconds to answer a test row, in batches, on one thread."),
-    ),
-    "tokens_per_second": (
-        both("tokens/s"),
-        both("Tokens trained on per second; padding doesn't count."),
-    ),
-    "best_epoch": (
+    "step_seconds": Column(both("ms/update"), both("Milliseconds of training per update, the median.")),
+    "row_seconds": Column(both("ms/row"), both("Milliseconds to answer a test row, in batches, on one thread.")),
+    "tokens_per_second": Column(both("tokens/s"), both("Tokens trained on per second; padding doesn't count.")),
+    "best_epoch": Column(
         both("best epoch"),
         both("At which the validation rows were answered best, the median; + if it still improved at its limit."),
     ),
-    "best_evaluation": (
+    "best_evaluation": Column(
         both("best evaluation"),
         both("At which the validation rows were answered best, the median; + if it still improved at its limit."),
     ),
-    "parameters": (
-        both("parameters"),
-        both("All that is learnt, the embedding included."),
-    ),
-    "memory": (
-        same("MB"),
-        both("The most memory that a run's process held."),
-    ),
-    "runs": (
-        both("runs"),
-        both("Finished runs of those that were asked for."),
-    ),
-    "failed": (
+    "parameters": Column(both("parameters"), both("All that is learnt, the embedding included.")),
+    "memory": Column(same("MB"), both("The most memory that a run's process held.")),
+    "runs": Column(both("runs"), both("Finished runs of those that were asked for.")),
+    "failed": Column(
         both("failed seeds"),
         both(
             "Runs that diverged, ended at the majority class or below, or ended far below the best "
@@ -139,13 +106,6 @@ ONE_SEED_NOTE = both(
 )
 UNFINISHED = both("Runs that didn't finish")
 SEED = both("seed")
-STATUS = {
-    "finished": both("finished"),
-    "diverged": both("diverged"),
-    "failed": both("failed"),
-    "stopped": both("stopped"),
-}
-NOTES = both("Notes")
 DISPUTED = both("The rows they disagree on most")
 DISPUTED_NOTE = both("Each model's answer by most of its runs; in brackets, how many runs gave it.")
 LOOKED_NOTE = both(
@@ -154,47 +114,40 @@ LOOKED_NOTE = both(
 )
 RIGHT = both("right answer")
 ROW = both("test row {row}")
-SAYS = both("{arm} says")
-MORE_TOKENS = both("… and {count} more tokens")
 NO_TEXT = both("(a series of numbers)")
-NO_DIFFERENCES = both("This task doesn't ask for one label per sequence: there are no classes to compare.")
-NO_INTERNALS = both("Nothing was recorded or could be looked into.")
 WHY_NOTE = both(
     "Looked into: the best run (by validation) of each model, on validation rows. A model "
     "whose gradient fades after a few steps can't learn what lies further back."
 )
 FAIRNESS = both("On which terms each model took part")
 TERMS_COLUMNS = {
-    "model": (both("model"), both("The arm of the comparison.")),
-    "parameters": (both("parameters"), both("All that is learnt.")),
-    "embedding": (both("embedding"), both("Of them, in the embedding.")),
-    "encoder": (both("encoder"), both("Of them, in the encoder.")),
-    "head": (both("head"), both("Of them, in the last layer.")),
-    "flops": (
+    "model": Column(both("model"), both("The arm of the comparison."), number=False),
+    "parameters": Column(both("parameters"), both("All that is learnt.")),
+    "embedding": Column(both("embedding"), both("Of them, in the embedding.")),
+    "encoder": Column(both("encoder"), both("Of them, in the encoder.")),
+    "head": Column(both("head"), both("Of them, in the last layer.")),
+    "flops": Column(
         both("FLOPs per row"),
         both("Of the matrix products of a forward pass over a row of {length} steps, the median length."),
     ),
-    "step": (
+    "step": Column(
         both("ms per step"),
         both(
             "To read one more token and answer, after 100 tokens of a row alone: what it takes to answer while a text "
             "grows. Empty for models that read what comes later."
         ),
     ),
-    "tried": (
+    "tried": Column(
         both("settings tried"),
         both(
             "Different settings of this kind of model on this data, among all runs of the folder. "
             "More tries, more luck."
         ),
     ),
-    "stopping": (
-        both("why its runs ended"),
-        both("The limit that each run reached first."),
-    ),
-    "epochs": (both("epochs trained"), both("Fewest to most.")),
-    "evaluations": (both("evaluations"), both("Fewest to most.")),
-    "time": (both("training time"), both("All runs of the model together.")),
+    "stopping": Column(both("why its runs ended"), both("The limit that each run reached first."), number=False),
+    "epochs": Column(both("epochs trained"), both("Fewest to most.")),
+    "evaluations": Column(both("evaluations"), both("Fewest to most.")),
+    "time": Column(both("training time"), both("All runs of the model together.")),
 }
 STOPPING = {
     "epochs": both("all epochs done"),
@@ -225,55 +178,38 @@ ENVIRONMENT = {
 }
 TRAINING_TIME = both("training time, all runs")
 FINGERPRINT = both("fingerprint of the data")
-SETTINGS_OF = both("{count} settings, {runs} runs")
 LEFT_OUT = both("Left out")
 COMPARISON = both("Comparison: {name}")
 SWEEP = both("Sweep: {name}")
 EVIDENCE = both("Every pair")
 EVIDENCE_COLUMNS = {
-    "better": (both("model"), both("The one with the better mean.")),
-    "worse": (both("against"), both("The one with the worse mean.")),
-    "call": (
+    "better": Column(both("model"), both("The one with the better mean."), number=False),
+    "worse": Column(both("against"), both("The one with the worse mean."), number=False),
+    "call": Column(
         both("verdict"),
         both(
             "Better: by the corrected test. Equal: within {margin} points with a chance of 95 % or "
             "more. Undecided: neither."
         ),
+        number=False,
     ),
-    "gap": (
-        both("difference, points"),
-        both("Of the means of all their runs."),
-    ),
-    "interval": (
+    "gap": Column(both("difference, points"), both("Of the means of all their runs.")),
+    "interval": Column(
         both("interval"),
         both(
             "At the level that this pair's correction leaves: it excludes zero exactly when the pair is called better."
         ),
     ),
-    "p": (
+    "p": Column(
         both("p, corrected"),
         both(
             "How often chance alone would show so large a difference, corrected (Holm) for all pairs "
             "that could have been picked."
         ),
     ),
-    "ahead": (
-        both("better, %"),
-        both("The chance that it is better by more than {margin} points."),
-    ),
-    "within": (
-        both("within, %"),
-        both("The chance that the two are within {margin} points."),
-    ),
-    "behind": (
-        both("worse, %"),
-        both("The chance that it is worse by more than {margin} points."),
-    ),
-}
-CALLS = {
-    "better": both("better"),
-    "equal": both("equal"),
-    "undecided": both("undecided"),
+    "ahead": Column(both("better, %"), both("The chance that it is better by more than {margin} points.")),
+    "within": Column(both("within, %"), both("The chance that the two are within {margin} points.")),
+    "behind": Column(both("worse, %"), both("The chance that it is worse by more than {margin} points.")),
 }
 LUCK = {
     "rows": both(
@@ -286,3 +222,22 @@ LUCK = {
     ),
 }
 MORE_ROWS = both("{count} more rows")
+TUNING = both("Settings that were chosen")
+TUNING_NOTE = both(
+    "Every model was to get {trials} trials; the setting that did best on {rows} validation "
+    "rows was then trained anew over the seeds. All trials have seed {seed}, which no run of "
+    "the comparison has, so that the luck of the chosen trial isn't in the test scores."
+)
+TUNING_COLUMNS = {
+    "model": Column(both("model"), both("Grey: a baseline."), number=False),
+    "setting": Column(both("setting"), both("The values of all axes that were searched."), number=False),
+    "trials": Column(both("trials"), both("Different settings that were tried, the default included.")),
+    "stopped": Column(both("stopped early"), both("Trials that were given up because they were behind.")),
+    "default": Column(both("default, validation"), both("The best validation score of the default setting.")),
+    "best": Column(
+        both("chosen, validation"),
+        both("Of the chosen setting. It was picked because it is high: its test score is the fair one."),
+    ),
+}
+DEFAULT_SETTING = both("default")
+NOTHING_TUNED = both("nothing to tune")

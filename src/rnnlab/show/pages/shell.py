@@ -14,9 +14,9 @@ from markupsafe import Markup
 
 from rnnlab.core.words import Both, Language, both, retold
 from rnnlab.show.figures.drawing import vega_script
-from rnnlab.show.figures.themes import DARK_CONFIG, LIGHT_CONFIG, themed
+from rnnlab.show.figures.figure import Figure
+from rnnlab.show.figures.palette import DARK_CONFIG, LIGHT_CONFIG, themed
 from rnnlab.show.pages.embedded_charts import embedded, script_json
-from rnnlab.show.pages.parts import Figure
 
 GUIDES = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
 SIZES = {"axis": GUIDES, "legend": GUIDES, "header": GUIDES}  # of letters: a page is read from further away than a file

@@ -1,45 +1,40 @@
 """What the report page shows of a study of a sweep."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rnnlab.comparing.studies import Point, Study
-from rnnlab.core.terms import STATUS, status_text
-from rnnlab.core.words import LANGUAGES, Both, Language, both, retold, same
-from rnnlab.show.figures.chart_text import AnyChart
-from rnnlab.show.figures.sweep_charts import charts
-from rnnlab.show.pages.parts import Figure
-from rnnlab.show.pages.table import Cell, Column, Row
+from rnnlab.core.terms import status_text
+from rnnlab.core.words import Both, both, retold, same
+from rnnlab.show.figures.figure import Figure
+from rnnlab.show.figures.sections import study_figures
+from rnnlab.show.pages.table import EMPTY, Cell, Column, Row, Table, number
 from rnnlab.show.sweep_summary import Spread, Summary, best_point, median_text, seen_statuses, summarise
-from rnnlab.show.sweep_texts import (
-    aim_text,
-    quantity_name,
-    score_text,
-    step_text,
-    value_text,
-)
+from rnnlab.show.sweep_texts import aim_text, quantity_name, score_text, step_text, value_text
 
-EXPLAINED = {
-    "arrived": both("How many of its runs reached the target."),
-    "median": both(
-        "The update at which a run was at the target for the first time, the median of the runs; + is at least."
+ARRIVALS = (
+    Column(both("arrived"), both("How many of its runs reached the target.")),
+    Column(
+        both("median first update"),
+        both("The update at which a run was at the target for the first time, the median of the runs; + is at least."),
     ),
-    "least–most": both("The first update at the target, from the soonest run to the latest."),
+    Column(both("least–most"), both("The first update at the target, from the soonest run to the latest.")),
+)
+STATUSES = {
     "diverged": both("Runs that ended in NaN or an explosion."),
     "failed": both("Runs that ended in an error."),
     "pruned": both("Runs that were given up as hopeless."),
+}
+SCORES = {
     "valid": both("The mean of the finished runs ± standard deviation, on the rows that choose."),
     "test": both("The mean of the finished runs ± standard deviation, on rows that no choice has seen."),
-    "seconds": both("Time of one update, the median of the runs."),
 }
-
-NAMES = {
-    "arrived": both("arrived"),
-    "median": both("median first update"),
-    "least–most": both("least–most"),
-    **STATUS,
-}
+SECONDS = Column(both("ms per update"), both("Time of one update, the median of the runs."))
+RUN_COLUMNS = (
+    Column(both("setting"), number=False),
+    Column(both("seed")),
+    *(Column(name, number=False) for name in (both("status"), both("digest"), both("reason"))),
+)
 BEST = both("± is the standard deviation over the runs; the row marked “best” is the best setting by validation.")
-
 ANSWERS = {
     "target": both(
         "{label} is at the target soonest: after {median} updates, the median of {runs} runs, of "
@@ -48,8 +43,6 @@ ANSWERS = {
     "score": both("Best by validation: {label}, {score} (mean of {runs} runs)."),
     "none": both("No setting reached the target."),
 }
-
-Drawn = dict[Language, list[AnyChart]]
 
 
 @dataclass(frozen=True)
@@ -61,27 +54,22 @@ class StudyParts:
     answer: Both  # the best setting
     aim: Both
     figures: list[Figure]
-    settings: tuple[list[Column], list[Row]]  # a row a setting
-    runs: tuple[list[Column], list[Row]]  # a row a run
-    spread: Both  # how to read the settings
+    settings: Table  # a row per setting
+    runs: Table  # a row per run
     notes: tuple[Both, ...]
-    words: dict[str, Both]
 
 
 def study_parts(study: Study, prefix: str) -> StudyParts:
     """Figures get the names ``prefix-1``, ``prefix-2`` …"""
-    drawn: Drawn = {language: [chart for _, chart in charts(study, language)] for language in LANGUAGES}
     return StudyParts(
         name=study.name,
         about=study.about,
         answer=answer(study),
         aim=aim_text(study),
-        figures=[_figure(f"{prefix}-{at + 1}", drawn, at) for at in range(len(drawn["en"]))],
+        figures=[replace(one, name=f"{prefix}-{at}") for at, one in enumerate(study_figures(study), 1)],
         settings=settings(study),
         runs=runs(study),
-        spread=BEST if best_point(study) else both("± is the standard deviation over the runs."),
         notes=tuple(map(retold, study.notes)),
-        words={"points": both("Settings"), "notes": both("Notes"), "digests": both("Runs and their digests")},
     )
 
 
@@ -98,26 +86,21 @@ def answer(study: Study) -> Both:
     return ANSWERS["score"].format(label=best.label, score=score, runs=found.valid.count if found.valid else 0)
 
 
-def _figure(name: str, drawn: Drawn, at: int) -> Figure:
-    """Its words are in the chart."""
-    return Figure(name, same(""), same(""), lambda language, for_page: drawn[language][at])
-
-
-def settings(study: Study) -> tuple[list[Column], list[Row]]:
+def settings(study: Study) -> Table:
     """Arrivals, divergence, scores and speed of every setting."""
-    columns = [Column(same(axis.name), number=False) for axis in study.axes]
-    keys = [*(("arrived", "median", "least–most") if study.target else ()), *seen_statuses(study)]
-    columns += [Column(NAMES[key], EXPLAINED[key]) for key in keys]
-    for split in ("valid", "test"):
-        columns.append(Column(quantity_name(f"{split}_{study.metric}"), EXPLAINED[split]))
-    columns.append(Column(both("ms per update"), EXPLAINED["seconds"]))
-    best = best_point(study)
-    star = both("best")
+    columns = [
+        *(Column(same(axis.name), number=False) for axis in study.axes),
+        *(ARRIVALS if study.target else ()),
+        *(Column(status_text(status), STATUSES[status]) for status in seen_statuses(study)),
+        *(Column(quantity_name(f"{split}_{study.metric}"), explained) for split, explained in SCORES.items()),
+        SECONDS,
+    ]
+    best, star = best_point(study), both("best")
     rows = [
         Row(_cells(study, point), "best", star) if point is best else Row(_cells(study, point))
         for point in study.points
     ]
-    return columns, rows
+    return Table(both("Settings"), columns, rows, BEST if best else both("± is the standard deviation over the runs."))
 
 
 def _cells(study: Study, point: Point) -> list[Cell]:
@@ -129,13 +112,12 @@ def _cells(study: Study, point: Point) -> list[Cell]:
         count = getattr(found, status)
         cells.append(Cell(f"{count}/{found.runs}" if count else "", count / found.runs if found.runs else None))
     cells += [_spread(study.metric, found.valid), _spread(study.metric, found.test)]
-    seconds = found.step_seconds
-    return [*cells, Cell("" if seconds is None else f"{1000 * seconds:.3g}", seconds)]
+    return [*cells, number(found.step_seconds, "{:.3g}", shown=1000)]
 
 
 def _axis_cell(point: Point, axis: str) -> Cell:
     if axis not in point.at:
-        return Cell("")
+        return EMPTY
     value = point.at[axis]
     return Cell(value_text(value), value if isinstance(value, int | float) and not isinstance(value, bool) else None)
 
@@ -143,7 +125,7 @@ def _axis_cell(point: Point, axis: str) -> Cell:
 def _arrival(found: Summary) -> list[Cell]:
     first = found.arrival
     if first is None:
-        return [Cell(""), Cell(""), Cell("")]
+        return [EMPTY] * 3
     span = "" if first.least is None or first.most is None else f"{step_text(first.least)}–{step_text(first.most)}"
     median = median_text(found)
     return [
@@ -156,24 +138,18 @@ def _arrival(found: Summary) -> list[Cell]:
 def _spread(metric: str, scores: Spread | None) -> Cell:
     """``97.5 % ± 1.2 %``"""
     if scores is None:
-        return Cell("")
+        return EMPTY
     around = f" ± {score_text(metric, scores.deviation)}" if scores.deviation is not None else ""
     return Cell(score_text(metric, scores.mean) + around, scores.mean)
 
 
-def runs(study: Study) -> tuple[list[Column], list[Row]]:
+def runs(study: Study) -> Table:
     """Every run with its digest, and why it ended where it didn't finish."""
-    digest, reason = both("digest"), both("reason")
-    columns = [
-        Column(both("setting"), number=False),
-        Column(both("seed")),
-        *(Column(name, number=False) for name in (both("status"), digest, reason)),
-    ]
     rows = [
         Row(
             [
                 Cell(point.label),
-                Cell(str(repeat.seed), repeat.seed),
+                number(repeat.seed),
                 Cell(status_text(repeat.status)),
                 Cell(repeat.digest, repeat.digest, code=True),
                 Cell(repeat.reason or ""),
@@ -182,4 +158,4 @@ def runs(study: Study) -> tuple[list[Column], list[Row]]:
         for point in study.points
         for repeat in point.repeats
     ]
-    return columns, rows
+    return Table(both("Runs and their digests"), RUN_COLUMNS, rows)
