@@ -89,7 +89,7 @@ def comparison_csv(result: "Comparison") -> str:
     seen = ("seen", "unseen") if result.seen_matters else ()
     scores = ("score_mean", "score_low", "score_high")
     head = ["label", "kind", *scores, "failed_seeds", *names, *measured]
-    rows = [[*head, *(f"score_{part}" for part in seen), *(f"score[{tag}]" for tag in tags)]]
+    rows: list[list[Any]] = [[*head, *(f"score_{part}" for part in seen), *(f"score[{tag}]" for tag in tags)]]
     for arm in result.ranking:
         score: list[Any] = [arm.score.mean, arm.score.low, arm.score.high] if arm.score else [""] * 3
         rows.append(
@@ -133,7 +133,7 @@ def study_csv(study: Study) -> str:
     tests = list(dict.fromkeys(name for repeat in every for name in _test_scores(repeat)))
     scores = (f"best_valid_{study.metric}", *(f"test_{name}" for name in tests))
     after = ["seed", "status", "reached", *scores, "epochs", "step_seconds", "digest", "reason"]
-    rows = [[f"axis {axis.name}" if axis.name in after else axis.name for axis in study.axes] + after]
+    rows: list[list[Any]] = [[f"axis {axis.name}" if axis.name in after else axis.name for axis in study.axes] + after]
     for point in study.points:
         for repeat in point.repeats:
             found = _test_scores(repeat)

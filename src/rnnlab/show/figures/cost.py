@@ -338,9 +338,12 @@ def _baseline_layers(base: alt.Chart, y: alt.Y, metric: Both, language: Language
             tooltip=tooltip(language, ("arm:N", ARM), ("y:Q", metric, ".1%")),
         )
     ]
-    for test, x, align, dx in (("datum.right", "width", "right", -4), ("!datum.right", 0, "left", 4)):
+    for test, x, mark in (
+        ("datum.right", "width", {"align": "right", "dx": -4}),
+        ("!datum.right", 0, {"align": "left", "dx": 4}),
+    ):
         side = lines.transform_filter(test).transform_calculate(named=named)
-        side = side.mark_text(**text, align=align, dx=dx, dy=alt.ExprRef("datum.dy"), style="guide-label")
+        side = side.mark_text(**text, **mark, dy=alt.ExprRef("datum.dy"), style="guide-label")
         found.append(side.encode(x=alt.value(x), y=y, text="named:N"))
     below = base.transform_filter(f"datum.k == 'below' && {SHOWN}").transform_calculate(named=f"'↓ ' + {named}")
     edge = below.mark_text(**text, align="right", dx=-4, dy=alt.ExprRef("-8 - 14 * datum.row"), style="guide-label")

@@ -144,7 +144,7 @@ def metric_of(chapter: "Chapter") -> Both:
 def tooltip(language: Language, *fields: tuple[str, Both] | tuple[str, Both, str]) -> list[alt.Tooltip]:
     """Of (field, what it is called) or (field, what it is called, format of its numbers)."""
     return [
-        alt.Tooltip(field, title=name[language], **({"format": form[0]} if form else {}))
+        alt.Tooltip(field, title=name[language], format=form[0] if form else alt.Undefined)
         for field, name, *form in fields
     ]
 
@@ -177,7 +177,7 @@ def share(value: float | None) -> float | None:
     return next((one for one in moved if f"{math.floor(1000 * one + 0.5) / 10:.1f}" == said), exact)
 
 
-def layered(layers: Iterable[Any], rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
+def layered(layers: Iterable[Any], rows: Sequence[Mapping[str, Any]]) -> AnyChart:
     """Layers that show the same rows."""
     return alt.layer(*layers, data=data(rows))
 

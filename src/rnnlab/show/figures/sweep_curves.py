@@ -46,7 +46,7 @@ def curves(study: Study, quantity: str, language: Language = "en") -> AnyChart:
     layers = _line_layers(series, vertical, language)
     if ends:
         layers += _end_marks(series, ends, vertical, language, edge=0 if logarithmic else height)
-    whole = {"data": data([*rows, *ends])} | headed(
+    whole: Row = {"data": data([*rows, *ends])} | headed(
         f"{study.name} · {quantity_name(quantity)[language]}",
         _about(series, said, bool(ends)),
         WIDTH + 200 if single else PANELS_ABREAST * (PANEL_WIDTH + 50) + 80,
