@@ -29,6 +29,7 @@ ERRORS = (
     "RunsFailed",
     "Interrupted",
     "ExportError",
+    "WrongValue",
 )
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: {language}\\n"\n'
 

@@ -33,25 +33,21 @@ def _build(target: str, vocabulary: int | None, seed: int) -> nn.Module:
     place, _, name = target.rpartition(":")
     if not place or not name:
         raise ConfigError("{target}: must be package.module:factory or path/to/file.py:factory", target=target)
-    home = _import_file(Path(place)) if place.endswith(".py") else _import_module(place)
-    made: Any = home
+    made: Any = _import(place)
     for part in name.split("."):
         if not hasattr(made, part):
+            known = [name for name, value in vars(made).items() if not name.startswith("_") and callable(value)]
+            hint = did_you_mean(part, known)
             raise ConfigError(
-                "{target}: {place} has no '{part}'{hint}",
-                target=target,
-                place=place,
-                part=part,
-                hint=did_you_mean(part, _choices(made)),
+                "{target}: {place} has no '{part}'{hint}", target=target, place=place, part=part, hint=hint
             )
         made = getattr(made, part)
     if not isinstance(made, nn.Module):
         if not callable(made):
-            what = type(made).__name__
             raise ConfigError(
                 "{target}: must be a module, or a class or function that makes one (its type is {what})",
                 target=target,
-                what=what,
+                what=type(made).__name__,
             )
         torch.manual_seed(seed)  # whatever its import drew, or that it was imported before
         made = _call(target, made, vocabulary)
@@ -62,46 +58,38 @@ def _build(target: str, vocabulary: int | None, seed: int) -> nn.Module:
     return made
 
 
-def _choices(home: Any) -> list[str]:
-    return [name for name, value in vars(home).items() if not name.startswith("_") and callable(value)]
-
-
-def _import_module(place: str) -> ModuleType:
-    _search(Path.cwd())
+def _import(place: str) -> ModuleType:
+    """A module, seen from the current folder; or a file, whose folder can be imported from, as when it is run."""
+    path, is_file = Path(place), place.endswith(".py")
+    if is_file and not path.is_file():
+        near = did_you_mean(path.name, (other.name for other in path.parent.glob("*.py")))
+        raise ConfigError("{path}: no such file{near}", path=path, near=near)
+    folder = str(path.parent.resolve() if is_file else Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
-        return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{place}.".startswith(f"{error.name}."):
-            raise ConfigError("{place}: {problem}", place=place, problem=one_line(error)) from error
-        raise ConfigError(
-            "{place}: no such module here or in the environment ('{name}' is missing)", place=place, name=error.name
-        ) from None
+        return _execute(path) if is_file else importlib.import_module(place)
     except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and not is_file:
+            if error.name is None or not f"{place}.".startswith(f"{error.name}."):
+                raise ConfigError("{place}: {problem}", place=place, problem=one_line(error)) from error
+            raise ConfigError(
+                "{place}: no such module here or in the environment ('{name}' is missing)", place=place, name=error.name
+            ) from None
         raise ConfigError("{place}: its import fails: {problem}", place=place, problem=one_line(error)) from error
 
 
-def _import_file(path: Path) -> ModuleType:
-    """Its folder can be imported from, as when it is run."""
-    if not path.is_file():
-        near = did_you_mean(path.name, (other.name for other in path.parent.glob("*.py")))
-        raise ConfigError("{path}: no such file{near}", path=path, near=near)
-    _search(path.parent.resolve())
+def _execute(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"rnnlab_audited_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException:
         del sys.modules[spec.name]
-        raise ConfigError("{path}: its import fails: {problem}", path=path, problem=one_line(error)) from error
+        raise
     return module
-
-
-def _search(folder: Path) -> None:
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
 
 
 def _call(target: str, factory: Callable[..., Any], vocabulary: int | None) -> Any:

@@ -16,7 +16,7 @@ from pydantic import Field, field_validator, model_validator
 from rnnlab.claims.quantities import Quantity, parse_quantity
 from rnnlab.comparing.studies import Axis, AxisValue
 from rnnlab.core.config import Config, parse, problems
-from rnnlab.core.errors import ConfigError, all_problems, did_you_mean, known_are
+from rnnlab.core.errors import ConfigError, WrongValue, all_problems, did_you_mean, known_are
 from rnnlab.core.words import Both, both, say
 
 Verdict = Literal["supported", "contradicted", "cannot tell"]
@@ -70,15 +70,13 @@ def parse_rule(text: str) -> Rule:
     if found := re.fullmatch(rf"between\s+{_NUMBER}\s+and\s+{_NUMBER}", text):
         low, high = float(found[1]), float(found[2])
         if low >= high:
-            raise ValueError(both("{text!r}: the first number must be the smaller one", text=text))
+            raise WrongValue("{text!r}: the first number must be the smaller one", text=text)
         return Rule("between", low, high)
     if text.startswith("in"):
         return Rule("in", members=_members(text))
-    raise ValueError(
-        both(
-            "{text!r} is no rule; write > x, >= x, < x, <= x, between x and y, or (for measure = 'best') in [x, y]",
-            text=text,
-        )
+    raise WrongValue(
+        "{text!r} is no rule; write > x, >= x, < x, <= x, between x and y, or (for measure = 'best') in [x, y]",
+        text=text,
     )
 
 
@@ -88,8 +86,8 @@ def _members(text: str) -> tuple[AxisValue, ...]:
     except tomllib.TOMLDecodeError:
         found = None
     if not isinstance(found, list) or not found or not all(isinstance(v, str | int | float) for v in found):
-        raise ValueError(
-            both("{text!r}: write the values as a list, for example in [0.005, 0.01] or in ['zeros']", text=text)
+        raise WrongValue(
+            "{text!r}: write the values as a list, for example in [0.005, 0.01] or in ['zeros']", text=text
         )
     return tuple(found)
 
@@ -115,7 +113,7 @@ class Claim(Config):
     @classmethod
     def _no_numbers(cls, value: Any) -> Any:
         if isinstance(value, int):
-            raise ValueError(both('document numbers begin with zeros: write it as a text, "{value:03}"', value=value))
+            raise WrongValue('document numbers begin with zeros: write it as a text, "{value:03}"', value=value)
         return value
 
     @field_validator("a", "b", mode="before")
@@ -142,49 +140,45 @@ class Claim(Config):
         for name in ("a", "b", "along", "best"):
             given = getattr(self, name) not in (None, {})
             if name in uses and not given:
-                raise ValueError(both("measure = '{measure}' needs '{name}'", measure=self.measure, name=name))
+                raise WrongValue("measure = '{measure}' needs '{name}'", measure=self.measure, name=name)
             if given and name not in (*uses, "a"):
                 instead: Both | str = ""
                 if name == "b" and self.measure in ("value", "share"):  # 1 of 10 may well be no less than 2 of 5
                     instead = both(
                         ": it looks at one side only, and what is compared needs measure = 'difference' (or 'ratio')"
                     )
-                said = both("measure = '{measure}' would ignore '{name}'{instead}")
-                raise ValueError(said.format(measure=self.measure, name=name, instead=instead))
-        if self.measure in ("difference", "ratio") and set(self.a) != set(self.b):
-            raise ValueError(
-                both(
-                    "a and b must name the same axes (a: {names}; b: {others})",
-                    names=", ".join(self.a),
-                    others=", ".join(self.b),
+                raise WrongValue(
+                    "measure = '{measure}' would ignore '{name}'{instead}",
+                    measure=self.measure,
+                    name=name,
+                    instead=instead,
                 )
+        if self.measure in ("difference", "ratio") and set(self.a) != set(self.b):
+            raise WrongValue(
+                "a and b must name the same axes (a: {names}; b: {others})",
+                names=", ".join(self.a),
+                others=", ".join(self.b),
             )
         if self.along in self.a:
-            raise ValueError(both("'{along}' is what it goes along: 'a' can't fix it as well", along=self.along))
+            raise WrongValue("'{along}' is what it goes along: 'a' can't fix it as well", along=self.along)
         if (self.measure == "best") != (self.parsed_rule.kind == "in"):
-            raise ValueError(both("the rule 'in […]' belongs to measure = 'best', and 'best' to it"))
+            raise WrongValue("the rule 'in […]' belongs to measure = 'best', and 'best' to it")
         return self._fitting_quantity()
 
     def _fitting_quantity(self) -> Self:
         quantity = self.parsed_quantity
         if quantity.yes_or_no and self.measure in ("value", "ratio"):
-            raise ValueError(
-                both(
-                    "'{quantity}' is yes or no: use measure = 'share' (or 'difference' of two shares)",
-                    quantity=self.quantity,
-                )
+            raise WrongValue(
+                "'{quantity}' is yes or no: use measure = 'share' (or 'difference' of two shares)",
+                quantity=self.quantity,
             )
         if self.measure == "share" and not quantity.yes_or_no:
-            raise ValueError(
-                both(
-                    "measure = 'share' counts runs that arrived or diverged, which '{quantity}' isn't",
-                    quantity=self.quantity,
-                )
+            raise WrongValue(
+                "measure = 'share' counts runs that arrived or diverged, which '{quantity}' isn't",
+                quantity=self.quantity,
             )
         if self.measure in ("trend", "best") and quantity.kind == "tag":
-            raise ValueError(
-                both("measure = '{measure}' isn't made for tags; use value or difference", measure=self.measure)
-            )
+            raise WrongValue("measure = '{measure}' isn't made for tags; use value or difference", measure=self.measure)
         return self
 
     @property

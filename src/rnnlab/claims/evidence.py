@@ -1,6 +1,7 @@
 """What the runs of a study have to say about a claim: every setting's value for every seed, or why there is none."""
 
 import statistics
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -141,8 +142,7 @@ def states_of(points: Sequence[Point]) -> str:
 
 
 def listed_states(states: Iterable[str]) -> str:
-    listed = list(states)
-    return ", ".join(f"{listed.count(state)} {state}" for state in dict.fromkeys(listed))
+    return ", ".join(f"{count} {state}" for state, count in Counter(states).items())
 
 
 def describe(where: Where) -> str:

@@ -33,28 +33,13 @@ def decide(claim: Claim, studies: Mapping[str, Study]) -> Finding:
     if study is None or not study.points:
         return replace(finding, reason=Note("not run", {"study": claim.study}))
     try:
-        points = _concerned(claim, study)
-        finding = replace(finding, runs=_runs(points), seeds=_all_seeds(points))
+        points = select(study, claim.a)
+        points += [point for point in select(study, claim.b) if point not in points] if claim.b else []
+        runs = [Run(point.label, r.seed, r.status, r.digest, r.path) for point in points for r in point.repeats]
+        finding = replace(finding, runs=tuple(runs), seeds=tuple(sorted({run.seed for run in runs})))
         return MEASURES[claim.measure](finding, study)
     except Undecided as undecided:
         return replace(finding, verdict="cannot tell", reason=undecided.note)
-
-
-def _concerned(claim: Claim, study: Study) -> list[Point]:
-    points = select(study, claim.a)
-    return points + [point for point in select(study, claim.b) if point not in points] if claim.b else points
-
-
-def _runs(points: Sequence[Point]) -> tuple[Run, ...]:
-    return tuple(
-        Run(point.label, repeat.seed, repeat.status, repeat.digest, repeat.path)
-        for point in points
-        for repeat in point.repeats
-    )
-
-
-def _all_seeds(points: Sequence[Point]) -> tuple[int, ...]:
-    return tuple(sorted({repeat.seed for point in points for repeat in point.repeats}))
 
 
 def value(finding: Finding, study: Study) -> Finding:
@@ -131,23 +116,19 @@ def _difference_of_shares(finding: Finding, study: Study, pairs: Sequence[Pair])
     else:
         interval = intervals.independent_shares(tallies)
         notes = [Note("independent shares")]
-    of_a, of_b = zip(*tallies, strict=True)
-    finding = replace(finding, sides=(_share_of(of_a), _share_of(of_b)), counts=_sum(of_a), counts_b=_sum(of_b))
+    of_a, of_b = (statistics.fmean(hits / runs for hits, runs in side) for side in zip(*tallies, strict=True))
+    finding = replace(
+        finding,
+        sides=(of_a, of_b),  # means of the cells, which all count alike
+        counts=_tally([outcomes for a, _ in both for outcomes in a]),
+        counts_b=_tally([outcomes for _, b in both for outcomes in b]),
+    )
     return judged(with_outcomes(finding, [side for pair in both for side in pair], notes), interval)
 
 
 def _tally(found: Sequence[Mapping[int, bool]]) -> Tally:
     outcomes = [outcome for by_seed in found for outcome in by_seed.values()]
     return sum(outcomes), len(outcomes)
-
-
-def _sum(tallies: Sequence[Tally]) -> Tally:
-    return sum(hits for hits, _ in tallies), sum(runs for _, runs in tallies)
-
-
-def _share_of(tallies: Sequence[Tally]) -> float:
-    """The mean of the cells, which all count alike."""
-    return statistics.fmean(hits / runs for hits, runs in tallies)
 
 
 def _pairs(claim: Claim, study: Study) -> list[Pair]:

@@ -16,8 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rnnlab.comparing.studies import Repeat, Study, first_step
-from rnnlab.core.errors import RunError, did_you_mean, known_are
-from rnnlab.core.words import both
+from rnnlab.core.errors import RunError, WrongValue, did_you_mean, known_are
 from rnnlab.data import store
 from rnnlab.runs.directory import RunDirectory
 from rnnlab.training.record import Recorded
@@ -118,8 +117,8 @@ def parse_quantity(text: str) -> Quantity:
     if head == "curve":
         found = re.fullmatch(r"(\w+)@(epoch |step )?(\d+)", rest)
         if not found:
-            raise ValueError(
-                both("{text!r}: write curve.EVENT@EPOCH or curve.EVENT@step N, as curve.valid_accuracy@10", text=text)
+            raise WrongValue(
+                "{text!r}: write curve.EVENT@EPOCH or curve.EVENT@step N, as curve.valid_accuracy@10", text=text
             )
         unit = "step" if found[2] == "step " else "epoch"
         return Quantity(text, "curve", _event(text, found[1]), int(found[3]), unit)
@@ -128,27 +127,25 @@ def parse_quantity(text: str) -> Quantity:
     if head == "epochs_to":
         share = float(rest) if re.fullmatch(r"[01](\.\d+)?", rest) else 0.0
         if not 0 < share <= 1:
-            raise ValueError(
-                both("{text!r}: write epochs_to.0.99 for the first epoch at 99 % of the run's own best", text=text)
+            raise WrongValue(
+                "{text!r}: write epochs_to.0.99 for the first epoch at 99 % of the run's own best", text=text
             )
         return Quantity(text, "epochs_to", share=share)
     if text in KNOWN or (head in ("test", "valid") and rest and not did_you_mean(rest, SCORES)):
         return Quantity(text, "result", text)  # a task may have scores of its own
     hint = did_you_mean(text, KNOWN) or known_are((*KNOWN, *PATTERNS))
-    raise ValueError(both("unknown quantity {text!r}{hint}", text=text, hint=hint))
+    raise WrongValue("unknown quantity {text!r}{hint}", text=text, hint=hint)
 
 
 def _event(text: str, name: str) -> str:
     hint = did_you_mean(name, EVENTS)
     if name in EVENTS or (name.startswith("valid_") and not did_you_mean(name.removeprefix("valid_"), SCORES)):
         return name
-    raise ValueError(
-        both(
-            "{text!r}: evaluations have no {name!r}{hint}",
-            text=text,
-            name=name,
-            hint=hint or known_are(EVENTS),
-        )
+    raise WrongValue(
+        "{text!r}: evaluations have no {name!r}{hint}",
+        text=text,
+        name=name,
+        hint=hint or known_are(EVENTS),
     )
 
 

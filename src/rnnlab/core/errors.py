@@ -53,6 +53,13 @@ class Interrupted(RnnlabError):
     exit_code = 130
 
 
+class WrongValue(ValueError):
+    """What a validator of settings finds wrong; `core.config` makes one error of all that is wrong."""
+
+    def __init__(self, text: str, /, **gaps: Any) -> None:
+        super().__init__(words.both(text, **gaps))
+
+
 def did_you_mean(name: str, choices: Iterable[str]) -> Both:
     """``"; did you mean 'hidden'?"`` for the nearest choice, or an empty text."""
     close = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)

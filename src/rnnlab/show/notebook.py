@@ -3,7 +3,6 @@
 import base64
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -11,9 +10,11 @@ from markupsafe import Markup
 from rnnlab.comparing.chapters import Chapter, Differences, Provenance
 from rnnlab.comparing.comparison import Comparison
 from rnnlab.comparing.learning import learning
+from rnnlab.comparing.records import Record
 from rnnlab.comparing.studies import Study
-from rnnlab.core.words import Both, Language, both
-from rnnlab.runs.directory import Failed, Outcome, RunDirectory
+from rnnlab.core.words import Both, Language, both, spoken
+from rnnlab.judging.wording import sentence_of
+from rnnlab.runs.directory import Failed, RunDirectory
 from rnnlab.training.spec import RunSpec
 
 MORE = both("All there is to see: rnnlab.write_report({folder!r})")
@@ -28,7 +29,7 @@ class Result(Comparison):
         from rnnlab.show.figures.sections import chapter_figures  # only now: they load Altair
         from rnnlab.show.pages.report_tables import score_table
 
-        sentence = self.verdict.sentence if language == "en" else self.verdict.sentence_zh
+        sentence = sentence_of(self.verdict)[language]
         drawn = [figure for figures in chapter_figures(_chapter(self)).values() for figure in figures]
         pictures = (figure.draw(language, False) for figure in drawn)
         more = [MORE.format(folder=self.folder)[language]] if self.folder else []
@@ -55,14 +56,6 @@ def result_of(comparison: Comparison) -> Result:
     return Result(**{field.name: getattr(comparison, field.name) for field in fields(Comparison)})
 
 
-@dataclass(frozen=True)
-class _Recorded:
-    label: str
-    spec: RunSpec
-    outcome: Outcome
-    path: Path
-
-
 def _chapter(result: Comparison) -> Chapter:
     """What can be told without the data and the models: scores and how they were learnt."""
     records = []
@@ -70,7 +63,7 @@ def _chapter(result: Comparison) -> Chapter:
         for run in arm.runs:
             directory = RunDirectory(run.path)
             outcome = directory.outcome() or Failed(run.reason or "")
-            records.append(_Recorded(arm.label, RunSpec.from_dict(directory.spec()), outcome, directory.path))
+            records.append(Record(arm.label, RunSpec.from_dict(directory.spec()), outcome, directory.path))
     return Chapter(
         name="",
         comparison=result,
@@ -83,18 +76,13 @@ def _chapter(result: Comparison) -> Chapter:
 
 
 def _table(shown: Any, language: Language) -> Markup:
-    head = Markup().join(Markup("<th>{}</th>").format(column.name[language]) for column in shown.columns)
-    rows = Markup().join(
-        Markup("<tr>{}</tr>").format(
-            Markup().join(Markup("<td>{}</td>").format(_text(cell.text, language)) for cell in row.cells)
-        )
-        for row in shown.rows
-    )
-    return Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(head, rows)
+    def cells(tag: str, texts: Iterable[Both | str]) -> Markup:
+        return Markup().join(Markup(f"<{tag}>{{}}</{tag}>").format(spoken(text, language)) for text in texts)
 
-
-def _text(text: Both | str, language: Language) -> str:
-    return text[language] if isinstance(text, Both) else text
+    head = cells("th", (column.name for column in shown.columns))
+    rows = (cells("td", (cell.text for cell in row.cells)) for row in shown.rows)
+    body = Markup().join(Markup("<tr>{}</tr>").format(row) for row in rows)
+    return Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(head, body)
 
 
 def _images(charts: Iterable[Any]) -> list[Markup]:
