@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import Encoded
 from rnnlab.models.embedding import Embedding
-from rnnlab.models.fasttext import END, FastText, Hashed, Hashing, NgramVectors
+from rnnlab.models.fasttext import END, FastText, Hashing, NgramVectors
 from rnnlab.models.network import Network, build_network
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.spec import Training
@@ -29,7 +29,9 @@ def network(settings: FastText, pretrained: Tensor | None = None) -> Network:
 
 def vectors(ngrams: int = 3, buckets: int = 1000, ends: bool = False, hashing: Hashing = "linear") -> NgramVectors:
     torch.manual_seed(0)
-    module = NgramVectors(torch.randn(WORDS, WIDTH), Hashed(ngrams, buckets, ends, hashing), 0.0)
+    module = NgramVectors(
+        torch.randn(WORDS, WIDTH), FastText(ngrams=ngrams, buckets=buckets, ends=ends, hashing=hashing), 0.0
+    )
     assert module.table is not None
     with torch.no_grad():
         module.table.normal_()
@@ -80,7 +82,7 @@ def test_the_mean_knows_the_length_with_ends_alone() -> None:
         assert model.embedding is not None
         assert model.embedding.table is not None
         with torch.no_grad():  # of the n-grams, the end of a text alone says something
-            model.embedding.table[WORDS + Hashed(3, 50, True, "mixed").bucket(END)] = 1.0
+            model.embedding.table[WORDS + FastText(buckets=50, hashing="mixed").bucket(END)] = 1.0
             if not ends:
                 model.embedding.table[WORDS:] = 0
         one, three = model.encode(*texts).summary

@@ -120,7 +120,7 @@ SMALL = {"rows": 100, "length": 4}
 def test_models_of_every_task_can_be_packed(tmp_path, kind):
     fields = TASKS[kind].model_fields
     task = TASKS.parse({"kind": kind, **{name: value for name, value in SMALL.items() if name in fields}}).resolve()
-    limits = {"epochs": None, "steps": 2} | ({"eval_every": 2} if task.streamed else {})
+    limits = {"epochs": None, "steps": 2} | ({"eval_every": 2} if task.fresh_batches else {})
     embedding = {"embedding": {"width": 3}} if task.load().vocabulary is not None else {}
     model = ARCHITECTURES.parse({"kind": "rnn", "hidden": 4, **embedding})
     spec = RunSpec(task, model, parse(Training, limits | {"device": "cpu"}), 0)

@@ -1,8 +1,7 @@
 """What an architecture is: settings that build an encoder. An encoder knows no task."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -161,14 +160,4 @@ ARCHITECTURES: Registry[Architecture] = Registry(
         "rnnlab.models.fasttext",
     ),
 )
-A = TypeVar("A", bound=Architecture)
-
-
-def architecture(name: str) -> Callable[[type[A]], type[A]]:
-    """Class decorator: ``@architecture("mgu")`` gives a subclass of `Architecture` its name."""
-
-    def add(cls: type[A]) -> type[A]:
-        ARCHITECTURES.register(name)(cls)
-        return cls
-
-    return add
+architecture = ARCHITECTURES.register

@@ -11,7 +11,7 @@ from rnnlab.core.words import both, note
 from rnnlab.kernels import ops
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
-from rnnlab.models.space import Among, Between, Space
+from rnnlab.models.space import DROPOUT, LEARNING_RATE, Among, Between, Space
 
 Activation = Literal["relu", "tanh", "gelu"]
 ACTIVATIONS = {"relu": F.relu, "tanh": torch.tanh, "gelu": F.gelu}
@@ -35,9 +35,8 @@ class Convolutional(Architecture):
     space: ClassVar[Space] = {
         "model.filters": Between(16, 128, log=True),
         "model.widths": Among((2, 3, 4, 5), (3, 4, 5), (1, 2, 3)),
-        "model.output_dropout": Between(0.0, 0.5),
-        "model.embedding.dropout": Between(0.0, 0.5),
-        "training.lr": Between(5e-4, 1e-2, log=True),
+        **DROPOUT,
+        **LEARNING_RATE,
     }
 
     widths: Widths = Field(default=(2, 3, 4, 5), description="Window widths, in tokens.")

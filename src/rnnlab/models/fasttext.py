@@ -1,6 +1,5 @@
 """A bag of words and n-grams, as in fastText: what counting short phrases achieves, without any network over time."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -76,21 +75,10 @@ class FastText(Architecture):
         table = super().embed(words, pretrained).table
         if table is None or self.embedding is None:
             raise ConfigError(joined([retold(problem) for problem in self.check("tokens")], "\n"))
-        hashed = Hashed(self.ngrams, self.buckets, self.ends, self.hashing)
-        return NgramVectors(table.detach(), hashed, self.embedding.dropout)
+        return NgramVectors(table.detach(), self, self.embedding.dropout)
 
     def build(self, input_width: int) -> Encoder:
         return MeanEncoder(input_width)
-
-
-@dataclass(frozen=True)
-class Hashed:
-    """Which n-grams count, and how they are hashed; as in `FastText`."""
-
-    ngrams: int
-    buckets: int
-    ends: bool = False
-    hashing: Hashing = "linear"
 
     @property
     def factor(self) -> int:
@@ -116,7 +104,7 @@ class NgramVectors(TokenVectors):
     last token those that end behind it, too. They are rows of one table (words + buckets, D), so that an update touches
     only the rows in use. An n-gram's vector begins at zero: one that training never saw says nothing."""
 
-    def __init__(self, table: Tensor, hashed: Hashed, dropout: float):
+    def __init__(self, table: Tensor, hashed: FastText, dropout: float):
         super().__init__(F.pad(table, (0, 0, 0, hashed.buckets)), None, dropout)
         self.words, self.hashed = len(table), hashed
 

@@ -10,7 +10,7 @@ from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.convolution import Activation, TextCNN, Widths
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
 from rnnlab.models.recurrent import GRU, LSTM
-from rnnlab.models.space import Among, Between, Space
+from rnnlab.models.space import DROPOUT, LEARNING_RATE, Among, Between, Space
 
 
 @architecture("gru-cnn")
@@ -25,9 +25,8 @@ class GruCnn(Architecture):
         "model.hidden": Between(32, 128, log=True),
         "model.filters": Between(16, 128, log=True),
         "model.widths": Among((2, 3, 4, 5), (3, 4, 5), (1, 2, 3)),
-        "model.output_dropout": Between(0.0, 0.5),
-        "model.embedding.dropout": Between(0.0, 0.5),
-        "training.lr": Between(5e-4, 1e-2, log=True),
+        **DROPOUT,
+        **LEARNING_RATE,
     }
 
     hidden: int = Field(default=64, ge=1, description="Width of the GRU's state, in each direction.")
@@ -67,9 +66,8 @@ class RCNN(Architecture):
         "model.hidden": Between(32, 128, log=True),
         "model.width": Between(32, 256, log=True),
         "model.pooling": Among("max", "mean", "attention"),
-        "model.output_dropout": Between(0.0, 0.5),
-        "model.embedding.dropout": Between(0.0, 0.5),
-        "training.lr": Between(5e-4, 1e-2, log=True),
+        **DROPOUT,
+        **LEARNING_RATE,
     }
 
     hidden: int = Field(default=64, ge=1, description="Width of the LSTM's state, in each direction.")

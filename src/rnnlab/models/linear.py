@@ -9,14 +9,9 @@ from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.pooling import Pool, Pooling, zero_padding
-from rnnlab.models.space import Among, Between, Space
+from rnnlab.models.space import DROPOUT, LEARNING_RATE, Among, Between, Space
 
-
-def same(x: Tensor) -> Tensor:
-    return x
-
-
-ACTIVATIONS = {"none": same, "tanh": torch.tanh, "relu": F.relu}
+ACTIVATIONS = {"none": lambda x: x, "tanh": torch.tanh, "relu": F.relu}
 
 
 @architecture("linear")
@@ -30,9 +25,8 @@ class Linear(Architecture):
         "model.hidden": Between(32, 256, log=True),
         "model.activation": Among("none", "tanh", "relu"),
         "model.pooling": Among("mean", "max", "attention"),
-        "model.output_dropout": Between(0.0, 0.5),
-        "model.embedding.dropout": Between(0.0, 0.5),
-        "training.lr": Between(5e-4, 1e-2, log=True),
+        **DROPOUT,
+        **LEARNING_RATE,
     }
 
     hidden: int = Field(default=128, ge=1, description="Width of the layer.")

@@ -17,7 +17,7 @@ from rnnlab.kernels import ops
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RecurrentInit, RNNCell
 from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
-from rnnlab.models.space import Among, Between, Space
+from rnnlab.models.space import DROPOUT, LEARNING_RATE, Among, Between, Space
 
 Way = tuple[Cell, State, Tensor | None]  # a cell, where it begins, and what it drops of its state
 InitialState = Literal["zeros", "normal", "xavier", "xavier-he", "learned"]
@@ -32,9 +32,8 @@ class Layered(Architecture):
         "model.layers": Among(1, 2),
         "model.dropout": Between(0.0, 0.5, when={"model.layers": (2,)}),
         "model.pooling": Among("max", "mean", "attention", "last"),
-        "model.output_dropout": Between(0.0, 0.5),
-        "model.embedding.dropout": Between(0.0, 0.5),
-        "training.lr": Between(5e-4, 1e-2, log=True),
+        **DROPOUT,
+        **LEARNING_RATE,
     }
 
     hidden: int = Field(default=128, ge=1, description="Width of the state, in each direction.")

@@ -51,6 +51,8 @@ class Among:
 
 
 Space = Mapping[str, Between | Among]
+LEARNING_RATE: Space = {"training.lr": Between(5e-4, 1e-2, log=True)}
+DROPOUT: Space = {"model.output_dropout": Between(0.0, 0.5), "model.embedding.dropout": Between(0.0, 0.5)}
 
 
 def meaningful(space: Space, setting: Mapping[str, Any], value_at: Callable[[str], Any]) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def _rhythm_problems(kind: Any, training: dict[str, Any], path: str) -> list[str
     rows or tokens make a batch."""
     if kind not in TASKS.names():
         return []  # which is said elsewhere
-    if not TASKS[kind].streamed:
+    if not TASKS[kind].fresh_batches:
         found = []
         if training.get("eval_every") is not None:
             found.append(
@@ -184,7 +184,7 @@ def _rhythm_problems(kind: Any, training: dict[str, Any], path: str) -> list[str
 
 
 def _streamed() -> str:
-    return ", ".join(cls.kind for cls in TASKS if cls.streamed)
+    return ", ".join(cls.kind for cls in TASKS if cls.fresh_batches)
 
 
 def _split_problems(tree: dict[str, Any], settings: dict[str, Any] | None) -> list[str]:

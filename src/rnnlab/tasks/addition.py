@@ -95,7 +95,7 @@ class Addition(Task):
 
     answer: ClassVar[Answer] = Tags(title="exact match", whole=True)
     recurrent_pooling: ClassVar[str] = "last"
-    streamed: ClassVar[bool] = True
+    fresh_batches: ClassVar[bool] = True
     causal: ClassVar[bool] = True
     regularised: ClassVar[bool] = False
     question: ClassVar[str | None] = "123+989"

@@ -23,7 +23,7 @@ class Task(Config):
 
     answer: ClassVar[Answer]
     """The shape of its answers, which owns head, loss, scores and predictions."""
-    streamed: ClassVar[bool] = False
+    fresh_batches: ClassVar[bool] = False
     """Whether every training batch is drawn afresh by `draw`; there are no epochs then."""
     training_defaults: ClassVar[dict[str, Any]] = {}
     """How it is trained unless the user says otherwise."""
@@ -44,12 +44,12 @@ class Task(Config):
     @property
     def rounds(self) -> str:
         """What lies between two evaluations."""
-        return "evaluation" if self.streamed else "epoch"
+        return "evaluation" if self.fresh_batches else "epoch"
 
     @property
     def cost_unit(self) -> Literal["seconds", "milliseconds"]:
         """In what the cost of training is told: seconds per epoch, or milliseconds per update without epochs."""
-        return "milliseconds" if self.streamed else "seconds"
+        return "milliseconds" if self.fresh_batches else "seconds"
 
     fingerprint: str | None = Field(default=None, description="Identifies the encoded data; filled in.")
 
@@ -95,7 +95,7 @@ class Task(Config):
         return None
 
     def draw(self, seed: int, step: int, rows: int) -> Sequences:
-        """Fresh training rows for one update of the run with this seed; of a task that is ``streamed``."""
+        """Fresh training rows for one update of the run with this seed; of a task with ``fresh_batches``."""
         raise NotImplementedError
 
     def details(self, kept: Kept, data: Sequences) -> dict[str, Any]:

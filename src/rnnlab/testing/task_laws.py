@@ -216,7 +216,7 @@ def the_future_changes_nothing_before_it(subject: Subject) -> None:
 @_law
 def fresh_rows_depend_on_seed_and_step_alone(subject: Subject) -> None:
     """Of a task that draws its training batches: the same numbers give the same rows, other numbers others."""
-    if not subject.task.streamed:
+    if not subject.task.fresh_batches:
         return
     first, again, later, other = (subject.task.draw(*numbers, 8) for numbers in ((0, 3), (0, 3), (0, 4), (1, 3)))
     assert np.array_equal(first.values, again.values), "the same seed and step draw other rows"

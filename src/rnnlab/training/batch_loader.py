@@ -19,12 +19,11 @@ class BatchLoader:
         assert spec.training is not None
         self.spec, self.data = spec, data
         self.rows, self.tokens = spec.training.batch_size, spec.training.batch_tokens
-        self.streamed = spec.task.streamed
-        self.updates = (  # of an epoch; of the stretch between two evaluations, where there are no epochs
-            spec.training.eval_every or EVAL_EVERY
-            if self.streamed
-            else updates_of_an_epoch(data.train.lengths, self.rows, self.tokens)
-        )
+        self.draws = spec.task.fresh_batches
+        if self.draws:  # there are no epochs: updates between two evaluations
+            self.updates = spec.training.eval_every or EVAL_EVERY
+        else:
+            self.updates = updates_of_an_epoch(data.train.lengths, self.rows, self.tokens)
         embedding = spec.model.embedding if isinstance(spec.model, Architecture) else None
         self.word_dropout = 0.0 if embedding is None else embedding.word_dropout
         self.silent_unknown = data.vocabulary is not None and data.vocabulary.learnt is not None
@@ -47,7 +46,7 @@ class BatchLoader:
         return [*(self._make_one(step) for step in range(first + count - 1, first, -1)), one]
 
     def _make_one(self, step: int) -> Batch:
-        if self.streamed:
+        if self.draws:
             drawn = self.spec.task.draw(self.spec.seed, step, self.rows)
             return self._heard(collate(drawn, np.arange(len(drawn))), step)
         number, at = divmod(step, self.updates)
@@ -81,4 +80,4 @@ class BatchLoader:
 
     def time(self, step: int) -> int:
         """By what a schedule counts: epochs completed, or updates where there are none."""
-        return step if self.streamed else step // self.updates
+        return step if self.draws else step // self.updates

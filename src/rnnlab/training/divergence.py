@@ -8,7 +8,7 @@ only the gradient, later and elsewhere.
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -49,30 +49,34 @@ def diagnose(
     """Of a run that diverged at ``step``: ``{step, loss, gradient_norm, layer, time_step, gate, reason, norms,
     advice}``. ``norms`` are the gradient norms of the steps before, the latest last."""
     place, reason = _locate(network, batch)
-    return {
-        "step": step,
-        "loss": _number(loss),
-        "gradient_norm": _number(norm),
-        "layer": place.layer if place else None,
-        "time_step": place.time_step if place else None,
-        "gate": place.gate if place else None,
-        "reason": reason,
-        "norms": [_number(one) for one in norms[-KEPT_NORMS:]],
-        "advice": advise(step, norms, training, _unbounded(network, place)),
-    }
+    return _diagnosis(step, loss, norm, place, reason, norms, advise(step, norms, training, _unbounded(network, place)))
 
 
 def overflowed_on_validation(
     step: int, norms: Sequence[float] = (), training: Training | None = None
 ) -> dict[str, Any]:
     """As `diagnose`, for a network that went on training but whose validation loss is no longer a number."""
-    unknown = dict.fromkeys(("loss", "gradient_norm", "layer", "time_step", "gate"))
+    advice = advise(step, norms, training)
+    return _diagnosis(step, None, None, None, "the validation loss overflowed", norms, advice)
+
+
+def _diagnosis(
+    step: int,
+    loss: float | None,
+    norm: float | None,
+    place: Place | None,
+    reason: str,
+    norms: Sequence[float],
+    advice: list[str],
+) -> dict[str, Any]:
     return {
         "step": step,
-        **unknown,
-        "reason": "the validation loss overflowed",
+        "loss": _number(loss),
+        "gradient_norm": _number(norm),
+        **(asdict(place) if place else dict.fromkeys(("layer", "time_step", "gate"))),
+        "reason": reason,
         "norms": [_number(one) for one in norms[-KEPT_NORMS:]],
-        "advice": advise(step, norms, training),
+        "advice": advice,
     }
 
 

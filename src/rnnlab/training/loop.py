@@ -5,10 +5,10 @@ import platform
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from rnnlab import kernels as native
 from rnnlab.answers.score import Score
@@ -37,20 +37,15 @@ CHECKPOINT_SECONDS = 60  # between two checkpoints at the end of an epoch
 DEAF_SECONDS = 0.1  # of updates without asking whether to stop, about, unless a single one takes longer
 
 
+@dataclass
 class Trained:
     """What the loop leaves behind: the network with its best weights, or why there is none."""
 
-    def __init__(
-        self,
-        network: Network,
-        progress: Progress,
-        divergence: dict[str, Any] | None = None,
-        valid: Kept | None = None,
-        ended_by: str | None = None,
-    ):
-        self.network, self.progress, self.divergence = network, progress, divergence
-        self.ended_by = ended_by  # which setting: see `reason_to_end`
-        self.valid = valid  # answers of the best weights, unless those came from a checkpoint
+    network: Network
+    progress: Progress
+    divergence: dict[str, Any] | None = None
+    valid: Kept | None = None  # answers of the best weights, unless those came from a checkpoint
+    ended_by: str | None = None  # which setting: see `reason_to_end`
 
 
 def train(
@@ -214,7 +209,3 @@ def environment(threads: int) -> dict[str, Any]:
         "threads": threads,
         "kernels": "torch" if native.ready() is None else f"native {native.status().vectors}",
     }
-
-
-def contiguous(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: value.detach().cpu().contiguous() for name, value in tensors.items()}

@@ -33,7 +33,7 @@ def record_answers(run: RunDirectory, task: Task, data: EncodedData, valid: Kept
         if rows.truth.offsets is not None:
             arrays[f"{part}.target_offsets"] = rows.truth.offsets
     arrays |= {"test.groups": data.test.groups, "test.lengths": data.test.lengths}
-    if not task.streamed:
+    if not task.fresh_batches:
         arrays["test.seen"] = seen_rows(data.test, data.train)
     if data.test.tags is not None:
         arrays["test.tags"] = data.test.tags

@@ -27,7 +27,7 @@ from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Sto
 from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import resolve_device
 from rnnlab.training.evaluate import Kept, evaluate
-from rnnlab.training.loop import Report, contiguous, environment, train
+from rnnlab.training.loop import Report, environment, train
 from rnnlab.training.record import record_answers
 from rnnlab.training.spec import RunSpec
 
@@ -63,7 +63,7 @@ def _train(
         "epochs": trained.progress.epoch,
         "best_epoch": trained.progress.best_epoch,
         "ended_by": trained.ended_by,
-        **speed_of(trained.progress.history, None if spec.task.streamed else int(data.train.lengths.sum())),
+        **speed_of(trained.progress.history, None if spec.task.fresh_batches else int(data.train.lengths.sum())),
         "peak_memory_mb": peak_memory_mb(),
         "environment": environment(spec.training.threads),
     }
@@ -75,7 +75,7 @@ def _train(
     test = evaluate(trained.network, spec.task.answer, data.test, device)
     result["row_seconds"] = (time.perf_counter() - started) / len(data.test)
     result["advance_seconds"] = _advance_seconds(trained.network, spec, data.test) if device.type == "cpu" else None
-    weights = contiguous(trained.network.stored_state())
+    weights = {name: value.cpu().contiguous() for name, value in trained.network.stored_state().items()}
     if spec.model.lookup:
         lookup = Lookup.build(data.train, len(data.labels))
         valid, test = (_looked_up(lookup, *part) for part in ((valid, data.valid), (test, data.test)))

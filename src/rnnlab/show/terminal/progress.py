@@ -54,7 +54,7 @@ class RunState:
         from rnnlab.training.spec import EVAL_EVERY
 
         training = self.spec.training
-        if training is None or not self.spec.task.streamed:
+        if training is None or not self.spec.task.fresh_batches:
             return training and training.epochs
         return -(-training.steps // (training.eval_every or EVAL_EVERY)) if training.steps else None
 
