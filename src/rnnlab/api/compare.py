@@ -14,6 +14,7 @@ from rnnlab.core.errors import ConfigError, RunsFailed
 from rnnlab.core.files import write_atomically
 from rnnlab.core.registry import load_plugin
 from rnnlab.core.words import ResultNote, note, say
+from rnnlab.data import memory
 from rnnlab.data.encoded import EncodedData
 from rnnlab.execute.executors import Executor, at_a_time, executor_for
 from rnnlab.judging.looks import in_play, part_of_alpha, schedule
@@ -31,6 +32,8 @@ from rnnlab.sweeps.tune import tune as tune_arms
 from rnnlab.training.range_test import RangeTest, range_test
 from rnnlab.training.spec import RunSpec
 
+Data = Any
+"""A path, a name, or rows in memory: see `compare`."""
 MOST_SEEDS = 20
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
@@ -56,7 +59,7 @@ def seconds_of(budget: str) -> float:
 
 
 def compare(
-    data: str | Path | None = None,
+    data: Data = None,
     *,
     models: Sequence[str] | None = None,
     seeds: int | None = None,
@@ -78,7 +81,9 @@ def compare(
 ) -> Result:
     """Train every model over several seeds, beside the baselines, and judge.
 
-    ``data`` is a file, a catalogue name, an experiment file (.toml), or None for the embedded reviews. ``task`` and
+    ``data`` is a file, a catalogue name, an experiment file (.toml), or None for the embedded reviews; or rows in
+    memory: a pandas or polars frame, a dict of columns, a list of (text, label), a tuple of inputs and labels, a
+    ``datasets.Dataset``, or a dict of these by split. Their runs are those of the same rows in a file. ``task`` and
     ``training`` set fields (``task={"text": "body"}``, ``training={"epochs": 5}``); ``settings`` are ``--set`` texts.
     ``match="parameters"`` makes the models equally large, ``match="seconds"`` gives them the same training time (of
     ``training={"minutes": …}``). With ``vary_split=True`` the seed of a run draws the split of the data too, so that
@@ -116,12 +121,14 @@ def compare(
     )
 
 
-def prepare(
-    data: str | Path | None = None, *, plugins: Sequence[str] = (), **options: Any
-) -> tuple[Experiment, EncodedData]:
+def prepare(data: Data = None, *, plugins: Sequence[str] = (), **options: Any) -> tuple[Experiment, EncodedData]:
     """Check all that was asked for and read the data: everything that can go wrong before training starts."""
     for plugin in plugins:
         load_plugin(plugin)
+    if memory.is_in_memory(data):
+        files = memory.as_files(data)
+        data = files.pop("data")
+        options["task"] = files | (options.get("task") or {})
     source = None if data is None else str(data)
     return plan(experiment_tree(source, **options), source or "options")
 
@@ -277,7 +284,7 @@ def _more_seeds(experiment: Experiment, labels: Sequence[str], have: int, wanted
 
 
 def train(
-    data: str | Path | None = None,
+    data: Data = None,
     *,
     model: str = "lstm",
     seed: int = 0,
