@@ -113,13 +113,14 @@ def _in_settings() -> Iterator[Text]:
     """What `rnnlab list models` and `rnnlab list tasks` say of kinds and their options."""
     from rnnlab.models.base import ARCHITECTURES
     from rnnlab.models.baselines import BASELINES
-    from rnnlab.show.terminal.kinds import setting_texts
+    from rnnlab.show.terminal.kinds import Kind, options
     from rnnlab.tasks.base import TASKS
     from rnnlab.training.spec import Monitor, Schedule, Training
 
     own = [cls for cls in (*ARCHITECTURES, *BASELINES, *TASKS) if cls.__module__.startswith("rnnlab.")]
-    for text, where in setting_texts([*own, Training, Schedule, Monitor]):
-        yield Text(Key(text), None, where)
+    for cls in (*own, Training, Schedule, Monitor):
+        meanings = [meaning for *_, meaning in options(cls.model_json_schema()) if meaning]
+        yield from (Text(Key(text), None, cls.__module__) for text in (Kind(cls, cls.kind).about(), *meanings))
 
 
 def written(language: str, wanted: dict[Key, Text], entries: list[Entry]) -> str:

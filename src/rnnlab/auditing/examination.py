@@ -1,8 +1,8 @@
 """One audit, law after law."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeVar
 
 import torch
 from torch import nn
@@ -16,8 +16,6 @@ from rnnlab.auditing.remedies import SORTED_ONLY
 from rnnlab.auditing.subject import VARIANTS, CannotRun, Run, Subject, left_alone, not_runnable
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.words import note
-
-T = TypeVar("T")
 
 
 class Examination:
@@ -39,7 +37,8 @@ class Examination:
         steps = self.pad_to if fixed and self.pad_to else max(self.groups)
         findings = [self._repeatable(steps if fixed else None)]
         if findings[-1].passed:
-            self._find_layout(steps if fixed else None)
+            with self._in_words():
+                self.subject.find_layout(self.groups, steps if fixed else None)
             meaningful = self._meaningful(steps if fixed else None)
             findings += [] if meaningful is None else [meaningful]
         if not findings[-1].passed:
@@ -92,12 +91,6 @@ class Examination:
             )
         return None
 
-    def _find_layout(self, steps: int | None) -> None:
-        *_, other, long = (max(self.groups), *sorted(self.groups))
-        self._in_words(
-            lambda: self.subject.find_layout(self.groups[long], self.groups[other], (steps or long, steps or other))
-        )
-
     def _repeatable(self, steps: int | None) -> Finding:
         """Before all others: what is random can't be judged. A long sequence may forget what it started from."""
         shortest = min(self.groups)
@@ -113,7 +106,8 @@ class Examination:
             largest = float(answers[0].nan_to_num(0.0, 0.0, 0.0).abs().max())
             return laws.largest_difference(*answers) / max(largest, 1e-30)
 
-        same_seed, other_seed = self._in_words(lambda: (again(1, 1), again(1, 2)))
+        with self._in_words():
+            same_seed, other_seed = again(1, 1), again(1, 2)
         torch.manual_seed(self.seed)
         much = max(same_seed, other_seed)
         if much < laws.ROUNDING:
@@ -130,7 +124,8 @@ class Examination:
             batch = tuple(range(first, first + VARIANTS))
             runs += [Run((one,), steps or length) for one in batch]
             runs += [Run(batch, steps or length, row) for row in range(VARIANTS)]
-        answers = self._in_words(lambda: [self.subject.answer(run) for run in runs])
+        with self._in_words():
+            answers = [self.subject.answer(run) for run in runs]
         for run, answer in zip(runs, answers, strict=True):
             if not bool(answer.isfinite().all()):
                 found = diagnose_not_finite(self.subject, run)
@@ -208,9 +203,10 @@ class Examination:
             found = replace(found, status="warns") if found.status == "unjudged" else found
             return found if with_padding else replace(found, rule=laws.TRAINING_WITHOUT_PADDING)
 
-    def _in_words(self, compute: Callable[[], T]) -> T:
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
         try:
-            return compute()
+            yield
         except CannotRun as error:
             what = type(self.subject.module).__name__
             raise ConfigError(

@@ -2,7 +2,7 @@
 
 import copy
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -57,12 +57,24 @@ class Subject:
         return self._kept[key][run.row]
 
     def call(self, run: Run) -> object:
-        """Whatever ``forward`` returns."""
-        return run_module(self.module, *self._arguments(run))
+        """Whatever ``forward`` returns, without gradients; what goes wrong in it is `CannotRun`, what it warns of is
+        its own affair."""
+        positional, named = self._arguments(run)
+        try:
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return self.module(*positional, **named)
+        except Exception as error:
+            raise CannotRun(one_line(error)) from error
 
-    def find_layout(self, long: int, other: int, steps: Sequence[int]) -> None:
-        """``long`` and ``other`` are the first of `VARIANTS` sequences of one length each, ``steps`` their lengths."""
-        runs = [Run(tuple(range(long, long + 3)), steps[0]), Run(tuple(range(other, other + 2)), steps[1])]
+    def find_layout(self, groups: dict[int, int], steps: int | None) -> None:
+        """``groups`` says which sequence is the first of a length, ``steps`` to how many all are padded, if they are:
+        three sequences of the largest length and two of the next are tried."""
+        *_, other, long = (max(groups), *sorted(groups))
+        runs = [
+            Run(tuple(range(groups[length], groups[length] + rows)), steps or length)
+            for length, rows in ((long, 3), (other, 2))
+        ]
         shapes = [answer_of(self.call(run)).shape for run in runs]
         self.layout = layout_of(shapes, [(len(run.sequences), run.steps) for run in runs])
 
@@ -80,16 +92,6 @@ class Subject:
         values = [extra.value([len(s) for s in chosen], run.steps, device) for extra in self.extras]
         named = {extra.name: value for extra, value in zip(self.extras, values, strict=True) if extra.name}
         return [inputs, *(v for extra, v in zip(self.extras, values, strict=True) if not extra.name)], named
-
-
-def run_module(module: nn.Module, positional: Sequence[Tensor], named: dict[str, Tensor]) -> object:
-    """Without gradients; what goes wrong in it is `CannotRun`, what it warns of is its own affair."""
-    try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return module(*positional, **named)
-    except Exception as error:
-        raise CannotRun(one_line(error)) from error
 
 
 def not_runnable(module: nn.Module, steps: int, called: str, problem: str) -> ConfigError:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -128,11 +129,9 @@ def open_served(name: str, path: str) -> ServedModel:
         raise RunError(
             "{path}: this model reads numeric sequences, and serve answers for texts: use rnnlab predict", path=path
         )
-    try:
+    explains = False
+    with suppress(RnnlabError):
         Explainer(predictor.stored)
-    except RnnlabError:
-        explains = False
-    else:
         explains = True
     if predictor.preprocessor.tokenizer is not None:
         predictor.predict([""])  # what is made on first use is made now

@@ -82,10 +82,7 @@ class Access:
 
 
 def is_loopback(host: str) -> bool:
-    try:
-        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host.lower() == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def host_name(host: str) -> str | None:

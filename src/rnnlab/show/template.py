@@ -8,9 +8,9 @@ from rnnlab.tasks.classify import Classify
 from rnnlab.training.spec import Monitor, Schedule, Training
 
 
-def _head() -> str:
-    """What is written above the settings."""
-    lines = [
+def experiment_file() -> str:
+    """TOML text; every setting of the task and the training is in it."""
+    head = [
         say(
             "# An experiment: arms × seeds on one task. Check it with 'rnnlab check FILE', run it with 'rnnlab compare "
             "FILE'."
@@ -28,14 +28,9 @@ def _head() -> str:
             "minutes under [training]"
         ),
     ]
-    return "\n".join(lines) + "\n\n"
-
-
-def experiment_file() -> str:
-    """TOML text; every setting of the task and the training is in it."""
     parts = [
-        _head(),
-        '[task]\nkind = "classify"\n',
+        *(f"{line}\n" for line in head),
+        '\n[task]\nkind = "classify"\n',
         _settings(Classify(), skip=("fingerprint",)),
         "\n[training]\n",
         _settings(Training(), skip=("schedule", "monitor")),
@@ -44,8 +39,8 @@ def experiment_file() -> str:
         "\n[training.monitor]\n",
         _settings(Monitor()),
     ]
-    for label, kind in (("lstm", "lstm"), ("textcnn", "textcnn")):
-        parts.append(f'\n[arms.{label}.model]\nkind = "{kind}"\n')
+    for kind in ("lstm", "textcnn"):
+        parts.append(f'\n[arms.{kind}.model]\nkind = "{kind}"\n')
         parts.append(_settings(ARCHITECTURES[kind](), skip=("embedding",)))
         parts.append("# embedding = {width = 50}\n")
     return "".join(parts)

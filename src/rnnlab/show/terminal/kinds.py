@@ -2,7 +2,7 @@
 read from the schema."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,39 +47,22 @@ class Kind:
 
 def show(what: str, kinds: Sequence[Kind], name: str | None, as_json: bool, example: str) -> None:
     """All kinds, or the one of that name. ``what`` is the word after ``rnnlab list``, ``example`` one of the names."""
-    if name is not None:
-        kinds = [_find(what, kinds, name)]
-    if as_json:
-        print(json.dumps({kind.name: kind.schema() for kind in kinds}, indent=2, ensure_ascii=False))
-    elif name is not None:
-        _print_options(kinds[0])
-    else:
-        _print_purposes(kinds)
-        print("\n" + say("rnnlab list {what} {example}  shows its options", what=what, example=example))
-
-
-def setting_texts(classes: Iterable[type[Config]]) -> Iterator[tuple[str, str]]:
-    """(text, where) of what is shown of classes of settings: their purposes, and the meanings of their options."""
-    for cls in classes:
-        yield Kind(cls, cls.kind).about(), cls.__module__
-        yield from ((meaning, cls.__module__) for *_, meaning in options(cls.model_json_schema()) if meaning)
-
-
-def _find(what: str, kinds: Sequence[Kind], name: str) -> Kind:
     known = {kind.name: kind for kind in kinds}
-    if name not in known:
+    if name is not None and name not in known:
         hint = did_you_mean(name, known) or known_are(known)
         raise ConfigError("unknown {what} '{name}'{hint}", what=what.removesuffix("s"), name=name, hint=hint)
-    return known[name]
-
-
-def _print_purposes(kinds: Sequence[Kind]) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for kind in kinds:
-        table.add_row(kind.name, kind.purpose())
-    Screen().out.print(table)
+    if as_json:
+        shown = kinds if name is None else [known[name]]
+        print(json.dumps({kind.name: kind.schema() for kind in shown}, indent=2, ensure_ascii=False))
+    elif name is not None:
+        _print_options(known[name])
+    else:
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column(no_wrap=True)
+        for kind in kinds:
+            table.add_row(kind.name, kind.purpose())
+        Screen().out.print(table)
+        print("\n" + say("rnnlab list {what} {example}  shows its options", what=what, example=example))
 
 
 def _print_options(kind: Kind) -> None:
