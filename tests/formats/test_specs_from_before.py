@@ -12,7 +12,7 @@ import pytest
 from rnnlab.core.config import digest_of, read_toml
 from rnnlab.models.baselines import BASELINES
 from rnnlab.sweeps.axes import Choices, grid
-from rnnlab.sweeps.experiment import Experiment, parse_experiment, regularised
+from rnnlab.sweeps.experiment import Experiment, filled_in, parse_experiment
 from rnnlab.sweeps.plan import is_sweep
 from rnnlab.sweeps.sweep_file import POINT, _tree_of, axes_of, read_sweep
 
@@ -23,7 +23,7 @@ BEFORE = json.loads((Path(__file__).parent / "experiments-v1.json").read_text())
 def settings_of(experiment: Experiment) -> list:
     """Of every arm, with what planning fills in for text. (Where rows are numbers it fills in nothing; here that
     changes no digest, since it is done for all.)"""
-    models = [regularised(arm.model, type(experiment.task)) for arm in experiment.arms.values()]
+    models = [filled_in(arm.model, type(experiment.task), text=True) for arm in experiment.arms.values()]
     completed = [model.replace(embedding=model.embedding_or_usual()) for model in models]
     return [[model, arm.training] for model, arm in zip(completed, experiment.arms.values(), strict=True)]
 

@@ -2,12 +2,14 @@
 
 import json
 import math
+import re
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from rnnlab.core.words import retold
 from rnnlab.data.batches import Batch
 from rnnlab.models.base import ARCHITECTURES, Encoded
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell
@@ -294,3 +296,13 @@ def test_runs_that_really_diverge(reviews_csv, tmp_path, model, rate, gate, reas
     assert (found["step"], found["layer"], found["gate"], found["reason"]) == (2, "encoder.ahead.0", gate, reason)
     assert found["time_step"] is not None
     assert any("--find-lr" in sentence for sentence in found["advice"])
+
+
+@pytest.mark.parametrize("clip", [None, 0.5, 5.0])
+def test_what_is_stored_in_english_is_told_in_chinese(clip: float | None):
+    told = advise(9, [1.0] * 20, Training(lr=1e-5, clip=clip), unbounded=True) + advise(1, []) + advise(9, [])
+    told += advise(9, [], Training(clip=None))
+    told += [overflowed_on_validation(8)["reason"], "the loss passed 10000"]
+    for text in told:
+        assert retold(text).en == text
+        assert not re.search(r"\b(the|a|is|take)\b", retold(text).zh, re.IGNORECASE)

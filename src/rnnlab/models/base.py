@@ -100,10 +100,10 @@ class Architecture(Config):
     model_defaults: ClassVar[dict[str, Any]] = {}
     """Its settings unless the user says otherwise, where a field has a better value than its default: one that came
     later, whose default must stay as it is (docs/decisions/0011), or one that suits texts better (0022)."""
+    text_defaults: ClassVar[dict[str, Any]] = {"output_dropout": 0.3, "embedding": {"dropout": 0.3}}
+    """The same where texts are read and the task is `regularised`."""
     usual_width: ClassVar[int] = Embedding.model_fields["width"].default
     """Of its vectors, unless the user or a file of vectors says otherwise."""
-    usual_dropout: ClassVar[float] = 0.3
-    """On tokens and on the summary, where a task is `regularised`, unless the user says otherwise."""
     reads_in_turn: ClassVar[bool] = False
     """Whether it is a recurrence, step by step."""
     speed_only: ClassVar[tuple[str, ...]] = ()

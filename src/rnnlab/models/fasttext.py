@@ -27,7 +27,7 @@ class FastText(Architecture):
     added: ClassVar[tuple[str, ...]] = (*Architecture.added, "ends", "hashing")
     sizes: ClassVar[tuple[str, ...]] = ()  # all of its weights are vectors
     usual_width: ClassVar[int] = 16
-    usual_dropout: ClassVar[float] = 0.0
+    text_defaults: ClassVar[dict[str, Any]] = {}
     model_defaults: ClassVar[dict[str, Any]] = {"ends": True, "hashing": "mixed"}
     training_defaults: ClassVar[dict[str, Any]] = {"optimizer": "lazy-sgd", "lr": 1.0}  # docs/decisions/0018
     space: ClassVar[Space] = {

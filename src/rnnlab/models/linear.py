@@ -1,6 +1,6 @@
 """No mixing over time: what order and context are worth is the distance to this one."""
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +20,7 @@ class Linear(Architecture):
 
     With activation none it is a linear model of the bag of words, with tanh ``rnn`` without its recurrence."""
 
-    usual_dropout: ClassVar[float] = 0.0  # it gains nothing: docs/decisions/0022
+    text_defaults: ClassVar[dict[str, Any]] = {}  # it gains nothing by dropout: docs/decisions/0022
     space: ClassVar[Space] = {
         "model.hidden": Between(32, 256, log=True),
         "model.activation": Among("none", "tanh", "relu"),

@@ -25,7 +25,7 @@ class Transformer(Architecture):
     sizes: ClassVar[tuple[str, ...]] = ("width", "feedforward")
     training_defaults: ClassVar[dict[str, Any]] = {"lr": 0.002, "schedule": {"shape": "plateau", "rise": 400}}
     model_defaults: ClassVar[dict[str, Any]] = {"pooling": "max", "dropout": 0.0}
-    usual_dropout: ClassVar[float] = 0.0
+    text_defaults: ClassVar[dict[str, Any]] = {}
     space: ClassVar[Space] = {
         "model.width": Among(32, 64, 128),
         "model.layers": Between(1, 4),

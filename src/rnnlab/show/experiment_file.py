@@ -10,7 +10,7 @@ from rnnlab.core.toml import toml_key, toml_value
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES
 from rnnlab.models.embedding import Embedding
-from rnnlab.sweeps.experiment import Arm, Experiment, parse_experiment, regularised, suited, training_of
+from rnnlab.sweeps.experiment import Arm, Experiment, filled_in, parse_experiment, training_of
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.training.spec import RunSpec, Schedule
 
@@ -131,8 +131,8 @@ def _task_settings(task: Task) -> Values:
 
 def _model_settings(model: Architecture, task: Task) -> Values:
     def meant(said: Values) -> Values:
-        as_said = ARCHITECTURES.parse(suited({"kind": model.kind, **said}, type(task)))
-        return _with_later_fields(as_said if model.embedding is None else regularised(as_said, type(task)))
+        as_said = ARCHITECTURES.parse({"kind": model.kind, **said})
+        return _with_later_fields(filled_in(as_said, type(task), text=model.embedding is not None))
 
     values = {key: value for key, value in _with_later_fields(model).items() if key not in ("kind", "embedding")}
     kept = _needed(values, meant)
@@ -150,7 +150,7 @@ def _embedding_settings(model: Architecture, task: Task) -> Values:
     if model.embedding is None:
         return {}
     values = {key: value for key, value in model.embedding.to_dict().items() if key != "vectors_digest"}
-    usual = Embedding(dropout=model.usual_dropout if task.regularised else 0.0, width=model.usual_width)
+    usual = Embedding(width=model.usual_width, **(model.text_defaults if task.regularised else {}).get("embedding", {}))
     if model.embedding.vectors is not None:
         values = {key: value for key, value in values.items() if value != getattr(usual, key)}
         return {"width": model.embedding.width, **values}
@@ -229,6 +229,6 @@ def _completed(arm: Arm, recorded: Arm, task: type[Task]) -> Arm:
     """With what planning fills in: an embedding and dropout for text, and the identity of its vectors."""
     if recorded.model.embedding is None:
         return arm
-    model = regularised(arm.model, task)
+    model = filled_in(arm.model, task, text=True)
     embedding = model.embedding_or_usual().replace(vectors_digest=recorded.model.embedding.vectors_digest)
     return Arm(model.replace(embedding=embedding), arm.training)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from rnnlab.core.config import parse, problems
+from rnnlab.core.config import Config, parse, problems
 from rnnlab.core.errors import ConfigError, all_problems, did_you_mean, known_are
 from rnnlab.core.words import say
 from rnnlab.models.base import ARCHITECTURES, Architecture
@@ -17,6 +17,7 @@ SEEDS, SPLIT_SEEDS = 3, 5  # runs per arm, unless the user says how many; the la
 MOST_TRIALS = 1000  # of --tune, per arm
 
 Match = Literal["parameters", "seconds"]
+C = TypeVar("C", bound=Config)
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
     of_the_task = TASKS.problems(task, "task")
     found += of_the_task
     found += problems(Training, _training_values(tree), "training")
-    found += _rhythm_problems(task["kind"], tree.get("training", {}), "training")
+    found += _ignored(task["kind"], tree.get("training", {}), "training")
     found += [say("seeds: {reason}", reason=reason) for reason in _seed_problems(_seeds(tree))]
     found += _split_problems(tree, None if of_the_task else task)
     if not tree.get("arms"):
@@ -96,7 +97,7 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
         found += of_the_model
         if arm.get("training"):
             found += problems(Training, _training_values(tree, arm), f"{path}.training")
-            found += _rhythm_problems(task["kind"], arm["training"], f"{path}.training")
+            found += _ignored(task["kind"], arm["training"], f"{path}.training")
     return found + _baseline_problems(tree) + _match_problems(tree) + _tune_problems(tree)
 
 
@@ -145,46 +146,14 @@ def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
     ]
 
 
-def _rhythm_problems(kind: Any, training: dict[str, Any], path: str) -> list[str]:
-    """Fresh batches have no epochs, and rows that are passed over again and again are evaluated after each pass. Either
-    rows or tokens make a batch."""
+def _ignored(kind: Any, training: dict[str, Any], path: str) -> list[str]:
+    """Settings of the training that would have no effect."""
     if kind not in TASKS.names():
         return []  # which is said elsewhere
-    if not TASKS[kind].fresh_batches:
-        found = []
-        if training.get("eval_every") is not None:
-            found.append(
-                say(
-                    "{path}.eval_every: '{kind}' is evaluated after every epoch; only tasks that draw fresh batches "
-                    "({names}) have this",
-                    path=path,
-                    kind=kind,
-                    names=_streamed(),
-                )
-            )
-        if training.get("batch_tokens") is not None and training.get("batch_size") == Training().batch_size:
-            found.append(
-                say("{path}.batch_size: 'batch_tokens' would ignore it; leave one of them out", path=path)
-            )  # else: `Training`
-        return found
-    found = []
-    if training.get("epochs") not in (None, "none"):
-        found.append(
-            say(
-                "{path}.epochs: '{kind}' draws fresh batches, so there are no epochs; say how many updates with steps",
-                path=path,
-                kind=kind,
-            )
-        )
-    if training.get("batch_tokens") is not None:
-        found.append(
-            say("{path}.batch_tokens: '{kind}' draws as many rows as batch_size says; set that", path=path, kind=kind)
-        )
-    return found
-
-
-def _streamed() -> str:
-    return ", ".join(cls.kind for cls in TASKS if cls.fresh_batches)
+    found = TASKS[kind].ignored(training, path)
+    if training.get("batch_tokens") is not None and training.get("batch_size") == Training().batch_size:
+        found.append(say("{path}.batch_size: 'batch_tokens' would ignore it; leave one of them out", path=path))
+    return found  # any other batch_size is refused by `Training`
 
 
 def _split_problems(tree: dict[str, Any], settings: dict[str, Any] | None) -> list[str]:
@@ -305,28 +274,27 @@ def training_of(tree: dict[str, Any], label: str) -> Training:
     return parse(Training, _training_values(tree, tree["arms"][label]), f"arms.{label}.training")
 
 
-def suited(model: dict[str, Any], task: type[Task]) -> dict[str, Any]:
-    """Settings of a model as a file says them, filled in as suits the task: how a recurrence pools, and what an
-    architecture says of itself. Of that, tasks whose rows are made by a rule take later fields alone; and where there
-    is an answer at every step, none is told where the text ends."""
-    cls = ARCHITECTURES[model["kind"]]
-    usual = {name: value for name, value in cls.model_defaults.items() if task.regularised or name in cls.added}
+def filled_in(model: Architecture, task: type[Task], text: bool = False) -> Architecture:
+    """The model with what the user left open filled in as suits the task, and ``text`` where that is read: what an
+    architecture says of itself, and how a recurrence pools. Tasks whose rows are made by a rule take of that later
+    fields alone; and where there is an answer at every step, none is told where the text ends."""
+    usual = {name: value for name, value in model.model_defaults.items() if task.regularised or name in model.added}
     if task.answer.reads == "states":
         usual.pop("ends", None)
-    if cls.reads_in_turn:
+    if model.reads_in_turn:
         usual["pooling"] = task.recurrent_pooling
-    return {**usual, **model}
+    if text and task.regularised:
+        usual |= model.text_defaults
+    return _with_usual(model, usual)
 
 
-def regularised(model: Architecture, task: type[Task]) -> Architecture:
-    """A model that reads text, with the usual dropout where neither the user nor the task says otherwise."""
-    if not task.regularised:
-        return model
-    embedding = model.embedding or Embedding()
-    if "dropout" not in embedding.model_fields_set:
-        embedding = embedding.model_copy(update={"dropout": model.usual_dropout})
-    summary = {} if "output_dropout" in model.model_fields_set else {"output_dropout": model.usual_dropout}
-    return model.model_copy(update={"embedding": embedding, **summary})
+def _with_usual(config: C, usual: Mapping[str, Any]) -> C:
+    changes = {
+        name: _with_usual(getattr(config, name) or Embedding(), value) if name == "embedding" else value
+        for name, value in usual.items()
+        if name == "embedding" or name not in config.model_fields_set
+    }
+    return config.model_copy(update=changes)
 
 
 def merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
@@ -361,15 +329,10 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
     if found:
         raise ConfigError(all_problems(source, found))
     task = TASKS.parse({"kind": "classify", **tree.get("task", {})}, "task")
-    arms = {
-        label: Arm(
-            ARCHITECTURES.parse(
-                suited(merged(tree.get("model", {}), arm.get("model", {})), type(task)), f"arms.{label}.model"
-            ),
-            training_of(tree, label),
-        )
-        for label, arm in tree["arms"].items()
-    }
+    arms = {}
+    for label, arm in tree["arms"].items():
+        model = ARCHITECTURES.parse(merged(tree.get("model", {}), arm.get("model", {})), f"arms.{label}.model")
+        arms[label] = Arm(filled_in(model, type(task)), training_of(tree, label))
     return Experiment(
         task=task,
         arms=arms,

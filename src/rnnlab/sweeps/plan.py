@@ -17,7 +17,7 @@ from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.vocabulary import SPECIAL
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.fasttext import FastText
-from rnnlab.sweeps.experiment import SPLIT_SEEDS, Arm, Experiment, parse_experiment, regularised, unsuited
+from rnnlab.sweeps.experiment import SPLIT_SEEDS, Arm, Experiment, filled_in, parse_experiment, unsuited
 from rnnlab.sweeps.match import counter, gave_way, input_width, match_parameters
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.training.assemble import look_up, resolve_device
@@ -217,7 +217,7 @@ def _completed(experiment: Experiment, tree: dict[str, Any], task: Task, data: E
             notes.append(note("{label} is left out: {reason}", label=label, reason=reason))
         else:
             device = resolve_device(arm.training.device)
-            model = arm.model if data.vocabulary is None else regularised(arm.model, type(task))
+            model = filled_in(arm.model, type(task), text=data.vocabulary is not None)
             arms[label] = Arm(complete(model, data), arm.training.replace(device=device))
     _refuse_unsuited(arms, data)
     _refuse_idle_words(arms, task)

@@ -1,6 +1,6 @@
 """What a task is: it loads data and says what is read and what is answered. It knows no encoder."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from rnnlab.answers.prediction import Prediction
 from rnnlab.core.config import Config
 from rnnlab.core.errors import DataError
 from rnnlab.core.registry import Registry
-from rnnlab.core.words import note
+from rnnlab.core.words import note, say
 from rnnlab.data import store
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.preprocessor import Preprocessor
@@ -50,6 +50,32 @@ class Task(Config):
     def cost_unit(self) -> Literal["seconds", "milliseconds"]:
         """In what the cost of training is told: seconds per epoch, or milliseconds per update without epochs."""
         return "milliseconds" if self.fresh_batches else "seconds"
+
+    @classmethod
+    def ignored(cls, training: Mapping[str, Any], path: str) -> list[str]:
+        """Why settings of the training, as a file says them, would have no effect: fresh batches have no epochs, and
+        rows that are passed over again and again are evaluated after each pass."""
+        gaps = {"path": path, "kind": cls.kind, "names": ", ".join(one.kind for one in TASKS if one.fresh_batches)}
+        found = []
+        if not cls.fresh_batches and training.get("eval_every") is not None:
+            found.append(
+                say(
+                    "{path}.eval_every: '{kind}' is evaluated after every epoch; only tasks that draw fresh batches "
+                    "({names}) have this",
+                    **gaps,
+                )
+            )
+        if cls.fresh_batches and training.get("epochs") not in (None, "none"):
+            found.append(
+                say(
+                    "{path}.epochs: '{kind}' draws fresh batches, so there are no epochs; say how many updates with "
+                    "steps",
+                    **gaps,
+                )
+            )
+        if cls.fresh_batches and training.get("batch_tokens") is not None:
+            found.append(say("{path}.batch_tokens: '{kind}' draws as many rows as batch_size says; set that", **gaps))
+        return found
 
     fingerprint: str | None = Field(default=None, description="Identifies the encoded data; filled in.")
 

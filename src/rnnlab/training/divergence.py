@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rnnlab.core.words import note
 from rnnlab.data.batches import Batch
 from rnnlab.kernels import switched_off
 from rnnlab.models.cells import Cell, RNNCell, State
@@ -57,7 +58,7 @@ def overflowed_on_validation(
 ) -> dict[str, Any]:
     """As `diagnose`, for a network that went on training but whose validation loss is no longer a number."""
     advice = advise(step, norms, training)
-    return _diagnosis(step, None, None, None, "the validation loss overflowed", norms, advice)
+    return _diagnosis(step, None, None, None, note("the validation loss overflowed"), norms, advice)
 
 
 def _diagnosis(
@@ -84,36 +85,48 @@ def advise(step: int, norms: Sequence[float], training: Training | None = None, 
     """What to change, the likeliest first, for a run that broke at ``step``."""
     if step == 1:
         found = [
-            "It broke at the first batch, before any update: that is not the learning rate. Look for huge numbers in "
-            "the input, and at the settings for the weights and the state at the start."
+            note(
+                "It broke at the first batch, before any update: that is not the learning rate. Look for huge numbers "
+                "in the input, and at the settings for the weights and the state at the start."
+            )
         ]
     else:
-        was = f" than training.lr = {training.lr:g}" if training else ""
+        rate = note("a lower learning rate than training.lr = {lr}", lr=f"{training.lr:g}") if training else None
         found = [
-            f"Take a lower learning rate{was}. The same command with --find-lr tries them all in a few seconds and "
-            "suggests one."
+            note(
+                "Take {rate}. The same command with --find-lr tries them all in a few seconds and suggests one.",
+                rate=rate or note("a lower learning rate"),
+            )
         ]
         healthy = healthy_norms(norms)
         if len(healthy) >= ENOUGH:
             found.append(_about_clipping(healthy, training.clip if training else None))
         elif training is not None and training.clip is None:
+            usual = f"{Training().clip:g}"
             found.append(
-                f"Clip the gradients, which is switched off: --set training.clip={Training().clip:g} is usual."
+                note("Clip the gradients, which is switched off: --set training.clip={usual} is usual.", usual=usual)
             )
     if unbounded:
         found.append(
-            "A relu state has no bound and can grow with every step: take model.activation = 'tanh', or keep it small "
-            "with model.recurrent_init = 'orthogonal' or model.layer_norm = true."
+            note(
+                "A relu state has no bound and can grow with every step: take model.activation = 'tanh', or keep it "
+                "small with model.recurrent_init = 'orthogonal' or model.layer_norm = true."
+            )
         )
     return found
 
 
 def _about_clipping(healthy: Sequence[float], clip: float | None) -> str:
     usual = percentile(healthy, 90)
-    seen = f"90 % of the {len(healthy)} healthy gradients before it had a norm up to {usual:.2g}"
+    gaps = {"count": len(healthy), "usual": f"{usual:.2g}", "clip": f"{clip or 0:g}"}
+    seen = note("90 % of the {count} healthy gradients before it had a norm up to {usual}", **gaps)
     if clip is not None and clip <= usual:
-        return f"{seen}, and training.clip = {clip:g} is below that already: clipping alone won't help."
-    return f"{seen}: clip there, with --set training.clip={usual:.2g}" + (f" instead of {clip:g}." if clip else ".")
+        return note(
+            "{seen}, and training.clip = {clip} is below that already: clipping alone won't help.", seen=seen, **gaps
+        )
+    if clip:
+        return note("{seen}: clip there, with --set training.clip={usual} instead of {clip}.", seen=seen, **gaps)
+    return note("{seen}: clip there, with --set training.clip={usual}.", seen=seen, **gaps)
 
 
 def healthy_norms(norms: Sequence[float]) -> list[float]:
@@ -138,11 +151,12 @@ def _locate(network: Network, batch: Batch) -> tuple[Place | None, str]:
     weight = next((name for name, p in network.named_parameters() if not _finite(p)), None)
     place = _first_beyond(network, batch, math.inf)
     if place is not None:
-        reason = "the forward pass overflowed"
-        return place, f"{reason}: {weight} holds weights that aren't finite" if weight else reason
+        if weight:
+            return place, note("the forward pass overflowed: {weight} holds weights that aren't finite", weight=weight)
+        return place, note("the forward pass overflowed")
     if gradient is not None:
-        return gradient, "a gradient overflowed"
-    return _first_beyond(network, batch, EXPLODED), f"the loss passed {EXPLODED:g}"
+        return gradient, note("a gradient overflowed")
+    return _first_beyond(network, batch, EXPLODED), note("the loss passed {limit}", limit=f"{EXPLODED:g}")
 
 
 def _first_bad_gradient(network: Network) -> Place | None:

@@ -152,7 +152,7 @@ def runs(study: Study) -> Table:
                 number(repeat.seed),
                 Cell(status_text(repeat.status)),
                 Cell(repeat.digest, repeat.digest, code=True),
-                Cell(repeat.reason or ""),
+                Cell(retold(repeat.reason or "")),
             ]
         )
         for point in study.points
