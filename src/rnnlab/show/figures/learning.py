@@ -1,5 +1,6 @@
 """Learning curves: mean and band over the runs of every arm, by epoch or by second."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 
 from rnnlab.comparing.chapters import Chapter, Curve, CurvePoint, Ending, Learning, Split
 from rnnlab.core.terms import metric_text
-from rnnlab.core.words import Both, Language, both, joined
+from rnnlab.core.words import Both, Language, both, joined, retold
 from rnnlab.show.figures.figure import (
     ARM,
     SHOWN,
@@ -219,8 +220,10 @@ def _chart(chapter: Chapter, shown: Sequence[View], rounds: Both, language: Lang
     numbers = ((field, name, ".4~g") for field, name in (("t:Q", SECONDS), *spread))
     about = tooltip(language, ("arm:N", ARM), ("e:Q", rounds), *numbers, ("n:Q", both("runs")))
     layers.append(lines.mark_point(size=110, opacity=0, filled=True).encode(tooltip=about))
-    if any(row["k"] == "diverged" for row in rows):
-        crosses = marks.transform_filter("datum.k == 'diverged'")
+    reasons = {row["why"]: retold(row["why"])[language] for row in rows if row["k"] == "diverged"}
+    if reasons:  # the languages share the rows
+        told = f"{json.dumps(reasons, ensure_ascii=False)}[datum.why]"
+        crosses = marks.transform_filter("datum.k == 'diverged'").transform_calculate(why=told)
         why = (("e:Q", both("after {round}", round=rounds)), ("why:N", both("reason")))
         about = tooltip(language, ("arm:N", ARM), ("seed:Q", both("diverged: seed")), *why)
         layers.append(crosses.mark_point(shape=CROSS, size=70, strokeWidth=3, opacity=1).encode(tooltip=about))
