@@ -14,7 +14,8 @@ from pathlib import Path
 
 from rnnlab.core.words import note, retold, say
 from rnnlab.kernels import build
-from rnnlab.kernels.build import BuildError, Built, compiler_command, obtain
+from rnnlab.kernels.build import BuildError, obtain
+from rnnlab.kernels.build import compiler_command as compiler_command  # for `doctor`
 
 SWITCH = "RNNLAB_NATIVE"
 _allowed = True
@@ -50,14 +51,8 @@ def _loaded() -> tuple[ctypes.CDLL | None, Status]:
     library.vector_name.restype = ctypes.c_char_p
     vectors = library.vector_name().decode()
     _share_threads(library)
-    compiler = str(built.compiler)
-    return library, Status(
-        True,
-        note("built by {compiler} for {vectors}", compiler=built.compiler.name, vectors=vectors),
-        compiler,
-        vectors,
-        built.path,
-    )
+    reason = note("built by {compiler} for {vectors}", compiler=built.compiler.name, vectors=vectors)
+    return library, Status(True, reason, str(built.compiler), vectors, built.path)
 
 
 def library() -> ctypes.CDLL | None:
@@ -123,17 +118,3 @@ def _share_threads(library: ctypes.CDLL) -> None:
             continue
         library.use_threads(ctypes.cast(start, ctypes.c_void_p), ctypes.cast(size, ctypes.c_void_p))
         return
-
-
-__all__ = [
-    "BuildError",
-    "Built",
-    "Status",
-    "compiler_command",
-    "library",
-    "prepare",
-    "ready",
-    "slower",
-    "status",
-    "switched_off",
-]

@@ -2,15 +2,6 @@
 #pragma once
 #include "whole_steps.h"
 
-// out (n, C) = rows (n, S) · headᵀ + bias.
-template <class T>
-void answer(const Member<T>& m, int64_t n, const T* const* rows, T* const* out) {
-    int64_t S = m.width_read(), C = m.outputs;
-    multiply_by(n, S, C, rows, m.head, out);
-    for (int64_t r = 0; r < n; r++)
-        for (int64_t c = 0; c < C; c++) out[r][c] += m.head_bias[c];
-}
-
 // The cross-entropy of some logits (n, ·), rows `step` apart, which become its gradient times `share`; `targets[r]` is of
 // row r. Calls right(r) where the highest logit is the target's. Returns the sum of all losses. Rows lie side by side in
 // the lanes of vectors meanwhile: nothing has to be added up across a vector.
@@ -54,19 +45,6 @@ double cross_entropy(int64_t n, T* logits, int64_t step, int64_t classes, const 
     return loss;
 }
 
-// The gradients of the head: δᵀ · rows, and the sums of δ (n, C), rows Cp apart.
-template <class T>
-void weigh_head(const Member<T>& m, int64_t n, const T* const* rows, const T* delta, int64_t Cp) {
-    int64_t C = m.outputs;
-    weigh(n, m.width_read(), C, rows, delta, Cp, m.for_head);
-    memset(m.for_head_bias, 0, C * sizeof(T));
-    for (int64_t from = 0; from < n; from += BLOCK) {
-        std::vector<T> sums(C);
-        for (int64_t r = from; r < std::min(n, from + BLOCK); r++) add(C, T(1), delta + r * Cp, sums.data());
-        add(C, T(1), sums.data(), m.for_head_bias);
-    }
-}
-
 // The head and the loss, forward and backward: `for_rows` gets the gradient of each row that is asked for; `places` are
 // where their targets are.
 template <class T>
@@ -77,7 +55,8 @@ void learn_head(const Member<T>& m, Step<T>& step, const std::vector<const T*>& 
     std::vector<T*> out(n);
     std::vector<const T*> left(n);
     for (int64_t r = 0; r < n; r++) left[r] = out[r] = logits + r * Cp;
-    answer<T>(m, n, rows.data(), out.data());
+    multiply_by(n, S, C, rows.data(), m.head, out.data());
+    for (int64_t r = 0; r < n; r++) add(C, T(1), m.head_bias, out[r]);
     T share = T(1) / T(n);
     std::vector<int64_t> right(step.batch), asked(step.batch);
     int64_t per_row = m.answer == CLASS_A_STEP ? step.steps : 1;
@@ -103,5 +82,11 @@ void learn_head(const Member<T>& m, Step<T>& step, const std::vector<const T*>& 
         step.whole += right[b] == asked[b];
     }
     multiply_back<T>(n, S, C, left.data(), m.head, for_rows.data());
-    weigh_head<T>(m, n, rows.data(), logits, Cp);
+    weigh(n, S, C, rows.data(), logits, Cp, m.for_head);
+    memset(m.for_head_bias, 0, C * sizeof(T));
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        std::vector<T> sums(C);
+        for (int64_t r = from; r < std::min(n, from + BLOCK); r++) add(C, T(1), logits + r * Cp, sums.data());
+        add(C, T(1), sums.data(), m.for_head_bias);
+    }
 }

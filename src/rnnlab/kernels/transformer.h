@@ -166,6 +166,20 @@ struct Attention {
                            : backward_long(dropout, seen, for_seen, seen_step, for_query, for_key, for_value, delta_step);
     }
 
+    // Of R queries, Σ over keys of a weight, R vectors of them, times what stands at the key.
+    template <int R>
+    INLINE void mix(const T* weights, const T* from, T* to, int64_t to_step) const {
+        for (int64_t c = 0; c < width; c += WIDTH<T>) {
+            Vec<T> sum[R];
+            EACH(r, R) sum[r] = Vec<T>{}; END
+            for (int64_t j = 0; j < length; j++) {
+                Vec<T> w = load(from + j * step + c);
+                EACH(r, R) sum[r] += spread(weights[r * WIDTH<T> + j]) * w; END
+            }
+            EACH(r, R) store_some(to + r * to_step + c, sum[r], width - c); END
+        }
+    }
+
     // All keys in one vector: the scores of a few queries stay in registers. Most sequences are this short.
     void forward_short(Dropout<T> dropout, T* seen, int64_t seen_step) const {
         constexpr int W = WIDTH<T>;
@@ -196,15 +210,7 @@ struct Attention {
                 v[r] *= inverse[r];
                 store(scores() + r * W, dropout.active ? v[r] * dropout.factor(0) : v[r]);
             END
-            for (int64_t c = 0; c < width; c += W) {
-                Vec<T> sum[R];
-                EACH(r, R) sum[r] = Vec<T>{}; END
-                for (int64_t j = 0; j < length; j++) {
-                    Vec<T> w = load(value + j * step + c);
-                    EACH(r, R) sum[r] += spread(scores()[r * W + j]) * w; END
-                }
-                EACH(r, R) store_some(seen + (first + r) * seen_step + c, sum[r], width - c); END
-            }
+            mix<R>(scores(), value, seen + first * seen_step, seen_step);
         });
     }
 
@@ -239,15 +245,7 @@ struct Attention {
                 store(dropped() + (first + r) * W, weight * factor);
                 store(deltas() + (first + r) * W, up_to<T>(weight * (delta[r] * factor - mean[r]) * scale, seen_by(first + r), T(0)));
             END
-            for (int64_t c = 0; c < width; c += W) {
-                Vec<T> sum[R];
-                EACH(r, R) sum[r] = Vec<T>{}; END
-                for (int64_t j = 0; j < length; j++) {
-                    Vec<T> w = load(key + j * step + c);
-                    EACH(r, R) sum[r] += spread(deltas()[(first + r) * W + j]) * w; END
-                }
-                EACH(r, R) store_some(for_query + (first + r) * delta_step + c, sum[r], width - c); END
-            }
+            mix<R>(deltas() + first * W, key, for_query + first * delta_step, delta_step);
         });
         in_blocks(length, [&](int64_t first, auto count) {
             constexpr int R = decltype(count)::value;

@@ -12,7 +12,7 @@ from rnnlab.core.errors import ConfigError
 from rnnlab.core.registry import Registry
 from rnnlab.core.words import note
 from rnnlab.models.embedding import Embedding, TokenVectors
-from rnnlab.models.pooling import Pool, inside
+from rnnlab.models.pooling import Pool, Pooling, inside
 from rnnlab.models.space import Space
 
 State = tuple[Tensor, ...]
@@ -41,6 +41,12 @@ class Encoder(nn.Module):
     causal: bool = False
     """As its architecture says."""
     pool: Pool  # what makes the summary of the states, where nothing else does; no such attribute: something does
+
+    def summarise_by(self, kind: Pooling, state_width: int, backward_width: int = 0) -> None:
+        """Set `pool` and both widths; the last columns of a state read from the end."""
+        self.state_width = state_width
+        self.pool = Pool(kind, state_width, backward_width)
+        self.width = self.pool.width
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         """``x`` is (B, T, input_width), right-padded; ``lengths`` is (B,), each >= 1."""

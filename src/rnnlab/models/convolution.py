@@ -7,10 +7,11 @@ import torch.nn.functional as F
 from pydantic import AfterValidator, Field
 from torch import Tensor, nn
 
-from rnnlab.core.words import both, note
+from rnnlab.core.errors import WrongValue
+from rnnlab.core.words import note
 from rnnlab.kernels import ops
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
-from rnnlab.models.pooling import Pool, Pooling, zero_padding
+from rnnlab.models.pooling import Pooling, zero_padding
 from rnnlab.models.space import DROPOUT, LEARNING_RATE, Among, Between, Space
 
 Activation = Literal["relu", "tanh", "gelu"]
@@ -19,7 +20,7 @@ ACTIVATIONS = {"relu": F.relu, "tanh": torch.tanh, "gelu": F.gelu}
 
 def _no_width_twice(widths: tuple[int, ...]) -> tuple[int, ...]:
     if len(set(widths)) < len(widths):
-        raise ValueError(both("{lengths} has a width twice; raise filters instead", lengths=list(widths)))
+        raise WrongValue("{lengths} has a width twice; raise filters instead", lengths=list(widths))
     return widths
 
 
@@ -88,9 +89,7 @@ class ConvolutionalEncoder(Encoder):
         self.convolution = Windows(settings.widths, settings.filters, input_width)
         self.activation = ACTIVATIONS[settings.activation]
         self.causal = settings.causal
-        self.state_width = settings.filters * len(settings.widths)
-        self.pool = Pool(settings.pooling, self.state_width)
-        self.width = self.pool.width
+        self.summarise_by(settings.pooling, settings.filters * len(settings.widths))
         self.native = settings.activation == "relu" and settings.pooling == "max"  # what the native kernel can do
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:

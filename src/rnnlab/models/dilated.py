@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.convolution import ACTIVATIONS, Activation
-from rnnlab.models.pooling import Pool, Pooling, zero_padding
+from rnnlab.models.pooling import Pooling, zero_padding
 from rnnlab.models.space import Among, Between, Space
 
 
@@ -60,9 +60,7 @@ class DilatedEncoder(Encoder):
         widths = [input_width] + [settings.hidden] * (settings.layers - 1)
         self.blocks = nn.ModuleList(Block(settings, width, 2**layer) for layer, width in enumerate(widths))
         self.causal = settings.causal
-        self.state_width = settings.hidden
-        self.pool = Pool(settings.pooling, self.state_width)
-        self.width = self.pool.width
+        self.summarise_by(settings.pooling, settings.hidden)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         x = zero_padding(x, lengths)

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from rnnlab.core.config import Config
-from rnnlab.core.errors import ConfigError
-from rnnlab.core.words import both
+from rnnlab.core.errors import ConfigError, WrongValue
 from rnnlab.kernels import ops
 
 PADDING = 0  # the id of padding: its vector is zero and stays zero
@@ -53,31 +52,25 @@ class Embedding(Config):
     @model_validator(mode="after")
     def _vectors_are_used(self) -> Self:
         if self.vectors is None and self.channels != "random":
-            raise ValueError(
-                both(
-                    "channels = '{channels}' needs pre-trained vectors; pass vectors (--vectors FILE, or "
-                    "--vectors glove-6b-50d), or take channels = 'random'",
-                    channels=self.channels,
-                )
+            raise WrongValue(
+                "channels = '{channels}' needs pre-trained vectors; pass vectors (--vectors FILE, or "
+                "--vectors glove-6b-50d), or take channels = 'random'",
+                channels=self.channels,
             )
         if self.vectors is not None and self.channels == "random":
-            raise ValueError(
-                both(
-                    "channels = 'random' would ignore the vectors '{vectors}'; take channels = 'frozen', "
-                    "'tuned' or 'two', or leave the vectors out",
-                    vectors=self.vectors,
-                )
+            raise WrongValue(
+                "channels = 'random' would ignore the vectors '{vectors}'; take channels = 'frozen', "
+                "'tuned' or 'two', or leave the vectors out",
+                vectors=self.vectors,
             )
         if self.channels in ("frozen", "tuned") and self.spread != type(self).model_fields["spread"].default:
-            raise ValueError(
-                both(
-                    "channels = '{channels}' starts from the vectors and would ignore spread = {spread:g}",
-                    channels=self.channels,
-                    spread=self.spread,
-                )
+            raise WrongValue(
+                "channels = '{channels}' starts from the vectors and would ignore spread = {spread:g}",
+                channels=self.channels,
+                spread=self.spread,
             )
         if self.vectors is None and self.vectors_digest is not None:
-            raise ValueError(both("vectors_digest is given, but no vectors"))
+            raise WrongValue("vectors_digest is given, but no vectors")
         return self
 
     def build(self, words: int, pretrained: Tensor | None = None) -> "TokenVectors":

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
 from rnnlab.models.convolution import Activation, TextCNN, Widths
-from rnnlab.models.pooling import Pool, Pooling, zero_padding
+from rnnlab.models.pooling import Pooling, zero_padding
 from rnnlab.models.recurrent import GRU, LSTM
 from rnnlab.models.space import DROPOUT, LEARNING_RATE, Among, Between, Space
 
@@ -87,10 +87,8 @@ class RCNNEncoder(Encoder):
         super().__init__()
         self.context = LSTM(hidden=settings.hidden, bidirectional=True, pooling="last").build(input_width)
         self.join = nn.Linear(self.context.state_width + input_width, settings.width)
-        self.state_width = settings.width
         # At the last token the backward LSTM has read one token only: ``last`` takes half of the columns at the first.
-        self.pool = Pool(settings.pooling, self.state_width, backward_width=self.state_width // 2)
-        self.width = self.pool.width
+        self.summarise_by(settings.pooling, settings.width, backward_width=settings.width // 2)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         context = self.context(x, lengths).states

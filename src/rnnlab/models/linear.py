@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
-from rnnlab.models.pooling import Pool, Pooling, zero_padding
+from rnnlab.models.pooling import Pooling, zero_padding
 from rnnlab.models.space import DROPOUT, LEARNING_RATE, Among, Between, Space
 
 ACTIVATIONS = {"none": lambda x: x, "tanh": torch.tanh, "relu": F.relu}
@@ -49,9 +49,7 @@ class LinearEncoder(Encoder):
         self.causal = True
         self.layer = nn.Linear(input_width, settings.hidden)
         self.activation = ACTIVATIONS[settings.activation]
-        self.state_width = settings.hidden
-        self.pool = Pool(settings.pooling, self.state_width)
-        self.width = self.pool.width
+        self.summarise_by(settings.pooling, settings.hidden)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         states = zero_padding(self.activation(self.layer(x)), lengths)

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlab.core.errors import ConfigError
-from rnnlab.core.words import both, joined, note, retold
+from rnnlab.core.words import joined, note, retold
 from rnnlab.models.base import Architecture, Encoded, Encoder, State
 from rnnlab.models.embedding import TokenVectors
 from rnnlab.models.pooling import Pool
@@ -144,7 +144,7 @@ def build_network(
     what training doesn't tell about says nothing. ``extra`` are words beyond those. Nothing is drawn for either.
     ``tokens`` is how many ids a step has. ``head`` is told the width of what it ``reads``."""
     if (words is None) == (features is None):
-        raise ValueError(both("give either words or features"))
+        raise ValueError("give either words or features")
     problems = architecture.check("features" if words is None else "tokens")
     if words is not None and architecture.embedding is None:
         problems = problems or [note("model.embedding: required for text")]

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from rnnlab.core.words import both
+from rnnlab.core.errors import WrongValue
 from rnnlab.models.base import Encoded, Encoder, State, architecture
 from rnnlab.models.pooling import Pooling, last_states, zero_padding
 from rnnlab.models.recurrent import Layered, LayeredEncoder, mirror, mirror_order
@@ -36,12 +36,10 @@ class Minimal(Layered):
     @model_validator(mode="after")
     def _dropout_has_a_place(self) -> Self:
         if self.dropout > 0 and self.layers == 1:
-            raise ValueError(
-                both(
-                    "dropout = {dropout:g} lies between layers and would be ignored with layers = 1; use "
-                    "output_dropout or embedding.dropout, or more layers",
-                    dropout=self.dropout,
-                )
+            raise WrongValue(
+                "dropout = {dropout:g} lies between layers and would be ignored with layers = 1; use "
+                "output_dropout or embedding.dropout, or more layers",
+                dropout=self.dropout,
             )
         return self
 

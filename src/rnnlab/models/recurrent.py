@@ -12,11 +12,11 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from rnnlab.core.words import both
+from rnnlab.core.errors import WrongValue
 from rnnlab.kernels import ops
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RecurrentInit, RNNCell
-from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
+from rnnlab.models.pooling import Pooling, inside, zero_padding
 from rnnlab.models.space import DROPOUT, LEARNING_RATE, Among, Between, Space
 
 Way = tuple[Cell, State, Tensor | None]  # a cell, where it begins, and what it drops of its state
@@ -86,45 +86,35 @@ class Recurrent(Layered):
     @model_validator(mode="after")
     def _every_option_has_a_place(self) -> Self:
         if self.dropout > 0 and self.layers == 1:
-            raise ValueError(
-                both(
-                    "dropout = {dropout:g} lies between layers and would be ignored with layers = 1; use "
-                    "output_dropout, recurrent_dropout or embedding.dropout, or more layers",
-                    dropout=self.dropout,
-                )
+            raise WrongValue(
+                "dropout = {dropout:g} lies between layers and would be ignored with layers = 1; use "
+                "output_dropout, recurrent_dropout or embedding.dropout, or more layers",
+                dropout=self.dropout,
             )
         if self.residual and self.layers == 1:
-            raise ValueError(
-                both("residual = true leads around the layers after the first, and layers = 1; take 2 or more")
-            )
+            raise WrongValue("residual = true leads around the layers after the first, and layers = 1; take 2 or more")
         if self.layer_norm and self.hidden == 1:
-            raise ValueError(both("layer_norm = true would turn the one unit of hidden = 1 into zero; take more units"))
+            raise WrongValue("layer_norm = true would turn the one unit of hidden = 1 into zero; take more units")
         if self.initial_scale is not None and self.initial_state != "normal":
-            raise ValueError(
-                both(
-                    "initial_scale = {initial_scale:g} would be ignored with initial_state = "
-                    "'{initial_state}'; take initial_state = 'normal', or leave it out",
-                    initial_scale=self.initial_scale,
-                    initial_state=self.initial_state,
-                )
+            raise WrongValue(
+                "initial_scale = {initial_scale:g} would be ignored with initial_state = "
+                "'{initial_state}'; take initial_state = 'normal', or leave it out",
+                initial_scale=self.initial_scale,
+                initial_state=self.initial_state,
             )
         return self
 
     @model_validator(mode="after")
     def _state_can_be_carried(self) -> Self:
         if self.state == "carried" and self.bidirectional:
-            raise ValueError(
-                both(
-                    "state = 'carried' needs bidirectional = false: a backward reading ends at a first token, "
-                    "where no other sequence goes on"
-                )
+            raise WrongValue(
+                "state = 'carried' needs bidirectional = false: a backward reading ends at a first token, "
+                "where no other sequence goes on"
             )
         if self.state == "carried" and self.initial_state == "learned":
-            raise ValueError(
-                both(
-                    "state = 'carried' would leave initial_state = 'learned' untrained after the first batch; "
-                    "take state = 'reset', or another initial_state"
-                )
+            raise WrongValue(
+                "state = 'carried' would leave initial_state = 'learned' untrained after the first batch; "
+                "take state = 'reset', or another initial_state"
             )
         return self
 
@@ -173,8 +163,7 @@ class LayeredEncoder(Encoder):
         self.ahead = nn.ModuleList(layer(settings, width) for width in widths)
         self.back = nn.ModuleList(layer(settings, width) for width in widths if settings.bidirectional)
         self.dropout = nn.Dropout(settings.dropout)
-        self.pool = Pool(settings.pooling, self.state_width, backward_width=self.state_width - settings.hidden)
-        self.width = self.pool.width
+        self.summarise_by(settings.pooling, self.state_width, backward_width=self.state_width - settings.hidden)
 
 
 class RecurrentEncoder(LayeredEncoder):

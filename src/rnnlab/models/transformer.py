@@ -8,11 +8,10 @@ import torch.nn.functional as F
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from torch import Tensor, nn
 
-from rnnlab.core.errors import DataError
-from rnnlab.core.words import both
+from rnnlab.core.errors import DataError, WrongValue
 from rnnlab.kernels import ops
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
-from rnnlab.models.pooling import Pool, Pooling, inside, zero_padding
+from rnnlab.models.pooling import Pooling, inside, zero_padding
 from rnnlab.models.space import Among, Between, Space
 
 
@@ -54,27 +53,23 @@ class Transformer(Architecture):
         if width % heads:
             right = [number for number in range(1, width + 1) if width % number == 0]
             around = [*[n for n in right if n < heads][-1:], *[n for n in right if n > heads][:1]]
-            raise ValueError(
-                both(
-                    "{heads} heads can't share width = {width} evenly; {names} can",
-                    heads=heads,
-                    width=width,
-                    names=" or ".join(map(str, around)),
-                )
+            raise WrongValue(
+                "{heads} heads can't share width = {width} evenly; {names} can",
+                heads=heads,
+                width=width,
+                names=" or ".join(map(str, around)),
             )
         return heads
 
     @model_validator(mode="after")
     def _settings_agree(self) -> Self:
         if self.positions == "learned" and self.max_length is None:
-            raise ValueError(both("positions = 'learned' needs max_length, the longest sequence it will ever meet"))
+            raise WrongValue("positions = 'learned' needs max_length, the longest sequence it will ever meet")
         if self.positions == "sinusoidal" and self.max_length is not None:
-            raise ValueError(
-                both(
-                    "max_length = {max_length} would be ignored: sinusoidal positions have no end; leave it "
-                    "out, or take positions = 'learned'",
-                    max_length=self.max_length,
-                )
+            raise WrongValue(
+                "max_length = {max_length} would be ignored: sinusoidal positions have no end; leave it "
+                "out, or take positions = 'learned'",
+                max_length=self.max_length,
             )
         return self
 
@@ -91,7 +86,6 @@ class TransformerEncoder(Encoder):
 
     def __init__(self, settings: Transformer, input_width: int):
         super().__init__()
-        self.state_width = settings.width
         self.heads = settings.heads
         self.feedforward = settings.feedforward
         self.look_ahead, self.causal = settings.look_ahead, settings.causal
@@ -103,8 +97,7 @@ class TransformerEncoder(Encoder):
         self.dropout = nn.Dropout(settings.dropout)
         self.layers = nn.ModuleList(Layer(settings) for _ in range(settings.layers))
         self.norm = nn.LayerNorm(settings.width)
-        self.pool = Pool(settings.pooling, self.state_width)
-        self.width = self.pool.width
+        self.summarise_by(settings.pooling, settings.width)
         # To look for hooks and weights by `modules()` and `parameters()` in each pass would take long
         self._inner = tuple(module for module in self.modules() if module not in (self, self.pool))
         self._weighted = tuple(m for m in self._inner if isinstance(m, nn.Linear | nn.LayerNorm))

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from rnnlab.core.config import Config, digest_of, parse
-from rnnlab.core.errors import ConfigError
-from rnnlab.core.words import both
+from rnnlab.core.errors import ConfigError, WrongValue
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES, Baseline
 from rnnlab.tasks.base import TASKS, Task
@@ -65,13 +64,11 @@ class Schedule(Config):
         for name in ("every", "at", "gamma", "warmup", "rise", "decay"):
             if getattr(self, name) is not None and name not in _SHAPES[self.shape]:
                 uses = ", ".join(_SHAPES[self.shape]) or "nothing else"
-                raise ValueError(
-                    both(
-                        "the '{shape}' schedule would ignore '{name}' (it uses {uses})",
-                        shape=self.shape,
-                        name=name,
-                        uses=uses,
-                    )
+                raise WrongValue(
+                    "the '{shape}' schedule would ignore '{name}' (it uses {uses})",
+                    shape=self.shape,
+                    name=name,
+                    uses=uses,
                 )
         return self
 
@@ -131,24 +128,18 @@ class Training(Config):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.weight_decay is not None and self.optimizer not in ("adamw", "sgd"):
-            raise ValueError(
-                both("'{optimizer}' would ignore 'weight_decay': use adamw or sgd", optimizer=self.optimizer)
-            )
+            raise WrongValue("'{optimizer}' would ignore 'weight_decay': use adamw or sgd", optimizer=self.optimizer)
         if self.momentum is not None and self.optimizer != "sgd":
-            raise ValueError(both("'{optimizer}' would ignore 'momentum': use sgd", optimizer=self.optimizer))
+            raise WrongValue("'{optimizer}' would ignore 'momentum': use sgd", optimizer=self.optimizer)
         if self.batch_tokens is not None and self.batch_size != type(self).model_fields["batch_size"].default:
-            raise ValueError(
-                both(
-                    "'batch_tokens' would ignore 'batch_size' = {batch_size}: leave one of them out",
-                    batch_size=self.batch_size,
-                )
+            raise WrongValue(
+                "'batch_tokens' would ignore 'batch_size' = {batch_size}: leave one of them out",
+                batch_size=self.batch_size,
             )
         if self.epochs is None and self.steps is None and self.minutes is None:
-            raise ValueError(both("one of epochs, steps and minutes must end the training"))
+            raise WrongValue("one of epochs, steps and minutes must end the training")
         if self.schedule.shape in ("cosine", "one-cycle") and self.epochs is None and self.steps is None:
-            raise ValueError(
-                both("a '{shape}' schedule needs epochs or steps to know its length", shape=self.schedule.shape)
-            )
+            raise WrongValue("a '{shape}' schedule needs epochs or steps to know its length", shape=self.schedule.shape)
         return self
 
 
