@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from rnnlab.models.embedding import PADDING, TokenVectors
 from rnnlab.models.fasttext import END, PRIME, NgramVectors
-from rnnlab.models.linear import same
+from rnnlab.models.linear import ACTIVATIONS
 from rnnlab.models.pooling import Pool
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.graph import DOUBLE, FLOAT, INT32, Graph
@@ -84,7 +84,7 @@ def layer_norm(g: Graph, x: str, norm: nn.LayerNorm, name: str) -> str:
 
 
 def activate(g: Graph, x: str, activation: Callable[..., Tensor]) -> str:
-    if activation is same:
+    if activation is ACTIVATIONS["none"]:
         return x
     if activation is F.gelu:  # x Φ(x), with the error function and not its approximation by tanh
         erf = g.op("Erf", g.op("Mul", x, g.constant(0.5**0.5)))
