@@ -199,11 +199,8 @@ async def _unless_gone(request: Request, asking: Coroutine[Any, Any, Answers]) -
 
 def _best(answers: Answers, top: int) -> Answers:
     """The most probable labels, in this order."""
-    best = []
-    for answer in answers:
-        ordered = sorted(answer["probabilities"].items(), key=lambda item: -item[1])
-        best.append(answer | {"probabilities": dict(ordered[:top])})
-    return best
+    ordered = (sorted(answer["probabilities"].items(), key=lambda item: -item[1]) for answer in answers)
+    return [answer | {"probabilities": dict(best[:top])} for answer, best in zip(answers, ordered, strict=True)]
 
 
 def _of_router(error: HTTPException) -> Refusal:
