@@ -16,6 +16,7 @@ from rnnlab.claims.judgement import decide
 from rnnlab.comparing.studies import Axis, Point, Repeat, Study
 from rnnlab.core.config import parse, read_toml
 from rnnlab.core.errors import DataError, RnnlabError
+from rnnlab.core.words import speaking
 from rnnlab.show.pages.ledger import Ledger, escape, load_ledger, markdown, provenance_of, show
 
 ROOT = Path(__file__).parents[2]
@@ -155,11 +156,13 @@ def test_runs_are_linked_from_where_the_page_stands(ledger):
     gone = replace(STUDY, points=(replace(STUDY.points[0], repeats=(run("rnn", 0, "diverged"),)), *STUDY.points[1:]))
     diverged = replace(ledger, findings=(decide(CLAIMS[0], {STUDY.name: gone}),))
     assert "seed 0: `rnn0ffff` (diverged)" in markdown(diverged)
-    assert "种子 0：`rnn0ffff`（发散）" in markdown(diverged, language="zh")
+    with speaking("zh"):
+        assert "种子 0：`rnn0ffff`（发散）" in markdown(diverged)
 
 
 def test_chinese(ledger):
-    text = markdown(ledger, language="zh")
+    with speaking("zh"):
+        text = markdown(ledger)
     assert "**共 5 条论断：2 条成立，1 条不成立，2 条无法判断。**" in text
     first = rows(text)[0]
     assert first[0] == "RNN 更快。 `faster`"
@@ -197,10 +200,12 @@ def test_a_ledger_with_a_damaged_claim_is_refused(ledger):
 def test_the_terminal_says_it_in_words_and_colour(ledger, language, word):
     out = io.StringIO()
     console = Console(file=out, width=140, force_terminal=True, color_system="standard")
-    show(console, ledger, language)
+    with speaking(language):
+        show(console, ledger)
     assert re.search(rf"\x1b\[31m{word}", out.getvalue())
     plain = Console(file=io.StringIO(), width=140)
-    show(plain, ledger, language)
+    with speaking(language):
+        show(plain, ledger)
     text = plain.file.getvalue()  # type: ignore[attr-defined]  # the StringIO above
     assert word in text
     assert "[x](y)" in text  # nothing is taken for markup
@@ -222,7 +227,8 @@ def test_claims_judged_by_later_rules_are_named(ledger):
     later = replace(ledger, provenance=about)
     assert "judged again, from the values that the ledger had recorded: `faster`, `slower`.\n" in markdown(later)
     assert "because the new ones would need values that weren't recorded: `absent`.\n" in markdown(later)
-    assert "按新规则重新判断：`faster`、`slower`。\n" in markdown(later, language="zh")
+    with speaking("zh"):
+        assert "按新规则重新判断：`faster`、`slower`。\n" in markdown(later)
     assert load_ledger(later.to_json()) == later
 
 

@@ -58,10 +58,10 @@ def reproduce(
         save_sweep(studies, Path(out) / "sweeps" / f"{name}{suffix}", Path(out), words.language(), command)
     page = Path(ledger) if ledger else Path(out) / f"ledger{suffix}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(page, ledgers.markdown(found.ledger, links_from=page.parent, language=words.language()))
+    write_atomically(page, ledgers.markdown(found.ledger, links_from=page.parent))
     write_atomically(page.with_suffix(".json"), found.ledger.to_json())
     if as_json:
         print(found.ledger.to_json(), end="")
     else:
-        ledgers.show(screen.out, found.ledger, words.language())
+        ledgers.show(screen.out, found.ledger)
         screen.written([page, page.with_suffix(".json")], page)

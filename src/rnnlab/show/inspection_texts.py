@@ -87,9 +87,8 @@ class Wording:
             flops, serial = round(found.cost.flops_per_token), found.cost.serial_steps
             said.append(
                 both(
-                    "{total:,} parameters: {embedding:,} in the embedding, {encoder:,} in the encoder, "
-                    "{head:,} in the head. {flops:,} FLOPs per token; of {length:,} tokens, {serial:,} steps "
-                    "must wait for each other.",
+                    "{total:,} parameters: {embedding:,} in the embedding, {encoder:,} in the encoder, {head:,} in the "
+                    "head. {flops:,} FLOPs per token; of {length:,} tokens, {serial:,} steps must wait for each other.",
                     **parts,
                     flops=flops,
                     length=found.cost.length,
@@ -174,9 +173,8 @@ class Wording:
             figures = {"radius": radius["state"], "norm": norm["state"], "bound": layer.bound[lag]}
             return [
                 both(
-                    "W_hh has spectral radius {radius:.2f} and norm {norm:.2f}. The textbook bound "
-                    "‖W_hh‖^{lag} is {bound:.2g}; the gradient at lag {lag} is {exact:.2g}. The bound is a "
-                    "ceiling, not an estimate.",
+                    "W_hh has spectral radius {radius:.2f} and norm {norm:.2f}. The textbook bound ‖W_hh‖^{lag} is "
+                    "{bound:.2g}; the gradient at lag {lag} is {exact:.2g}. The bound is a ceiling, not an estimate.",
                     lag=lag,
                     exact=layer.state[lag],
                     **figures,

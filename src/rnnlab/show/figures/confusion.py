@@ -8,21 +8,8 @@ import altair as alt
 
 from rnnlab.comparing.chapters import Chapter, Confusion
 from rnnlab.core.words import Both, Language, both, same
-from rnnlab.show.figures.figure import (
-    ARM,
-    LABEL_LIMIT,
-    WIDTH,
-    Control,
-    Figure,
-    Row,
-    data,
-    described,
-    figure,
-    layered,
-    names,
-    short,
-    tooltip,
-)
+from rnnlab.show.figures import figure as fig
+from rnnlab.show.figures.figure import Control, Figure, Row
 from rnnlab.show.figures.heatmap import NARROWEST, slanted
 from rnnlab.show.figures.palette import BASELINE
 
@@ -80,7 +67,7 @@ def confusion_rows(found: Matrices) -> list[Row]:
                 count = one.counts[number][other]
                 if total and (count or len(found.labels) <= NUMBERED):
                     row = {"arm": one.arm, "o": place, "t": true, "a": said}
-                    rows.append(row | {"v": short(count / total), "n": short(count)})
+                    rows.append(row | {"v": fig.short(count / total), "n": fig.short(count)})
     return rows
 
 
@@ -91,16 +78,16 @@ def confusion_figure(chapter: Chapter) -> Figure | None:
     total = len(chapter.differences.labels)
     cut = CUT.format(shown=len(found.labels), total=total) if len(found.labels) < total else same("")
     caption = CAPTION.format(cut=cut)
-    control = Control("arm", ARM, tuple((one.arm, same(one.arm)) for one in found.confusions))
+    control = Control("arm", fig.ARM, tuple((one.arm, same(one.arm)) for one in found.confusions))
 
     def chart(language: Language, for_page: bool) -> Any:
         chosen = alt.Chart().transform_filter("datum.arm == arm")
-        return layered(_layers(chosen, found, language), confusion_rows(found))
+        return fig.layered(_layers(chosen, found, language), confusion_rows(found))
 
     def draw(language: Language, for_page: bool) -> Any:
         return on_page.draw(language, True) if for_page else _panels(chapter, found, language, caption)
 
-    on_page = figure("confusion", TITLE, caption, chart, [control], arms=False, height=alt.Step(_cell(found)))
+    on_page = fig.figure("confusion", TITLE, caption, chart, [control], arms=False, height=alt.Step(_cell(found)))
     return replace(on_page, draw=draw)
 
 
@@ -110,14 +97,13 @@ def _panels(chapter: Chapter, found: Matrices, language: Language, caption: Both
     best = [one for one in found.confusions if one.arm in arms] or list(found.confusions)
     panels = Matrices(found.labels, found.shown, tuple(best[: PANELS if len(found.labels) <= NUMBERED else 1]))
     columns = min(2, len(panels.confusions))
-    side = max(len(found.labels) * _cell(found), (WIDTH - 60) // columns - 70)
+    side = max(len(found.labels) * _cell(found), (fig.WIDTH - 60) // columns - 70)
     header = alt.Header(title=None, labelFontSize=13, labelFontWeight="bold", labelLimit=side)
     facet = alt.Facet("arm:N", sort=alt.EncodingSortField("o", op="min"), header=header)
-    return (
-        alt.layer(*_layers(alt.Chart(), found, language, str(side)), width=side, height=alt.Step(_cell(found)))
-        .facet(facet=facet, columns=columns, data=data(confusion_rows(panels)), **described(TITLE, caption, language))
-        .resolve_axis(x="independent", y="independent")
-    )
+    whole: Row = {"data": fig.data(confusion_rows(panels)), **fig.described(TITLE, caption, language)}
+    layers = _layers(alt.Chart(), found, language, str(side))
+    panel = alt.layer(*layers, width=side, height=alt.Step(_cell(found)))
+    return panel.facet(facet=facet, columns=columns, **whole).resolve_axis(x="independent", y="independent")
 
 
 def _cell(found: Matrices) -> int:
@@ -125,14 +111,14 @@ def _cell(found: Matrices) -> int:
 
 
 def _layers(base: alt.Chart, found: Matrices, language: Language, room: str = "width") -> list[alt.Chart]:
-    labels, limit = list(found.labels), LABEL_LIMIT - 40
+    labels, limit = list(found.labels), fig.LABEL_LIMIT - 40
     ordered: Row = {"scale": alt.Scale(domain=labels)}
     base = base.encode(
         x=alt.X("a:N", title=SAID[language], axis=slanted(labels, limit, room), **ordered),
-        y=alt.Y("t:N", title=TRUE[language], axis=names(limit), **ordered),
+        y=alt.Y("t:N", title=TRUE[language], axis=fig.names(limit), **ordered),
     )
     shares = (("v:Q", SHARE, ".1%"), ("n:Q", COUNT, ",.4~r"))
-    about = tooltip(language, ("arm:N", ARM), ("t:N", TRUE), ("a:N", SAID), *shares)
+    about = fig.tooltip(language, ("arm:N", fig.ARM), ("t:N", TRUE), ("a:N", SAID), *shares)
     opacity = alt.FillOpacity("v:Q", scale=alt.Scale(domain=[0, 1], range=[0, 1]), legend=None)
     cells = base.mark_rect(fill=FILL, stroke=BASELINE, strokeWidth=0.5, strokeOpacity=0.6)
     cells = cells.encode(fillOpacity=opacity, tooltip=about)

@@ -12,35 +12,14 @@ import altair as alt
 from rnnlab.comparing.chapters import Chapter
 from rnnlab.comparing.comparison import ArmSummary
 from rnnlab.core.words import Both, Language, both, capitalised, joined
-from rnnlab.show.figures.figure import (
-    ARM,
-    HEIGHT,
-    LABEL_LIMIT,
-    SHOWN,
-    WIDTH,
-    AnyChart,
-    Control,
-    Figure,
-    Row,
-    choose,
-    chosen_title,
-    colour,
-    colours,
-    figure,
-    layered,
-    log_ticks,
-    metric_of,
-    quoted,
-    share,
-    short,
-    tooltip,
-)
+from rnnlab.show.figures import figure as fig
+from rnnlab.show.figures.figure import AnyChart, Control, Figure, Row
 from rnnlab.show.figures.labels import LINE, Box, Labelled, Place, box_of, places, text_width
 from rnnlab.show.figures.palette import BASELINE
 
 MOST_LABELS = 12  # arms; with more, only those on the front and the recommended one are labelled
 FAR = 1.6  # times the height that arms need: a baseline that would take more is written at the lower edge
-ROOMS = (300, 420, 560, WIDTH, 900, 1200)  # widths of the plot for which labels are placed
+ROOMS = (300, 420, 560, fig.WIDTH, 900, 1200)  # widths of the plot for which labels are placed
 BASELINE_PLACES = (Place(-4, -8, "right"), Place(-4, 9, "right"), Place(4, -8, "left"), Place(4, 9, "left"))
 TITLE = both("{metric} against cost")
 CAPTION = both(
@@ -73,8 +52,8 @@ def cost_figure(chapter: Chapter) -> Figure | None:
         shown = found if for_page else found[:1]
         return _chart(chapter, shown, rows(len(shown)), language)
 
-    name = TITLE.format(metric=capitalised(metric_of(chapter)))
-    return figure("cost", name, _caption(chapter), chart, [control], [alt.param(name="room", expr=_room())])
+    name = TITLE.format(metric=capitalised(fig.metric_of(chapter)))
+    return fig.figure("cost", name, _caption(chapter), chart, [control], [alt.param(name="room", expr=_room())])
 
 
 def _caption(chapter: Chapter) -> Both:
@@ -109,10 +88,10 @@ class Measure:
     def ticks(self) -> list[float]:
         low, high = self.domain
         if self.logarithmic:
-            return [short(self.place(tick)) or 0.0 for tick in log_ticks(10**low, 10**high)]
+            return [fig.short(self.place(tick)) or 0.0 for tick in fig.log_ticks(10**low, 10**high)]
         step = 10.0 ** math.floor(math.log10((high - low) / 2))
         step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (factor * step) <= 7)
-        return [short(number * step) or 0.0 for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+        return [fig.short(number * step) or 0.0 for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def measures(arms: Sequence[ArmSummary]) -> list[Measure]:
@@ -176,14 +155,14 @@ def cost_rows(chapter: Chapter, shown: Sequence[Measure]) -> list[Row]:
         for arm in scored:
             assert arm.score is not None
             row: Row = {"k": "arm", "m": measure.key, "arm": arm.label, "r": arm.label == recommended}
-            row |= {"u": short(measure.place(measure.costs[arm.label])), "y": share(arm.score.mean)}
-            row |= {"lo": share(arm.score.low), "hi": share(arm.score.high), "e": short(arm.epoch_seconds)}
+            row |= {"u": fig.short(measure.place(measure.costs[arm.label])), "y": fig.share(arm.score.mean)}
+            row |= {"lo": fig.share(arm.score.low), "hi": fig.share(arm.score.high), "e": fig.short(arm.epoch_seconds)}
             row |= {"p": arm.parameters, "t": _thousandfold(arm.step_seconds)}
             row |= {"w": _thousandfold(arm.row_seconds)}
             rows.append(row | ({"at": placed[arm.label]} if arm.label in placed else {}))
         for label in front:
             cost, score = points[label]
-            rows.append({"k": "front", "m": measure.key, "u": short(measure.place(cost)), "y": short(score)})
+            rows.append({"k": "front", "m": measure.key, "u": fig.short(measure.place(cost)), "y": fig.short(score)})
     return rows + _baseline_rows(chapter, domain)
 
 
@@ -194,7 +173,7 @@ def _points(chapter: Chapter, measure: Measure) -> dict[str, tuple[float, float]
 
 
 def _thousandfold(seconds: float | None) -> float | int | None:
-    return None if seconds is None else short(1000 * seconds)
+    return None if seconds is None else fig.short(1000 * seconds)
 
 
 def _baseline_rows(chapter: Chapter, domain: tuple[float, float]) -> list[Row]:
@@ -202,7 +181,7 @@ def _baseline_rows(chapter: Chapter, domain: tuple[float, float]) -> list[Row]:
     taken: list[Box] = []
     rows, below = [], 0
     for label, score in sorted(scored, key=lambda pair: -pair[1]):
-        row: Row = {"arm": label, "y": share(score), "r": label == chapter.comparison.verdict.recommended}
+        row: Row = {"arm": label, "y": fig.share(score), "r": label == chapter.comparison.verdict.recommended}
         if score < domain[0]:
             rows.append(row | {"k": "below", "row": below})
             below += 1
@@ -215,9 +194,9 @@ def _baseline_rows(chapter: Chapter, domain: tuple[float, float]) -> list[Row]:
 def _baseline_place(score: float, domain: tuple[float, float], label: str, taken: list[Box]) -> Place:
     """At one of the ends of its line, above or below; ``taken`` gets what it covers."""
     y = _pixel(score, domain)
-    wide = text_width(label, LABEL_LIMIT) + 50  # the score is beside it
-    boxes = [box_of(WIDTH if place.align == "right" else 0, y, place, wide) for place in BASELINE_PLACES]
-    costs = [sum(map(box.overlap, taken)) + 99 * max(0.0, box.bottom - HEIGHT, -box.top) for box in boxes]
+    wide = text_width(label, fig.LABEL_LIMIT) + 50  # the score is beside it
+    boxes = [box_of(fig.WIDTH if place.align == "right" else 0, y, place, wide) for place in BASELINE_PLACES]
+    costs = [sum(map(box.overlap, taken)) + 99 * max(0.0, box.bottom - fig.HEIGHT, -box.top) for box in boxes]
     best = costs.index(min(costs))
     taken.append(boxes[best])
     return BASELINE_PLACES[best]
@@ -225,7 +204,7 @@ def _baseline_place(score: float, domain: tuple[float, float], label: str, taken
 
 def _pixel(score: float, domain: tuple[float, float]) -> float:
     low, high = domain
-    return HEIGHT * (high - score) / (high - low)
+    return fig.HEIGHT * (high - score) / (high - low)
 
 
 def _label_places(
@@ -249,7 +228,7 @@ def _label_places(
         for row in _baseline_rows(chapter, domain):
             if row["k"] == "line":
                 y = _pixel(row["y"], domain)
-                wide = text_width(row["arm"], LABEL_LIMIT) + 50
+                wide = text_width(row["arm"], fig.LABEL_LIMIT) + 50
                 left = room - wide if row["right"] else 0
                 obstacles.append(Box(left, y + row["dy"] - LINE / 2, left + wide, y + row["dy"] + LINE / 2))
                 obstacles.append(Box(0, y - 1, room, y + 1))
@@ -259,12 +238,12 @@ def _label_places(
                 y=_pixel(scored[label].mean, domain),
                 top=_pixel(scored[label].high, domain),
                 bottom=_pixel(scored[label].low, domain),
-                width=1.05 * text_width(label, LABEL_LIMIT),
+                width=1.05 * text_width(label, fig.LABEL_LIMIT),
             )
             for label in first
         ]
-        for label, place in zip(first, places(points, obstacles, (room, HEIGHT)), strict=True):
-            found[label].append([short(place.dx), short(place.dy), place.align])
+        for label, place in zip(first, places(points, obstacles, (room, fig.HEIGHT)), strict=True):
+            found[label].append([fig.short(place.dx), fig.short(place.dy), place.align])
     return found
 
 
@@ -275,19 +254,19 @@ def _room() -> str:
 
 
 def _chart(chapter: Chapter, shown: Sequence[Measure], rows: Sequence[Row], language: Language) -> AnyChart:
-    metric = metric_of(chapter)
+    metric = fig.metric_of(chapter)
     low, high = score_domain(chapter)
     percents = alt.Axis(format="%" if high - low > 0.03 else ".1%", tickCount=6)
-    scale = alt.Scale(domain=[short(low), short(high)], nice=False)
+    scale = alt.Scale(domain=[fig.short(low), fig.short(high)], nice=False)
     y = alt.Y("y:Q", title=metric[language], scale=scale, axis=percents)
     x = _across(shown)
     base = alt.Chart()
-    place = base.transform_filter(f"datum.k == 'arm' && datum.m == cost && {SHOWN}").encode(x=x, y=y)
-    arms = place.encode(color=colour(colours(chapter), [arm.label for arm in chapter.comparison.arms]))
+    place = base.transform_filter(f"datum.k == 'arm' && datum.m == cost && {fig.SHOWN}").encode(x=x, y=y)
+    arms = place.encode(color=fig.colour(fig.colours(chapter), [arm.label for arm in chapter.comparison.arms]))
     front = base.transform_filter("datum.k == 'front' && datum.m == cost")
     intervals = arms.mark_rule(strokeWidth=2, opacity=0.75, clip=True)
     about = _tooltip(chapter, rows, metric, language)
-    titles = {one.key: quoted(MEASURES[one.key][0][language]) for one in shown}
+    titles = {one.key: fig.quoted(MEASURES[one.key][0][language]) for one in shown}
     layers = [
         front.mark_line(interpolate="step-after", color=BASELINE, strokeWidth=1.5, opacity=0.7).encode(x=x, y=y),
         *_baseline_layers(base, y, metric, language),
@@ -295,9 +274,9 @@ def _chart(chapter: Chapter, shown: Sequence[Measure], rows: Sequence[Row], lang
         arms.transform_filter("datum.r").mark_point(size=300, filled=False, strokeWidth=2, opacity=1),
         arms.mark_point(size=95, filled=True, opacity=1).encode(tooltip=about),
         *_labels(place),
-        chosen_title(choose("cost", titles)),
+        fig.chosen_title(fig.choose("cost", titles)),
     ]
-    return layered(layers, rows)
+    return fig.layered(layers, rows)
 
 
 def _labels(place: alt.Chart) -> list[alt.Chart]:
@@ -305,7 +284,7 @@ def _labels(place: alt.Chart) -> list[alt.Chart]:
     named = place.transform_filter("isValid(datum.at)").encode(text="arm:N")
     beside: Row = {"dx": "datum.at[room][0]", "dy": "datum.at[room][1]", "align": "datum.at[room][2]"}
     look: Row = {key: alt.ExprRef(expression) for key, expression in beside.items()}
-    look |= {"baseline": "middle", "fontSize": 12, "limit": LABEL_LIMIT}
+    look |= {"baseline": "middle", "fontSize": 12, "limit": fig.LABEL_LIMIT}
     return [
         named.transform_filter("datum.r").mark_text(fontWeight="bold", **look),
         named.transform_filter("!datum.r").mark_text(fontWeight="normal", **look),
@@ -316,26 +295,26 @@ def _across(shown: Sequence[Measure]) -> alt.X:
     """The axis of whichever measure is chosen. A scale's kind can't be switched, so rows bring logarithms along."""
 
     def chosen(part: Callable[[Measure], str]) -> alt.ExprRef:
-        return alt.ExprRef(choose("cost", {one.key: part(one) for one in shown}))
+        return alt.ExprRef(fig.choose("cost", {one.key: part(one) for one in shown}))
 
     ends = [chosen(lambda one: f"{one.domain[0]:.6g}"), chosen(lambda one: f"{one.domain[1]:.6g}")]
     numbers = {
         one.key: f"format({'pow(10, datum.value)' if one.logarithmic else 'datum.value'}, '{MEASURES[one.key][2]}')"
         for one in shown
     }
-    axis = alt.Axis(values=chosen(lambda one: str(one.ticks)), labelExpr=choose("cost", numbers))
+    axis = alt.Axis(values=chosen(lambda one: str(one.ticks)), labelExpr=fig.choose("cost", numbers))
     return alt.X("u:Q", title=None, scale=alt.Scale(domain=ends, nice=False, zero=False), axis=axis)
 
 
 def _baseline_layers(base: alt.Chart, y: alt.Y, metric: Both, language: Language) -> list[alt.Chart]:
-    lines = base.transform_filter(f"datum.k == 'line' && {SHOWN}")
-    text: Row = {"fontSize": 11, "limit": LABEL_LIMIT + 50, "baseline": "middle"}
+    lines = base.transform_filter(f"datum.k == 'line' && {fig.SHOWN}")
+    text: Row = {"fontSize": 11, "limit": fig.LABEL_LIMIT + 50, "baseline": "middle"}
     named = "datum.arm + '  ' + format(datum.y, '.1%')"
     found = [
         lines.mark_rule(color=BASELINE, strokeDash=[5, 4]).encode(
             y=y,
             size=alt.condition("datum.r", alt.value(2.6), alt.value(1.4)),
-            tooltip=tooltip(language, ("arm:N", ARM), ("y:Q", metric, ".1%")),
+            tooltip=fig.tooltip(language, ("arm:N", fig.ARM), ("y:Q", metric, ".1%")),
         )
     ]
     for test, x, mark in (
@@ -345,7 +324,7 @@ def _baseline_layers(base: alt.Chart, y: alt.Y, metric: Both, language: Language
         side = lines.transform_filter(test).transform_calculate(named=named)
         side = side.mark_text(**text, **mark, dy=alt.ExprRef("datum.dy"), style="guide-label")
         found.append(side.encode(x=alt.value(x), y=y, text="named:N"))
-    below = base.transform_filter(f"datum.k == 'below' && {SHOWN}").transform_calculate(named=f"'↓ ' + {named}")
+    below = base.transform_filter(f"datum.k == 'below' && {fig.SHOWN}").transform_calculate(named=f"'↓ ' + {named}")
     edge = below.mark_text(**text, align="right", dx=-4, dy=alt.ExprRef("-8 - 14 * datum.row"), style="guide-label")
     return [*found, edge.encode(x=alt.value("width"), y=alt.value("height"), text="named:N")]
 
@@ -356,9 +335,9 @@ def _tooltip(chapter: Chapter, rows: Sequence[Row], metric: Both, language: Lang
     has = {key for row in rows for key in costs if row.get(key)}
     if "e" in has:
         has.discard("t")
-    return tooltip(
+    return fig.tooltip(
         language,
-        ("arm:N", ARM),
+        ("arm:N", fig.ARM),
         ("y:Q", metric, ".1%"),
         ("lo:Q", both("{level} % interval from", level=level), ".1%"),
         ("hi:Q", both("to"), ".1%"),

@@ -7,22 +7,8 @@ import altair as alt
 from rnnlab.comparing.chapters import Chapter
 from rnnlab.comparing.comparison import ArmSummary
 from rnnlab.core.words import Both, Language, both, capitalised, same
-from rnnlab.show.figures.figure import (
-    ARM,
-    SHOWN,
-    WIDTH,
-    AnyChart,
-    Figure,
-    Row,
-    colour,
-    colours,
-    figure,
-    layered,
-    metric_of,
-    share,
-    short,
-    tooltip,
-)
+from rnnlab.show.figures import figure as fig
+from rnnlab.show.figures.figure import AnyChart, Figure, Row
 from rnnlab.show.figures.heatmap import CELL_HEIGHT, grid
 from rnnlab.show.figures.palette import BASELINE
 
@@ -54,9 +40,9 @@ def length_figure(chapter: Chapter) -> Figure | None:
     shown = [*(arm for arm in chapter.comparison.arms if arm.by_length), *baselines]
     if all(len(arm.by_length) < 2 for arm in shown):
         return None
-    return figure(
+    return fig.figure(
         "by-length",
-        BY_LENGTH.format(metric=capitalised(metric_of(chapter))),
+        BY_LENGTH.format(metric=capitalised(fig.metric_of(chapter))),
         BY_LENGTH_CAPTION.format(baselines=GREY if baselines else same("")),
         lambda language, for_page: _length_chart(chapter, shown, language, for_page),
     )
@@ -65,7 +51,7 @@ def length_figure(chapter: Chapter) -> Figure | None:
 def _length_chart(chapter: Chapter, shown: Sequence[ArmSummary], language: Language, for_page: bool) -> AnyChart:
     fixed = _baselines(chapter)
     rows: list[Row] = [
-        {"arm": arm.label, "x": f"{part} ({cell.count:,})", "y": share(cell.score), "n": cell.count}
+        {"arm": arm.label, "x": f"{part} ({cell.count:,})", "y": fig.share(cell.score), "n": cell.count}
         | {"b": arm.label in fixed, "o": number}
         for arm in shown
         for number, (part, cell) in enumerate(arm.by_length.items())
@@ -74,34 +60,35 @@ def _length_chart(chapter: Chapter, shown: Sequence[ArmSummary], language: Langu
     length = LENGTH.format(unit=UNITS.get(str(chapter.comparison.profile.get("unit")), UNITS["tokens"]))
     low, high = min(row["y"] for row in rows), max(row["y"] for row in rows)
     room = max(0.06 * (high - low), 0.01)
-    scale = alt.Scale(domain=[short(max(0.0, low - room)), short(min(1.0, high + room))], nice=False, zero=False)
+    ends = [fig.short(max(0.0, low - room)), fig.short(min(1.0, high + room))]
+    scale = alt.Scale(domain=ends, nice=False, zero=False)
     across = alt.Scale(domain=order, padding=0.35)
-    metric = metric_of(chapter)
+    metric = fig.metric_of(chapter)
     base = (
         alt.Chart()
-        .transform_filter(SHOWN)
+        .transform_filter(fig.SHOWN)
         .encode(
             x=alt.X("x:O", scale=across, title=length[language], axis=alt.Axis(labelAngle=0, ticks=False)),
             y=alt.Y("y:Q", title=metric[language], scale=scale, axis=alt.Axis(format=".0%", tickCount=6)),
-            color=colour(colours(chapter), [arm.label for arm in shown], for_page, symbolType="circle"),
+            color=fig.colour(fig.colours(chapter), [arm.label for arm in shown], for_page, symbolType="circle"),
         )
     )
     arms, baselines = base.transform_filter("!datum.b"), base.transform_filter("datum.b")
-    about = tooltip(language, ("arm:N", ARM), ("x:N", length), ("y:Q", metric, ".1%"))
+    about = fig.tooltip(language, ("arm:N", fig.ARM), ("x:N", length), ("y:Q", metric, ".1%"))
     layers = [
         baselines.mark_line(strokeWidth=1.6, strokeDash=[5, 4], color=BASELINE),
         arms.mark_line(strokeWidth=2.4),
         baselines.mark_point(size=45, filled=True, opacity=1).encode(tooltip=about),
         arms.mark_point(size=75, filled=True, opacity=1).encode(tooltip=about),
     ]
-    return layered(layers, rows)
+    return fig.layered(layers, rows)
 
 
 def tag_figure(chapter: Chapter) -> Figure | None:
     shown = [arm for arm in _everything(chapter) if arm.by_tag][:MOST_ARMS]
     counts = {part: cell.count for arm in shown for part, cell in arm.by_tag.items()}
     scores = {(arm.label, part): cell.score for arm in shown for part, cell in arm.by_tag.items()}
-    metric = metric_of(chapter)
+    metric = fig.metric_of(chapter)
     title = BY_TAG.format(metric=capitalised(metric))
     return _table(chapter, "by-tag", title, BY_TAG_CAPTION, counts, scores, TAG, metric)
 
@@ -134,18 +121,18 @@ def _table(
     cut = CUT.format(shown=len(labels), total=len(counts)) if len(labels) < len(counts) else same("")
     fixed = _baselines(chapter)
     rows: list[Row] = [
-        {"arm": arm, "o": number, "x": label, "n": counts[one], "v": share(scores[arm, one]), "b": arm in fixed}
+        {"arm": arm, "o": number, "x": label, "n": counts[one], "v": fig.share(scores[arm, one]), "b": arm in fixed}
         for number, arm in enumerate(arms)
         for one, label in labels.items()
         if (arm, one) in scores
     ]
 
     def chart(language: Language, for_page: bool) -> AnyChart:
-        about = tooltip(language, ("arm:N", ARM), ("x:N", part), ("v:Q", score, ".1%"), ("n:Q", ROWS, ","))
+        about = fig.tooltip(language, ("arm:N", fig.ARM), ("x:N", part), ("v:Q", score, ".1%"), ("n:Q", ROWS, ","))
         return grid(rows, list(labels.values()), about, score[language], for_page)
 
-    width = max(WIDTH, 48 * len(labels))
-    return figure(name, title, caption.format(cut=cut), chart, height=alt.Step(CELL_HEIGHT), width=width)
+    width = max(fig.WIDTH, 48 * len(labels))
+    return fig.figure(name, title, caption.format(cut=cut), chart, height=alt.Step(CELL_HEIGHT), width=width)
 
 
 def _everything(chapter: Chapter) -> list[ArmSummary]:

@@ -7,22 +7,8 @@ import altair as alt
 from rnnlab.comparing.chapters import Chapter, GateShare
 from rnnlab.core.words import Both, Language, both, capitalised, same
 from rnnlab.inspecting.inspection import Inspection
-from rnnlab.show.figures.figure import (
-    ARM,
-    LABEL_LIMIT,
-    SHOWN,
-    AnyChart,
-    Figure,
-    Row,
-    choose,
-    data,
-    figure,
-    layered,
-    names,
-    quoted,
-    short,
-    tooltip,
-)
+from rnnlab.show.figures import figure as fig
+from rnnlab.show.figures.figure import AnyChart, Figure, Row
 from rnnlab.show.figures.tokens import token_bars, token_units
 from rnnlab.show.inspection_texts import gate_name, layer_name
 
@@ -52,7 +38,7 @@ def gates_figure(chapter: Chapter) -> Figure | None:
     cut = CUT.format(shown=len(shown), total=len(found)) if len(shown) < len(found) else same("")
     state = STATE if any(gate.gate == "state" for _, gate in shown) else same("")
     caption = CAPTION.format(state=state, cut=cut)
-    return figure("gates", TITLE, caption, lambda language, _: _chart(shown, language), height=alt.Step(STEP))
+    return fig.figure("gates", TITLE, caption, lambda language, _: _chart(shown, language), height=alt.Step(STEP))
 
 
 def gate_rows(shown: Sequence[tuple[str, GateShare]]) -> list[Row]:
@@ -61,8 +47,9 @@ def gate_rows(shown: Sequence[tuple[str, GateShare]]) -> list[Row]:
     for number, (arm, gate) in enumerate(shown):
         if not number or shown[number - 1][0] != arm:
             rows.append({"arm": arm, "o": len(rows), "head": True})
-        shares = {"closed": gate.closed, "between": max(0.0, 1 - gate.closed - gate.open), "open": gate.open}
-        rows.append({"arm": arm, "o": len(rows), "mean": short(gate.mean)} | {k: short(v) for k, v in shares.items()})
+        shares = {"mean": gate.mean, "closed": gate.closed, "between": max(0.0, 1 - gate.closed - gate.open)}
+        shares |= {"open": gate.open}
+        rows.append({"arm": arm, "o": len(rows), **{key: fig.short(share) for key, share in shares.items()}})
     return rows
 
 
@@ -75,13 +62,13 @@ def _chart(shown: Sequence[tuple[str, GateShare]], language: Language) -> AnyCha
     rows = gate_rows(shown)
     texts = iter(gate_text(gate)[language] for _, gate in shown)
     written = ["" if "head" in row else next(texts) for row in rows]
-    labels = f"[{', '.join(map(quoted, written))}][datum.value]"
-    base = alt.Chart().transform_filter(SHOWN).encode(y=alt.Y("o:O", title=None, axis=names(labelExpr=labels)))
+    labels = f"[{', '.join(map(fig.quoted, written))}][datum.value]"
+    base = alt.Chart().transform_filter(fig.SHOWN).encode(y=alt.Y("o:O", title=None, axis=fig.names(labelExpr=labels)))
     legend = alt.Legend(
         title=None,
         orient="top",
         columns=alt.ExprRef(f"width < {ROOM_FOR_LEGEND} ? 1 : {len(STATES)}"),  # on a phone, one below the other
-        labelExpr=choose("datum.label", {key: quoted(word[language]) for key, word in STATES.items()}, "''"),
+        labelExpr=fig.choose("datum.label", {key: fig.quoted(word[language]) for key, word in STATES.items()}, "''"),
     )
     shares = alt.Scale(domain=[0, 1])
     shades = alt.Scale(domain=list(STATES), range=list(SHADES))
@@ -96,13 +83,13 @@ def _chart(shown: Sequence[tuple[str, GateShare]], language: Language) -> AnyCha
             x=alt.X("share:Q", title=SHARE[language], scale=shares, axis=alt.Axis(format="%", tickCount=5)),
             order="place:Q",
             fill=alt.Fill("state:N", scale=shades, legend=legend),
-            tooltip=tooltip(language, ("arm:N", ARM), ("gate:N", GATE), *of_states, ("mean:Q", MEAN, ".2f")),
+            tooltip=fig.tooltip(language, ("arm:N", fig.ARM), ("gate:N", GATE), *of_states, ("mean:Q", MEAN, ".2f")),
         )
     )
     heads = base.transform_filter("datum.head").mark_text(
-        align="left", baseline="middle", dy=3, fontSize=12, fontWeight="bold", limit=2 * LABEL_LIMIT
+        align="left", baseline="middle", dy=3, fontSize=12, fontWeight="bold", limit=2 * fig.LABEL_LIMIT
     )
-    return layered([bars, heads.encode(x=alt.value(0), text="arm:N")], rows)
+    return fig.layered([bars, heads.encode(x=alt.value(0), text="arm:N")], rows)
 
 
 # Of one model
@@ -168,4 +155,4 @@ def _by_gate(units: Sequence[tuple[Both, Row]], language: Language) -> tuple[alt
     rows = [{"gate": gate[language], **unit} for gate, unit in units]
     order = list(dict.fromkeys(row["gate"] for row in rows))
     colour = alt.Color("gate:N", title=GATE[language], sort=order)
-    return alt.Chart(data(rows), width=SIDE, height=SIDE), colour
+    return alt.Chart(fig.data(rows), width=SIDE, height=SIDE), colour

@@ -8,22 +8,8 @@ import altair as alt
 from rnnlab.comparing.chapters import Chapter
 from rnnlab.core.words import Both, Language, both, capitalised, same
 from rnnlab.inspecting.inspection import Inspection
-from rnnlab.show.figures.figure import (
-    ARM,
-    SHOWN,
-    STROKES,
-    AnyChart,
-    Figure,
-    Row,
-    arms_down,
-    colour,
-    colours,
-    data,
-    figure,
-    layered,
-    short,
-    tooltip,
-)
+from rnnlab.show.figures import figure as fig
+from rnnlab.show.figures.figure import AnyChart, Figure, Row
 from rnnlab.show.figures.palette import BASELINE
 from rnnlab.show.inspection_texts import layer_name
 
@@ -34,9 +20,8 @@ MOST_BARS = 60
 DISTANCE = both("steps before the end")
 GRADIENT = both("Gradient by distance")
 GRADIENT_CAPTION = both(
-    "How much the answer still depends on inputs so many steps before the end, as a share of "
-    "the strongest: the best run of each model, on {rows} validation rows. Below the dashed "
-    "line (1 %) inputs hardly count."
+    "How much the answer still depends on inputs so many steps before the end, as a share of the strongest: the best "
+    "run of each model, on {rows} validation rows. Below the dashed line (1 %) inputs hardly count."
 )
 GRADIENT_AXIS = both("share of the strongest")
 MEMORY = both("Memory length")
@@ -67,7 +52,7 @@ def gradient_figure(chapter: Chapter) -> Figure | None:
     if not rows:
         return None
     caption = GRADIENT_CAPTION.format(rows=max(one.rows for one in chapter.internals))
-    return figure("gradient", GRADIENT, caption, lambda *to: _gradient_chart(chapter, rows, *to))
+    return fig.figure("gradient", GRADIENT, caption, lambda *to: _gradient_chart(chapter, rows, *to))
 
 
 def gradient_rows(chapter: Chapter) -> list[Row]:
@@ -76,7 +61,7 @@ def gradient_rows(chapter: Chapter) -> list[Row]:
     for one in chapter.internals:
         largest = max((norm for norm in one.norms if norm is not None), default=0.0)
         shares = [(lag, norm / largest) for lag, norm in enumerate(one.norms) if norm is not None and largest > 0]
-        kept = [(lag, short(share)) for lag, share in shares if share >= FLOOR]
+        kept = [(lag, fig.short(share)) for lag, share in shares if share >= FLOOR]
         if kept:
             lags, values = zip(*kept, strict=True)
             rows.append({"arm": one.arm, "x": list(lags), "y": list(values)})
@@ -92,19 +77,19 @@ def _gradient_chart(chapter: Chapter, rows: Sequence[Row], language: Language, f
     shares = alt.Axis(values=powers, format=".3~%")
     lines = (
         alt.Chart()
-        .transform_filter(SHOWN)
+        .transform_filter(fig.SHOWN)
         .transform_flatten(["x", "y"])
         .encode(
             x=alt.X("x:Q", title=DISTANCE[language], scale=across, axis=alt.Axis(tickMinStep=1, grid=False)),
             y=alt.Y("y:Q", title=GRADIENT_AXIS[language], scale=up, axis=shares),
-            color=colour(colours(chapter), [row["arm"] for row in rows], for_page, **STROKES),
+            color=fig.colour(fig.colours(chapter), [row["arm"] for row in rows], for_page, **fig.STROKES),
         )
     )
-    about = tooltip(language, ("arm:N", ARM), ("x:Q", DISTANCE), ("y:Q", GRADIENT_AXIS, ".3~%"))
+    about = fig.tooltip(language, ("arm:N", fig.ARM), ("x:Q", DISTANCE), ("y:Q", GRADIENT_AXIS, ".3~%"))
     rule = alt.Chart(alt.InlineData(values=[{"y": LITTLE}])).mark_rule(color=BASELINE, strokeDash=[5, 4])
     few = furthest <= 30
     points = lines.mark_point(size=30 if few else 60, filled=True, opacity=1 if few else 0).encode(tooltip=about)
-    return layered([rule.encode(y="y:Q"), lines.mark_line(strokeWidth=2.2), points], rows)
+    return fig.layered([rule.encode(y="y:Q"), lines.mark_line(strokeWidth=2.2), points], rows)
 
 
 def memory_figure(chapter: Chapter) -> Figure | None:
@@ -114,7 +99,9 @@ def memory_figure(chapter: Chapter) -> Figure | None:
     endless = any(row["open"] or row["first_open"] for row in rows)
     caption = MEMORY_CAPTION.format(open=OPEN if endless else "")
     height = alt.Step(GAP_BETWEEN)
-    return figure("memory", MEMORY, caption, lambda language, _: _memory_chart(chapter, rows, language), height=height)
+    return fig.figure(
+        "memory", MEMORY, caption, lambda language, _: _memory_chart(chapter, rows, language), height=height
+    )
 
 
 def memory_rows(chapter: Chapter) -> list[Row]:
@@ -140,12 +127,12 @@ def _memory_chart(chapter: Chapter, rows: Sequence[Row], language: Language) -> 
         "v:Q",
         title=steps,
         stack=None,
-        scale=alt.Scale(domain=[0, max(1, short(1.12 * furthest) or 1)], nice=False),
+        scale=alt.Scale(domain=[0, max(1, fig.short(1.12 * furthest) or 1)], nice=False),
         axis=alt.Axis(tickMinStep=1, tickCount=8),
     )
-    base = alt.Chart().transform_filter(SHOWN).encode(x=x, y=arms_down())
-    painted = base.encode(color=colour(colours(chapter), [row["arm"] for row in rows]))
-    about = tooltip(language, ("arm:N", ARM), ("text:N", TRAINED), ("was:N", BEFORE))
+    base = alt.Chart().transform_filter(fig.SHOWN).encode(x=x, y=fig.arms_down())
+    painted = base.encode(color=fig.colour(fig.colours(chapter), [row["arm"] for row in rows]))
+    about = fig.tooltip(language, ("arm:N", fig.ARM), ("text:N", TRAINED), ("was:N", BEFORE))
     layers = [
         painted.mark_bar(height=BAR, opacity=0.85).encode(tooltip=about),
         painted.transform_filter("datum.open").mark_point(
@@ -156,7 +143,7 @@ def _memory_chart(chapter: Chapter, rows: Sequence[Row], language: Language) -> 
         .encode(x=alt.X("far:Q", title=steps), text="text:N")
         .transform_calculate(far="max(datum.v, datum.first)"),
     ]
-    return layered(layers, rows)
+    return fig.layered(layers, rows)
 
 
 def epochs_figure(chapter: Chapter) -> Figure | None:
@@ -165,7 +152,7 @@ def epochs_figure(chapter: Chapter) -> Figure | None:
     if not rows:
         return None
     caption = BY_EPOCH_CAPTION.format(open=TRIANGLES if any(row["open"] for row in rows) else "")
-    return figure("memory-by-epoch", BY_EPOCH, caption, lambda *to: _epochs_chart(chapter, rows, *to), height=260)
+    return fig.figure("memory-by-epoch", BY_EPOCH, caption, lambda *to: _epochs_chart(chapter, rows, *to), height=260)
 
 
 def epoch_rows(chapter: Chapter) -> list[Row]:
@@ -185,21 +172,21 @@ def _epochs_chart(chapter: Chapter, rows: Sequence[Row], language: Language, for
     ends = [min(epochs), max(epochs)] if len(set(epochs)) > 1 else [min(epochs) - 1, max(epochs) + 1]
     across = alt.Scale(domain=ends, nice=False)
     whole = alt.Axis(tickMinStep=1, tickCount=8, grid=False, format=",.0f")
-    up = alt.Scale(domain=[0, max(1, short(1.08 * furthest) or 1)], nice=False)
+    up = alt.Scale(domain=[0, max(1, fig.short(1.08 * furthest) or 1)], nice=False)
     base = (
         alt.Chart()
-        .transform_filter(SHOWN)
+        .transform_filter(fig.SHOWN)
         .encode(
             x=alt.X("e:Q", title=EPOCH[language], scale=across, axis=whole),
             y=alt.Y("v:Q", title=MEMORY_AXIS[language], scale=up, axis=alt.Axis(tickMinStep=1, tickCount=6)),
-            color=colour(colours(chapter), [row["arm"] for row in rows], for_page, **STROKES),
+            color=fig.colour(fig.colours(chapter), [row["arm"] for row in rows], for_page, **fig.STROKES),
         )
     )
-    about = tooltip(language, ("arm:N", ARM), ("e:Q", EPOCH), ("text:N", MEMORY_AXIS))
+    about = fig.tooltip(language, ("arm:N", fig.ARM), ("e:Q", EPOCH), ("text:N", MEMORY_AXIS))
     points = base.transform_filter("!datum.open").mark_point(size=90, filled=True, opacity=1)
     beyond = base.transform_filter("datum.open").mark_point(shape="triangle-up", size=120, filled=True, opacity=1)
     layers = [base.mark_line(strokeWidth=2.2), points.encode(tooltip=about), beyond.encode(tooltip=about)]
-    return layered(layers, rows)
+    return fig.layered(layers, rows)
 
 
 # Of one model
@@ -282,4 +269,4 @@ def _logarithmic(rows: Sequence[Row], language: Language) -> tuple[alt.Chart, al
     powers = range(low, high + 1, max(1, -(-(high - low) // 8)))
     axis = alt.Axis(format=".0e", values=[10.0**power for power in powers])
     y = alt.Y("norm:Q", title=NORM[language], scale=alt.Scale(type="log"), axis=axis)
-    return alt.Chart(data(shown), width=560, height=260), y
+    return alt.Chart(fig.data(shown), width=560, height=260), y

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from rnnlab.show.figures.figure import LABEL_LIMIT, SHOWN, AnyChart, Row, arms_down, layered, log_ticks, names, short
+from rnnlab.show.figures import figure as fig
+from rnnlab.show.figures.figure import AnyChart, Row
 from rnnlab.show.figures.labels import GLYPH, text_width
 from rnnlab.show.figures.palette import luminance, rgb
 
@@ -45,7 +46,7 @@ class Scale:
 
     def ticks(self) -> list[float]:
         if self.logarithmic:
-            return log_ticks(self.low, self.high)
+            return fig.log_ticks(self.low, self.high)
         step = 10.0 ** math.floor(math.log10((self.high - self.low) / 2))
         step *= 2 if (self.high - self.low) / step > 6 else 1
         numbers = range(math.ceil(self.low / step), math.floor(self.high / step) + 1)
@@ -78,16 +79,16 @@ def grid(
     """Rows {arm, o: place, x: label of its column, v: share, b: a baseline?, …}, a line per arm. Colours go as far as
     arms do: a baseline that is far worse would take most of them."""
     scale = shades([row["v"] for row in rows if not row.get("b")] or [row["v"] for row in rows])
-    inked = [
-        row | {"c": max(row["v"], short(scale.low)), "i": int(white_is_read(scale.colour(row["v"])))} for row in rows
-    ]
+    lowest = fig.short(scale.low)
+    inked = [row | {"c": max(row["v"], lowest), "i": int(white_is_read(scale.colour(row["v"])))} for row in rows]
     key = None  # the numbers stand in the cells, so a page needs none
     if not for_page:
         key = alt.Legend(title=legend, format="%", values=scale.ticks(), gradientLength=110, titleLimit=120)
-    base = alt.Chart().transform_filter(SHOWN) if for_page else alt.Chart()
-    base = base.encode(x=alt.X("x:N", scale=alt.Scale(domain=labels), title=None, axis=slanted(labels)), y=arms_down())
+    base = alt.Chart().transform_filter(fig.SHOWN) if for_page else alt.Chart()
+    x = alt.X("x:N", scale=alt.Scale(domain=labels), title=None, axis=slanted(labels))
+    base = base.encode(x=x, y=fig.arms_down())
     cells = base.mark_rect(**EDGE).encode(color=alt.Color("c:Q", scale=scale.altair(), legend=key), tooltip=tooltip)
-    return layered([cells, *_numbers(base, len(labels))], inked)
+    return fig.layered([cells, *_numbers(base, len(labels))], inked)
 
 
 def _numbers(base: alt.Chart, columns: int) -> list[alt.Chart]:
@@ -99,11 +100,11 @@ def _numbers(base: alt.Chart, columns: int) -> list[alt.Chart]:
     ]
 
 
-def slanted(labels: Sequence[str], limit: int = LABEL_LIMIT, room: str = "width") -> alt.Axis:
+def slanted(labels: Sequence[str], limit: int = fig.LABEL_LIMIT, room: str = "width") -> alt.Axis:
     """Level where there is room for all, else rising to the right. ``room`` is the width of the plot, an expression."""
     needed = len(labels) * (max((text_width(label, limit) for label in labels), default=0.0) + GLYPH)
     narrow = f"{room} < {needed:.0f}"
-    return names(
+    return fig.names(
         limit,
         labelAngle=alt.ExprRef(f"{narrow} ? -38 : 0"),
         labelAlign=alt.ExprRef(f"{narrow} ? 'right' : 'center'"),

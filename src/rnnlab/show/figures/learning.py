@@ -11,24 +11,8 @@ import numpy as np
 from rnnlab.comparing.chapters import Chapter, Curve, CurvePoint, Ending, Learning, Split
 from rnnlab.core.terms import metric_text
 from rnnlab.core.words import Both, Language, both, joined, retold
-from rnnlab.show.figures.figure import (
-    ARM,
-    SHOWN,
-    STROKES,
-    AnyChart,
-    Control,
-    Figure,
-    Row,
-    choose,
-    chosen_title,
-    colour,
-    colours,
-    figure,
-    layered,
-    quoted,
-    short,
-    tooltip,
-)
+from rnnlab.show.figures import figure as fig
+from rnnlab.show.figures.figure import AnyChart, Control, Figure, Row
 from rnnlab.show.figures.sweep_curves import CROSS
 from rnnlab.show.sweep_texts import is_share
 
@@ -117,7 +101,7 @@ def learning_figure(chapter: Chapter) -> Figure | None:
     def chart(language: Language, for_page: bool) -> AnyChart:
         return _chart(chapter, found if for_page else found[:1], rounds, language, for_page)
 
-    return figure(
+    return fig.figure(
         "learning",
         TITLE,
         caption.format(round=rounds, more=joined([*crosses, *dashed], "")),
@@ -144,7 +128,7 @@ def curve_rows(learning: Learning, shown: Sequence[View]) -> list[Row]:
     for one in curves:
         points = thinned(one.points, stride)
         numbers = {"e": "epoch", "t": "seconds", "m": "mean", "lo": "least", "hi": "most", "n": "runs"}
-        lists = {key: [short(getattr(point, name)) for point in points] for key, name in numbers.items()}
+        lists = {key: [fig.short(getattr(point, name)) for point in points] for key, name in numbers.items()}
         rows.append(
             {"k": "curve", "arm": one.arm, "s": one.split, "q": learning.quantities.index(one.quantity), **lists}
         )
@@ -172,8 +156,8 @@ def ending_rows(learning: Learning, shown: Sequence[View]) -> list[Row]:
             edge = view.low if better_high else view.high
             by_epoch, by_second = _heights(curve, ending) or (edge, edge)
             row: Row = {"k": ending.kind, "arm": ending.arm, "v": view.value}
-            row |= {"e": ending.epoch, "t": short(ending.seconds)}
-            row |= {"me": short(view.within(by_epoch)), "mt": short(view.within(by_second))}
+            row |= {"e": ending.epoch, "t": fig.short(ending.seconds)}
+            row |= {"me": fig.short(view.within(by_epoch)), "mt": fig.short(view.within(by_second))}
             rows.append(row if ending.kind == "best" else row | {"seed": ending.seed, "why": ending.reason})
     return rows
 
@@ -191,19 +175,19 @@ def _chart(chapter: Chapter, shown: Sequence[View], rounds: Both, language: Lang
     learning = chapter.learning
     rows = [*curve_rows(learning, shown), *ending_rows(learning, shown)]
     arms = {row["arm"] for row in rows}
-    paint = colour(colours(chapter), arms, for_page, **STROKES)
+    paint = fig.colour(fig.colours(chapter), arms, for_page, **fig.STROKES)
     x, y = _axes(learning, shown)
     lines = (
         alt.Chart()
-        .transform_filter(f"datum.k == 'curve' && {SHOWN}")
-        .transform_filter(choose("curve", {view.value: _filter(view, learning) for view in shown}, "false"))
+        .transform_filter(f"datum.k == 'curve' && {fig.SHOWN}")
+        .transform_filter(fig.choose("curve", {view.value: _filter(view, learning) for view in shown}, "false"))
         .transform_flatten(["e", "t", "m", "lo", "hi", "n"])
         .transform_calculate(x="by == 'e' ? datum.e : datum.t")
         .encode(x=x, y=y, color=paint, detail=["s:N"])
     )
     marks = (
         alt.Chart()
-        .transform_filter(f"datum.k != 'curve' && datum.v == curve && {SHOWN}")
+        .transform_filter(f"datum.k != 'curve' && datum.v == curve && {fig.SHOWN}")
         .transform_calculate(x="by == 'e' ? datum.e : datum.t", m="by == 'e' ? datum.me : datum.mt")
         .encode(x=x, y=y, color=paint)
     )
@@ -218,19 +202,19 @@ def _chart(chapter: Chapter, shown: Sequence[View], rounds: Both, language: Lang
         layers.append(marks.transform_filter("datum.k == 'best'").mark_point(size=75, filled=True, opacity=1))
     spread = (("m:Q", both("mean")), ("lo:Q", both("least")), ("hi:Q", both("most")))
     numbers = ((field, name, ".4~g") for field, name in (("t:Q", SECONDS), *spread))
-    about = tooltip(language, ("arm:N", ARM), ("e:Q", rounds), *numbers, ("n:Q", both("runs")))
+    about = fig.tooltip(language, ("arm:N", fig.ARM), ("e:Q", rounds), *numbers, ("n:Q", both("runs")))
     layers.append(lines.mark_point(size=110, opacity=0, filled=True).encode(tooltip=about))
     reasons = {row["why"]: retold(row["why"])[language] for row in rows if row["k"] == "diverged"}
     if reasons:  # the languages share the rows
         told = f"{json.dumps(reasons, ensure_ascii=False)}[datum.why]"
         crosses = marks.transform_filter("datum.k == 'diverged'").transform_calculate(why=told)
         why = (("e:Q", both("after {round}", round=rounds)), ("why:N", both("reason")))
-        about = tooltip(language, ("arm:N", ARM), ("seed:Q", both("diverged: seed")), *why)
+        about = fig.tooltip(language, ("arm:N", fig.ARM), ("seed:Q", both("diverged: seed")), *why)
         layers.append(crosses.mark_point(shape=CROSS, size=70, strokeWidth=3, opacity=1).encode(tooltip=about))
-    across = f"by == 'e' ? {quoted(rounds[language])} : {quoted(SECONDS[language])}"
-    up = choose("curve", {view.value: quoted(view.name[language]) for view in shown})
-    above = chosen_title(up, x=0, y=0, dy=-10, align="left", baseline="bottom")
-    return layered([*layers, chosen_title(across), above], rows)
+    across = f"by == 'e' ? {fig.quoted(rounds[language])} : {fig.quoted(SECONDS[language])}"
+    up = fig.choose("curve", {view.value: fig.quoted(view.name[language]) for view in shown})
+    above = fig.chosen_title(up, x=0, y=0, dy=-10, align="left", baseline="bottom")
+    return fig.layered([*layers, fig.chosen_title(across), above], rows)
 
 
 def _line_layers(lines: alt.Chart, band: dict[str, Any], shown: Sequence[View], arms: int) -> list[Any]:
@@ -260,8 +244,8 @@ def _axes(learning: Learning, shown: Sequence[View]) -> tuple[alt.X, alt.Y]:
     ends = [f"by == 'e' ? {epochs[0]} : 0", f"by == 'e' ? {epochs[1]} : {1.02 * seconds:.5g}"]
     across = alt.Scale(domain=list(map(alt.ExprRef, ends)), nice=False, zero=False)
     limits = [{view.value: f"{view.low:.5g}" for view in shown}, {view.value: f"{view.high:.5g}" for view in shown}]
-    up = alt.Scale(domain=[alt.ExprRef(choose("curve", end)) for end in limits], nice=False, zero=False, clamp=True)
-    numbers = choose("curve", {view.value: f"format(datum.value, '{view.numbers}')" for view in shown})
+    up = alt.Scale(domain=[alt.ExprRef(fig.choose("curve", end)) for end in limits], nice=False, zero=False, clamp=True)
+    numbers = fig.choose("curve", {view.value: f"format(datum.value, '{view.numbers}')" for view in shown})
     whole = "by == 'e' && datum.value != floor(datum.value) ? '' : format(datum.value, ',.10~g')"
     step = alt.ExprRef("by == 'e' ? 1 : 0")
     rounds = alt.Axis(labelExpr=whole, tickCount=8, tickMinStep=step, grid=False)

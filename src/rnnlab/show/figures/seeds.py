@@ -12,24 +12,8 @@ import altair as alt
 from rnnlab.core.words import Both, Language, both, capitalised
 from rnnlab.judging.findings import Verdict
 from rnnlab.judging.wording import WORTH_SAYING
-from rnnlab.show.figures.figure import (
-    ARM,
-    LABEL_LIMIT,
-    SHOWN,
-    AnyChart,
-    Figure,
-    Row,
-    arms_down,
-    choose,
-    colour,
-    colours,
-    figure,
-    layered,
-    metric_of,
-    share,
-    short,
-    tooltip,
-)
+from rnnlab.show.figures import figure as fig
+from rnnlab.show.figures.figure import AnyChart, Figure, Row
 from rnnlab.show.figures.palette import FAILED
 
 if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
@@ -76,7 +60,7 @@ def seeds_figure(chapter: "Chapter") -> Figure | None:
     """Of the report. None when there is no score."""
     comparison = chapter.comparison
     scored = [arm.label for arm in comparison.ranking if arm.score and arm.label in comparison.verdict.scores]
-    return runs_figure(comparison.verdict, scored, colours(chapter), metric_of(chapter)) if scored else None
+    return runs_figure(comparison.verdict, scored, fig.colours(chapter), fig.metric_of(chapter)) if scored else None
 
 
 def runs_figure(verdict: Verdict, labels: Sequence[str], shades: Mapping[str, str], metric: Both) -> Figure:
@@ -84,7 +68,7 @@ def runs_figure(verdict: Verdict, labels: Sequence[str], shades: Mapping[str, st
     shown = labels[:MOST_ROWS]
     rows = run_rows(verdict, shown)
     height = ROW if len(shown) <= FEW else NARROW_ROW
-    return figure(
+    return fig.figure(
         "seeds",
         TITLE.format(metric=capitalised(metric)),
         _caption(verdict, len(shown), len(labels), any(row["k"] == "edge" for row in rows)),
@@ -134,7 +118,7 @@ def run_rows(verdict: Verdict, labels: Sequence[str]) -> list[Row]:
         for number, (seed, score) in enumerate(runs.items()):  # one below the other, so that none hides another
             failed = seed in _failed(verdict, label)
             mark = _mark(verdict, score, "failed" if failed else "learnt", limits)
-            lane = short(LANES * (1 - (number + 0.5) / len(runs)))
+            lane = fig.short(LANES * (1 - (number + 0.5) / len(runs)))
             own.append({"k": "run", **about, **mark, "seed": seed, "f": failed, "lane": lane})
         alone = mean["s"] != "mean" and all(run["s"] == mean["s"] for run in own)  # the arrows of the runs will do
         rows += [{"k": "mean", **about, **mean, **ends, "lane": -BELOW, "drawn": not alone}, *own]
@@ -150,7 +134,7 @@ def _mark(verdict: Verdict, value: float, shape: str, limits: tuple[float, float
 
 
 def _number(verdict: Verdict, value: float) -> float | None:
-    return share(value) if verdict.unit == "percent" else float(f"{value:.7g}")
+    return fig.share(value) if verdict.unit == "percent" else float(f"{value:.7g}")
 
 
 def _failed(verdict: Verdict, label: str) -> tuple[int, ...]:
@@ -178,20 +162,20 @@ def _chart(
     verdict: Verdict, rows: Sequence[Row], height: int, shades: Mapping[str, str], metric: Both, language: Language
 ) -> AnyChart:
     labels = list(dict.fromkeys(row["arm"] for row in rows))
-    y = arms_down(alt.ExprRef(f"containerSize()[0] < {NARROW} ? {NARROW_LIMIT} : {LABEL_LIMIT}"))
+    y = fig.arms_down(alt.ExprRef(f"containerSize()[0] < {NARROW} ? {NARROW_LIMIT} : {fig.LABEL_LIMIT}"))
     x, (low, high) = _across(verdict, labels, [row for row in rows if row["k"] == "edge"], metric[language])
-    own = colour(shades, labels)
-    base = alt.Chart().transform_filter(SHOWN).encode(y=y, color=own)
+    own = fig.colour(shades, labels)
+    base = alt.Chart().transform_filter(fig.SHOWN).encode(y=y, color=own)
     edges = {"below": f"{low:.9g}", "above": f"{high:.9g}"}
-    placed = base.transform_calculate(x=choose("datum.s", edges, "datum.v")).encode(x=x)
+    placed = base.transform_calculate(x=fig.choose("datum.s", edges, "datum.v")).encode(x=x)
     mark: Row = {
         "filled": True,
-        "size": alt.ExprRef(choose("datum.s", SIZES, "0")),
-        "xOffset": alt.ExprRef(choose("datum.s", {"below": INWARDS, "above": -INWARDS}, "0")),
+        "size": alt.ExprRef(fig.choose("datum.s", SIZES, "0")),
+        "xOffset": alt.ExprRef(fig.choose("datum.s", {"below": INWARDS, "above": -INWARDS}, "0")),
         "yOffset": alt.ExprRef(f"-{height} * datum.lane"),
     }
     shape = alt.Shape("s:N", scale=alt.Scale(domain=list(SHAPES), range=list(SHAPES.values())), legend=None)
-    arm, score = ("arm:N", ARM), ("v:Q", metric, _form(verdict))
+    arm, score = ("arm:N", fig.ARM), ("v:Q", metric, _form(verdict))
     ends = [(f"{end}:Q", said.format(level=_level(verdict)), _form(verdict)) for end, said in ENDS.items()]
     means = base.transform_filter("datum.k == 'mean'").mark_rule(
         strokeWidth=2, opacity=0.75, yOffset=BELOW * height, clip=True
@@ -200,15 +184,15 @@ def _chart(
     runs = placed.transform_filter("datum.k == 'run'").mark_point(opacity=0.8, **mark)
     layers = [
         means.encode(x=alt.X("lo:Q", title=metric[language]), x2="hi:Q"),
-        diamonds.encode(shape=shape, tooltip=tooltip(language, arm, score, *ends)),
+        diamonds.encode(shape=shape, tooltip=fig.tooltip(language, arm, score, *ends)),
         runs.encode(
             shape=shape,
             color=alt.condition("datum.f", alt.value(FAILED), own),
-            tooltip=tooltip(language, arm, ("seed:N", SEED), score),
+            tooltip=fig.tooltip(language, arm, ("seed:N", SEED), score),
         ),
         *_edges(verdict, y, height),
     ]
-    return layered(layers, rows)
+    return fig.layered(layers, rows)
 
 
 def _across(
@@ -237,7 +221,7 @@ def _edges(verdict: Verdict, y: alt.Y, height: int) -> list[alt.Chart]:
     said = f"(datum.lo < datum.hi ? format({least}) + '–' : '') + format(datum.hi, '{form}')"
     found = []
     for side, x, inwards, align in (("below", 0, 1, "left"), ("above", "width", -1, "right")):
-        text = alt.Chart().transform_filter(f"{SHOWN} && datum.k == 'edge' && datum.s == '{side}'")
+        text = alt.Chart().transform_filter(f"{fig.SHOWN} && datum.k == 'edge' && datum.s == '{side}'")
         mark: Row = {"align": align, "baseline": "middle", "fontSize": 11, "style": "guide-label"}
         mark |= {"dx": inwards * (2 * INWARDS + 1), "dy": -LANES * height / 2}
         found.append(text.transform_calculate(said=said).mark_text(**mark).encode(x=alt.value(x), y=y, text="said:N"))

@@ -21,7 +21,7 @@ from rnnlab.comparing.studies import Study
 from rnnlab.core.errors import DataError, RnnlabError
 from rnnlab.core.numbers import duration
 from rnnlab.core.terms import status_text
-from rnnlab.core.words import CLAUSES, Language, both, listed
+from rnnlab.core.words import CLAUSES, both, joined, language, listed, say
 from rnnlab.runs.directory import pretty_json
 from rnnlab.show.claim_texts import measured, note_text, sentence, verdict_word
 
@@ -53,6 +53,22 @@ JUDGED_AGAIN = both(
 JUDGED_BEFORE = both(
     "These claims stand as the earlier rules judged them, because the new ones would need values that weren't "
     "recorded: {claims}."
+)
+NEWER = both("The runs were computed by {code}. This code is newer: the figures may differ from what it would measure.")
+RULE = both(
+    "A claim is supported when its whole 95 % interval satisfies the rule, contradicted when the whole interval "
+    "violates it; otherwise there is no telling. For the best value of an axis, 95 % of the draws decide."
+)
+UNCORRECTED = both(
+    "{intervals} claims have an interval, each of 95 % by itself and uncorrected for their number: about {expected} of "
+    "these intervals are expected to miss the truth, and as many verdicts may be wrong."
+)
+COMPUTED = both(
+    "Every figure is computed from the runs: {runs} of them, seeds {seeds}, {time} of training in all; {date}."
+)
+MACHINE = both(
+    "{runs} runs on {machine} ({system}), CPU capability {cpu_capability}, threads per run: {threads}; torch {torch}, "
+    "Python {python}, rnnlab {rnnlab}."
 )
 ENVIRONMENT = ("machine", "system", "cpu_capability", "threads", "torch", "python", "rnnlab")
 
@@ -105,20 +121,8 @@ def load_ledger(text: str) -> Ledger:
                 format=values["format"],
                 ours=FORMAT,
             )
-        about = values["provenance"]
-        provenance = Provenance(
-            date=about["date"],
-            commands=tuple(about["commands"]),
-            environments=tuple(about["environments"]),
-            runs=about["runs"],
-            seeds=tuple(about["seeds"]),
-            seconds=about["seconds"],
-            reduced=about["reduced"],
-            judged_again=tuple(about.get("judged_again", ())),  # earlier ledgers don't have them
-            judged_before=tuple(about.get("judged_before", ())),
-            code=about.get("code"),
-        )
-        return Ledger(tuple(Finding.from_dict(finding) for finding in values["findings"]), provenance)
+        about = {key: tuple(of) if isinstance(of, list) else of for key, of in values["provenance"].items()}
+        return Ledger(tuple(map(Finding.from_dict, values["findings"])), Provenance(**about))
     except RnnlabError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -156,48 +160,26 @@ def provenance_of(
 # Markdown
 
 
-def markdown(ledger: Ledger, links_from: str | Path | None = None, language: Language = "en") -> str:
+def markdown(ledger: Ledger, links_from: str | Path | None = None) -> str:
     """The ledger as a page. ``links_from`` is the folder that it will stand in: runs are then linked from there."""
-    lines = [f"# {both('Ledger of claims')[language]}", "", f"**{_summary(ledger, language)}**", ""]
-    if ledger.provenance.code:
-        lines += [
-            both(
-                "The runs were computed by {code}. This code is newer: the figures may differ from what "
-                "it would measure.",
-                code=ledger.provenance.code,
-            )[language],
-            "",
-        ]
+    about = ledger.provenance
+    lines = [f"# {say('Ledger of claims')}", "", f"**{_summary(ledger)}**", ""]
+    if about.code:
+        lines += [str(NEWER.format(code=about.code)), ""]
     for document in dict.fromkeys(finding.claim.document for finding in ledger.findings):
         chosen = [finding for finding in ledger.findings if finding.claim.document == document]
-        lines += [
-            f"## {both('Document {document}', document=escape(document))[language]}",
-            "",
-            *_table(chosen, language),
-            "",
-        ]
-        items = [_item(finding, language) for finding in chosen if finding.reason or finding.notes]
-        lines += [both("What the figures rest on, claim by claim:")[language], "", *items, ""] if items else []
-    lines += [f"## {both('Notes')[language]}", "", *(f"- {note}" for note in _general_notes(ledger, language)), ""]
-    about = ledger.provenance
+        lines += [f"## {say('Document {document}', document=escape(document))}", "", *_table(chosen), ""]
+        items = [_item(finding) for finding in chosen if finding.reason or finding.notes]
+        lines += [say("What the figures rest on, claim by claim:"), "", *items, ""] if items else []
+    lines += [f"## {say('Notes')}", "", *(f"- {note}" for note in _general_notes(ledger)), ""]
     if about.reduced:
-        lines += [
-            f"## {both('What is smaller than in the document')[language]}",
-            "",
-            *(f"- **{escape(k)}**: {escape(v)}" for k, v in about.reduced.items()),
-            "",
-        ]
+        reduced = [f"- **{escape(experiment)}**: {escape(what)}" for experiment, what in about.reduced.items()]
+        lines += [f"## {say('What is smaller than in the document')}", "", *reduced, ""]
     if about.commands:
         fence = "```" + "`" * max((len(run) for c in about.commands for run in re.findall("`+", c)), default=0)
-        lines += [
-            f"## {both('Commands')[language]}",
-            "",
-            f"{fence}console",
-            *(_one_line(c) for c in about.commands),
-            fence,
-            "",
-        ]
-    lines += [f"## {both('Runs')[language]}", "", *_run_lists(ledger, links_from, language)]
+        commands = [f"{fence}console", *map(_one_line, about.commands), fence]
+        lines += [f"## {say('Commands')}", "", *commands, ""]
+    lines += [f"## {say('Runs')}", "", *_run_lists(ledger, links_from)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -210,98 +192,66 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _summary(ledger: Ledger, language: Language) -> str:
+def _summary(ledger: Ledger) -> str:
     counts = ledger.counts()
-    return both(
+    return say(
         "{claims} claims: {supported} supported, {contradicted} contradicted, {undecided} cannot tell.",
         claims=len(ledger.findings),
         supported=counts["supported"],
         contradicted=counts["contradicted"],
         undecided=counts["cannot tell"],
-    )[language]
+    )
 
 
-def _table(findings: Sequence[Finding], language: Language) -> list[str]:
-    columns = [column[language] for column in COLUMNS]
+def _table(findings: Sequence[Finding]) -> list[str]:
     rows = [
         [
-            f"{escape(_says(finding.claim, language))} `{finding.claim.id}`",
+            f"{escape(_says(finding.claim))} `{finding.claim.id}`",
             escape(finding.claim.figure or ""),
-            escape(measured(finding)[language]),
-            f"**{verdict_word(finding)[language]}**",
-            escape(_decided_by(finding.claim, language)),
+            escape(str(measured(finding))),
+            f"**{verdict_word(finding)}**",
+            escape(_decided_by(finding.claim)),
             str(len(finding.seeds)),
             f"[{len(finding.runs)}](#{_anchor(finding.claim.study)})" if finding.runs else "0",
         ]
         for finding in findings
     ]
-    return [_row(columns), "|---|---|---|---|---|---:|---:|", *map(_row, rows)]
+    return [_row(map(str, COLUMNS)), "|---|---|---|---|---|---:|---:|", *map(_row, rows)]
 
 
-def _row(cells: Sequence[str]) -> str:
+def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _says(claim: Claim, language: Language) -> str:
-    return claim.says_zh or claim.says if language == "zh" else claim.says
+def _says(claim: Claim) -> str:
+    return claim.says_zh or claim.says if language() == "zh" else claim.says
 
 
-def _decided_by(claim: Claim, language: Language) -> str:
+def _decided_by(claim: Claim) -> str:
     measure = MEASURES[claim.best if claim.measure == "best" and claim.best else claim.measure]
     measure = measure.format(along=claim.along)
-    return both("{measure} of {quantity} {rule}", measure=measure, quantity=claim.quantity, rule=claim.rule)[language]
+    return say("{measure} of {quantity} {rule}", measure=measure, quantity=claim.quantity, rule=claim.rule)
 
 
-def _item(finding: Finding, language: Language) -> str:
+def _item(finding: Finding) -> str:
     notes = ([finding.reason] if finding.reason else []) + list(finding.notes)
-    texts = CLAUSES[language].join(escape(note_text(note)[language]) for note in notes)
-    return "- " + both("{id}: {texts}", id=finding.claim.id, texts=texts)[language]
+    texts = joined([escape(str(note_text(note))) for note in notes], CLAUSES)
+    return "- " + say("{id}: {texts}", id=finding.claim.id, texts=texts)
 
 
-def _general_notes(ledger: Ledger, language: Language) -> list[str]:
+def _general_notes(ledger: Ledger) -> list[str]:
     about = ledger.provenance
     intervals = sum(f.low is not None or f.high is not None or bool(f.winners) for f in ledger.findings)
-    notes = [
-        both(
-            "A claim is supported when its whole 95 % interval satisfies the rule, contradicted when "
-            "the whole interval violates it; otherwise there is no telling. For the best value of an "
-            "axis, 95 % of the draws decide."
-        )[language]
-    ]
+    notes = [RULE]
     if intervals:
-        notes.append(
-            both(
-                "{intervals} claims have an interval, each of 95 % by itself and uncorrected for their "
-                "number: about {expected} of these intervals are expected to miss the truth, and as many "
-                "verdicts may be wrong.",
-                intervals=intervals,
-                expected=f"{(1 - LEVEL) * intervals:.1f}",
-            )[language]
-        )
-    seeds = _ranges(about.seeds)
-    time = duration(about.seconds)
-    notes.append(
-        both(
-            "Every figure is computed from the runs: {runs} of them, seeds {seeds}, {time} of training in all; {date}.",
-            runs=about.runs,
-            seeds=seeds,
-            time=time,
-            date=about.date,
-        )[language]
-    )
+        notes.append(UNCORRECTED.format(intervals=intervals, expected=f"{(1 - LEVEL) * intervals:.1f}"))
+    seeds, time = _ranges(about.seeds), duration(about.seconds)
+    notes.append(COMPUTED.format(runs=about.runs, seeds=seeds, time=time, date=about.date))
     for said, ids in ((JUDGED_AGAIN, about.judged_again), (JUDGED_BEFORE, about.judged_before)):
         if ids:
-            notes.append(said.format(claims=listed([f"`{id}`" for id in ids], "comma"))[language])
-    for environment in about.environments:
-        texts = {name: escape(str(value)) for name, value in environment.items()}
-        notes.append(
-            both(
-                "{runs} runs on {machine} ({system}), CPU capability {cpu_capability}, threads per run: "
-                "{threads}; torch {torch}, Python {python}, rnnlab {rnnlab}.",
-                **texts,
-            )[language]
-        )
-    return notes
+            notes.append(said.format(claims=listed([f"`{id}`" for id in ids], "comma")))
+    environments = ({name: escape(str(value)) for name, value in one.items()} for one in about.environments)
+    return [*map(str, notes), *(str(MACHINE.format(**environment)) for environment in environments)]
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -315,27 +265,27 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(f"{span[0]}–{span[-1]}" if len(span) > 1 else str(span[0]) for span in spans) or "–"
 
 
-def _run_lists(ledger: Ledger, links_from: str | Path | None, language: Language) -> list[str]:
+def _run_lists(ledger: Ledger, links_from: str | Path | None) -> list[str]:
     """By study and setting, each run once: several claims may rest on it."""
     lines = []
     for study in dict.fromkeys(finding.claim.study for finding in ledger.findings if finding.runs):
         runs = {run.digest: run for f in ledger.findings if f.claim.study == study for run in f.runs}.values()
         lines += [f'<a id="{_anchor(study)}"></a>', "", f"### {escape(study)}", ""]
         for point in dict.fromkeys(run.point for run in runs):
-            shown = [_run(run, links_from, language) for run in runs if run.point == point]
-            lines.append(f"- {escape(point)}: {CLAUSES[language].join(shown)}")
+            shown = [_run(run, links_from) for run in runs if run.point == point]
+            lines.append(f"- {escape(point)}: {joined(shown, CLAUSES)}")
         lines.append("")
     return lines
 
 
-def _run(run: Run, links_from: str | Path | None, language: Language) -> str:
+def _run(run: Run, links_from: str | Path | None) -> str:
     name = f"`{run.digest[:8]}`"
     if links_from is not None:
         target = os.path.relpath(run.path, links_from).replace(os.sep, "/")
         name = f"[{name}]({quote(target)})"
     if run.status != "finished":
-        name = both("{run} ({status})", run=name, status=status_text(run.status))[language]
-    return both("seed {seed}: {run}", seed=run.seed, run=name)[language]
+        name = say("{run} ({status})", run=name, status=status_text(run.status))
+    return say("seed {seed}: {run}", seed=run.seed, run=name)
 
 
 def _anchor(study: str) -> str:
@@ -345,23 +295,18 @@ def _anchor(study: str) -> str:
 # Terminal
 
 
-def show(console: Console, ledger: Ledger, language: Language = "en") -> None:
+def show(console: Console, ledger: Ledger) -> None:
     """A table with the verdicts in words and in colour, and the count of each."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
     for column in TERMINAL_COLUMNS:
-        table.add_column(Text(column[language]), overflow="fold")
+        table.add_column(Text(str(column)), overflow="fold")
     for finding in ledger.findings:
         claim = finding.claim
-        found = Text(measured(finding)[language])
+        found = Text(str(measured(finding)))
         if finding.reason:
-            found.append(("\n" if found else "") + note_text(finding.reason)[language], "dim")
-        table.add_row(
-            Text(claim.document),
-            Text(_says(claim, language)),
-            Text(claim.figure or ""),
-            found,
-            Text(verdict_word(finding)[language], COLOURS[finding.verdict]),
-            Text(str(len(finding.seeds))),
-        )
+            found.append(("\n" if found else "") + str(note_text(finding.reason)), "dim")
+        verdict = Text(str(verdict_word(finding)), COLOURS[finding.verdict])
+        texts = (Text(text) for text in (claim.document, _says(claim), claim.figure or ""))
+        table.add_row(*texts, found, verdict, Text(str(len(finding.seeds))))
     console.print(table)
-    console.print(Text(_summary(ledger, language), "bold"))
+    console.print(Text(_summary(ledger), "bold"))

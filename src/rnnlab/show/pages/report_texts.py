@@ -90,16 +90,14 @@ COLUMNS = {
     "failed": Column(
         both("failed seeds"),
         both(
-            "Runs that diverged, ended at the majority class or below, or ended far below the best "
-            "run of their model. They count in the score; one that diverged counts as answering the "
-            "majority class."
+            "Runs that diverged, ended at the majority class or below, or ended far below the best run of their model. "
+            "They count in the score; one that diverged counts as answering the majority class."
         ),
     ),
 }
 TABLE_NOTE = both(
-    "{seeds} seeds per model; test accuracy; * within {margin} points of the best and not "
-    "measurably worse than any other. The interval of the recommended one allows for its "
-    "having been picked. Click a column's head to sort."
+    "{seeds} seeds per model; test accuracy; * within {margin} points of the best and not measurably worse than any "
+    "other. The interval of the recommended one allows for its having been picked. Click a column's head to sort."
 )
 ONE_SEED_NOTE = both(
     "One seed per model: intervals count the luck of the test rows alone. Click a column's head to sort by it."
