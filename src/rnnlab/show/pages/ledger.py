@@ -121,7 +121,9 @@ def load_ledger(text: str) -> Ledger:
                 format=values["format"],
                 ours=FORMAT,
             )
-        about = {key: tuple(of) if isinstance(of, list) else of for key, of in values["provenance"].items()}
+        about: dict[str, Any] = {
+            key: tuple(of) if isinstance(of, list) else of for key, of in values["provenance"].items()
+        }
         return Ledger(tuple(map(Finding.from_dict, values["findings"])), Provenance(**about))
     except RnnlabError:
         raise
