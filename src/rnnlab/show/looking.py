@@ -16,7 +16,6 @@ from rnnlab.inspecting.gates import gate_statistics
 from rnnlab.inspecting.gradients import FURTHEST, finite, gradients_by_input
 from rnnlab.inspecting.readings import in_double
 from rnnlab.inspecting.saliency import Integrated, integrated_gradients
-from rnnlab.models.network import Network
 from rnnlab.runs.directory import RunDirectory
 from rnnlab.training.monitor import probe_batch
 from rnnlab.training.run import own_process_state
@@ -64,25 +63,20 @@ def looks(run: RunDirectory, rows: Sequence[int], data: EncodedData, texts: Sequ
     if run.spec()["training"] is None or not reads_texts or data.test.target_offsets is not None:
         return [None] * len(rows)
     _, preprocessor, network = open_run(run)
-    weigh = _Weigher(network)
+    double, single = in_double(network), network.eval().requires_grad_(False)
+
+    def weigh(ids: np.ndarray) -> Integrated:
+        """Integrated gradients: exact to a hundredth for a short row, a rough picture of a long one."""
+        inputs = torch.from_numpy(ids).long()[None]
+        if len(ids) <= LONG:
+            return integrated_gradients(double, inputs)
+        return integrated_gradients(single, inputs, first_points=FEW_POINTS, most_points=FEW_POINTS)
+
     found: list[Look | None] = []
     for row, text in zip(rows, texts, strict=True):
         ids = data.test.row(row)
         found.append(_look(weigh(ids), preprocessor, ids, text) if len(ids) <= LONGEST_LOOK else None)
     return found
-
-
-class _Weigher:
-    """Integrated gradients: exact to a hundredth for a short row, a rough picture of a long one."""
-
-    def __init__(self, network: Network):
-        self.double, self.single = in_double(network), network.eval().requires_grad_(False)
-
-    def __call__(self, ids: np.ndarray) -> Integrated:
-        inputs = torch.from_numpy(ids).long()[None]
-        if len(ids) <= LONG:
-            return integrated_gradients(self.double, inputs)
-        return integrated_gradients(self.single, inputs, first_points=FEW_POINTS, most_points=FEW_POINTS)
 
 
 def _look(weights: Integrated, preprocessor: Preprocessor, ids: np.ndarray, text: str | None) -> Look:

@@ -94,8 +94,7 @@ def ranked(study: Study) -> list[Point]:
     """Points that have something to show, the best first: those that arrive soonest, or with the best mean."""
     sign = 1 if study.lower_is_better else -1
 
-    def key(point: Point) -> tuple[float, ...]:
-        found = summarise(study, point.repeats)
+    def key(found: Summary) -> tuple[float, ...]:
         score = sign * found.valid.mean if found.valid else math.inf
         if found.arrival is None:
             return (score,)
@@ -103,7 +102,8 @@ def ranked(study: Study) -> list[Point]:
             return (math.inf, math.inf, score)
         return (found.arrival.median, found.arrival.most, score)
 
-    return sorted((p for p in study.points if summarise(study, p.repeats).counted), key=key)
+    summaries = [(point, summarise(study, point.repeats)) for point in study.points]
+    return [point for point, _ in sorted((p for p in summaries if p[1].counted), key=lambda p: key(p[1]))]
 
 
 def best_point(study: Study) -> Point | None:

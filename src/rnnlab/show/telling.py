@@ -47,20 +47,13 @@ def _chapter(
     data = _data(found, remarks)
     rows = _held_out(found, data)
     comparison = judged or _judge(found, data, rows)
-    inside = {}
-    for arm in comparison.arms[:MOST_INSIDE]:
-        path = best_run(_on_the_data_of(found, arm))
-        if path is not None:
-            inside[arm.label] = RunDirectory(path)
+    best = {arm.label: best_run(_on_the_data_of(found, arm)) for arm in comparison.arms[:MOST_INSIDE]}
+    inside = {label: RunDirectory(path) for label, path in best.items() if path is not None}
     if len(comparison.arms) > MOST_INSIDE:
         remarks.append(note("only the {most_inside} best models were looked into", most_inside=MOST_INSIDE))
     if found.splits_vary:
-        remarks.append(
-            note(
-                "the split varies with the seed; models were looked into with seed {seed}",
-                seed=found.records[0].spec.seed,
-            )
-        )
+        seed = found.records[0].spec.seed
+        remarks.append(note("the split varies with the seed; models were looked into with seed {seed}", seed=seed))
     watch(say("{name}: looking into {count} models", name=found.name, count=len(inside)))
     return Chapter(
         name=found.name,
@@ -142,7 +135,7 @@ def _differences(
     return replace(shown, rows=tuple(with_looks), looked=arm.label)
 
 
-def _looked_at(comparison: Comparison) -> Any:
+def _looked_at(comparison: Comparison) -> ArmSummary | None:
     """The recommended model; the best one where a baseline or nothing is recommended."""
     by_label = {arm.label: arm for arm in comparison.arms}
     verdict = comparison.verdict
