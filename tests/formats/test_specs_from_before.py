@@ -11,7 +11,7 @@ import pytest
 
 from rnnlab.core.config import digest_of, read_toml
 from rnnlab.models.baselines import BASELINES
-from rnnlab.sweeps.axes import Choices, grid
+from rnnlab.sweeps.axes import grid
 from rnnlab.sweeps.experiment import Experiment, filled_in, parse_experiment
 from rnnlab.sweeps.plan import is_sweep
 from rnnlab.sweeps.sweep_file import POINT, _tree_of, axes_of, read_sweep
@@ -38,8 +38,7 @@ def digests(name: str) -> dict[str, str]:
     for quick in (False, True):
         for study, settings in read_sweep(file, quick=quick).studies.items():
             points = []
-            for choices in grid([axis for axis in axes_of(settings) if isinstance(axis, Choices)]):
-                changes = {path: value for choice in choices for path, value in choice.settings.items()}
+            for _, changes in grid(axes_of(settings)):
                 point = _tree_of(settings, changes)
                 if point["arms"][POINT]["model"]["kind"] not in BASELINES.names():
                     points += settings_of(parse_experiment(point))

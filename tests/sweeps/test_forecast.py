@@ -9,7 +9,7 @@ from rnnlab.api.compare import compare, prepare
 from rnnlab.execute.executors import Serial
 from rnnlab.runs.directory import Failed
 from rnnlab.sweeps.execution import Silent, baseline_specs, run_all
-from rnnlab.sweeps.forecast import USUAL_ROUNDS, Pace, forecast, forecast_training, likely_rounds, makespan, pace_of
+from rnnlab.sweeps.forecast import USUAL_ROUNDS, Pace, forecast, likely_rounds, makespan, pace_of
 from rnnlab.training.spec import RunSpec
 
 SMALL: dict[str, Any] = {"task": {"rows": 1000}, "models": ["linear", "gru"], "seeds": 2}
@@ -51,7 +51,7 @@ def test_epochs_of_other_arms_count_where_an_arm_has_none(tmp_path: Path):
 
 def test_a_run_that_nothing_ends_early_takes_what_its_limits_allow():
     experiment, data = prepare(None, **SMALL, training={"epochs": 4, "patience": "none"})
-    found = forecast_training(experiment, data, Path("nowhere"))
+    found = forecast(experiment, data, Path("nowhere"), 1, baselines=False)
     assert found.rounds == {"linear": (4, 4), "gru": (4, 4)}
     assert found.low == found.high
     assert found.jobs == 1

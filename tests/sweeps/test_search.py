@@ -18,7 +18,6 @@ from rnnlab.sweeps.axes import parse_axis
 from rnnlab.sweeps.contest import HALVING, WORST, Score, goes_on
 from rnnlab.sweeps.draws import changes_of, draw, propose, values_of
 from rnnlab.sweeps.execution import Silent
-from rnnlab.sweeps.plan import Opened
 from rnnlab.sweeps.search import AT_RANDOM, LAG, StudySearch
 from rnnlab.sweeps.sweep_file import plan_studies, read_sweep
 
@@ -134,7 +133,7 @@ class Recorder(Silent):
 
 def result_of(study, out, executor, display=None):
     """What a search finds, without what may depend on the machine."""
-    found, outcomes = StudySearch(study, Opened(), out, display or Silent()).run(executor)
+    found, outcomes = StudySearch(study, out, display or Silent()).run(executor)
     return {p.label: tuple(type(outcomes[s.digest]).__name__ for s in p.specs) for p in found.points}, found, outcomes
 
 
@@ -474,7 +473,7 @@ def test_a_real_interrupt_keeps_what_is_done(tmp_path):
 
     study = planned(tmp_path, "asha", 4)
     with pytest.raises(Interrupted, match=r"1 of 4 trials are done .* the same command goes on"):
-        StudySearch(study, Opened(), tmp_path / "parts", Impatient()).run(Serial())
+        StudySearch(study, tmp_path / "parts", Impatient()).run(Serial())
     whole, *_ = result_of(study, tmp_path / "whole", Serial())
     assert result_of(study, tmp_path / "parts", Serial())[0] == whole
 

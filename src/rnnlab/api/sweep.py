@@ -18,7 +18,6 @@ from rnnlab.show.notebook import Studies
 from rnnlab.sweeps.draws import require_optuna
 from rnnlab.sweeps.execution import Display, Silent, run_all
 from rnnlab.sweeps.experiment import seed_numbers
-from rnnlab.sweeps.plan import Opened
 from rnnlab.sweeps.search import StudySearch
 from rnnlab.sweeps.sweep_file import PlannedPoint, PlannedStudy, plan_studies, read_sweep, with_target
 from rnnlab.training.spec import RunSpec
@@ -56,7 +55,7 @@ def run_planned(planned: Sequence[PlannedStudy], out: Path, executor: Executor, 
         if study.settings.strategy == "grid":
             found.append(summarise(study, out, outcomes))
         else:
-            drawn, of_trials = StudySearch(study, Opened(), out, display).run(executor)
+            drawn, of_trials = StudySearch(study, out, display).run(executor)
             found.append(summarise(with_target(drawn), out, of_trials))
     return found
 

@@ -54,7 +54,7 @@ def train(
     from rnnlab.runs.directory import pretty_json
     from rnnlab.show.terminal import output as terminal
     from rnnlab.show.terminal.rate_search import print_range_test
-    from rnnlab.sweeps.forecast import forecast_training
+    from rnnlab.sweeps.forecast import forecast
 
     screen = terminal.Screen(quiet=as_json)
     experiment, encoded = prepare(
@@ -72,7 +72,10 @@ def train(
         print_range_test(find_rate(experiment, encoded), sys.argv[1:], as_json)
         return
     say_how_long(
-        screen, forecast_training(experiment, encoded, Path(out)), yes, both("--minutes or --epochs end it sooner")
+        screen,
+        forecast(experiment, encoded, Path(out), jobs=1, baselines=False),
+        yes,
+        both("--minutes or --epochs end it sooner"),
     )
     run = train_prepared(experiment, out=out, plugins=plugin or [], display=screen.live(1))
     result = run.result() or {}

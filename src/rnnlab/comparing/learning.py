@@ -43,12 +43,8 @@ class _Run:
     seconds: dict[int, float]  # of training up to the end of an epoch
 
 
-@dataclass(frozen=True)
-class _Moment:
-    """Of an epoch, the mean of the runs that got so far."""
-
-    step: float
-    seconds: float
+Clock = Mapping[int, tuple[float, float]]
+"""By epoch, in ascending order: its step and its second, the mean of the runs that got so far."""
 
 
 def _read(record: Record) -> _Run:
@@ -74,21 +70,16 @@ def _quantities(runs: Sequence[_Run], task: Task) -> dict[str, dict[Split, str]]
     return {name: found for name, found in keys.items() if found}
 
 
-def _clock(runs: Sequence[_Run]) -> dict[int, _Moment]:
-    """When each epoch ended, in ascending order."""
+def _clock(runs: Sequence[_Run]) -> Clock:
     moments = {}
     for epoch in sorted({epoch for run in runs for epoch in run.evaluations}):
-        there = [run for run in runs if epoch in run.evaluations]
-        moments[epoch] = _Moment(
-            statistics.fmean(run.evaluations[epoch]["step"] for run in there),
-            statistics.fmean(run.seconds[epoch] for run in there),
-        )
+        there = [(run.evaluations[epoch]["step"], run.seconds[epoch]) for run in runs if epoch in run.evaluations]
+        steps, seconds = zip(*there, strict=True)
+        moments[epoch] = statistics.fmean(steps), statistics.fmean(seconds)
     return moments
 
 
-def _points(
-    runs: Sequence[_Run], key: str, clock: Mapping[int, _Moment], kept: Sequence[int]
-) -> tuple[CurvePoint, ...]:
+def _points(runs: Sequence[_Run], key: str, clock: Clock, kept: Sequence[int]) -> tuple[CurvePoint, ...]:
     """Each point is of the runs that got so far, and says how many these are.
 
     Where runs stop by themselves, the mean jumps as they leave. It is shown so: to go on with the last value of a run
@@ -101,18 +92,16 @@ def _points(
         if finite:
             # The mean of equal values may lie beside them in the last digit; a band always holds its mean.
             mean = min(max(statistics.fmean(finite), min(finite)), max(finite))
-            at = clock[epoch]
-            points.append(CurvePoint(epoch, at.step, at.seconds, len(finite), mean, min(finite), max(finite)))
+            points.append(CurvePoint(epoch, *clock[epoch], len(finite), mean, min(finite), max(finite)))
     return tuple(points)
 
 
-def _endings(arm: str, runs: Sequence[_Run], clock: Mapping[int, _Moment]) -> list[Ending]:
+def _endings(arm: str, runs: Sequence[_Run], clock: Clock) -> list[Ending]:
     endings = []
     best = _median_best(runs)
     reached = [epoch for epoch in clock if best is not None and epoch <= best]
     if reached:
-        at = clock[reached[-1]]
-        endings.append(Ending(arm, "best", reached[-1], at.step, at.seconds))
+        endings.append(Ending(arm, "best", reached[-1], *clock[reached[-1]]))
     for run in runs:
         if isinstance(run.record.outcome, Diverged):
             last = max(run.evaluations, default=0)

@@ -79,18 +79,26 @@ def columns_of(data: Any) -> dict[str, Sequence[Any]]:
         return {_kind_of_input(inputs): inputs, LABEL: labels}
     if isinstance(data, list):
         return _of_list(data)
-    if not hasattr(data, "__getitem__") and hasattr(data, "__dataframe__"):
-        data = _from_interchange(data)
-    names = getattr(data, "column_names", None)
-    names = getattr(data, "columns", None) if names is None else names
-    if names is None or not hasattr(data, "__getitem__"):
+    frame = frame_columns(data)
+    if frame is None:
         raise DataError(
             "data in memory are a frame, a dict of columns, a list of (text, label), a list of dicts, or a tuple of "
             "inputs and labels (got {kind})",
             kind=type(data).__name__,
         )
     features = getattr(data, "features", None) or {}
-    return {str(name): _named(_listed(data[name]), features, name) for name in names}
+    return {name: _named(_listed(values), features, name) for name, values in frame.items()}
+
+
+def frame_columns(data: Any) -> dict[str, Any] | None:
+    """The columns of a frame (pandas, polars, Arrow) by name, as it has them; None where it is no frame."""
+    if not hasattr(data, "__getitem__") and hasattr(data, "__dataframe__"):
+        data = _from_interchange(data)
+    names = getattr(data, "column_names", None)
+    names = getattr(data, "columns", None) if names is None else names
+    if names is None or not hasattr(data, "__getitem__"):
+        return None
+    return {str(name): data[name] for name in names}
 
 
 def _of_list(data: list[Any]) -> dict[str, Sequence[Any]]:

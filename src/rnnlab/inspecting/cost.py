@@ -270,14 +270,6 @@ def _rcnn(model: RCNN, d: int) -> int:
     return 2 * recurrence(GATES["lstm"], d, h) + (2 * h + d) * w + w + _pool(model.pooling, w)
 
 
-def _linear(model: Linear, d: int) -> int:
-    return model.hidden * (d + 1) + _pool(model.pooling, model.hidden)
-
-
-def _fasttext(model: FastText, d: int) -> int:
-    return 0  # its n-grams are part of the embedding
-
-
 def _pool(pooling: Pooling, width: int) -> int:
     """Attention has a learned query; the others have nothing to learn."""
     return width if pooling == "attention" else 0
@@ -291,6 +283,6 @@ _FORMULAS: dict[type[Architecture], Callable[..., int]] = {
     Transformer: _transformer,
     GruCnn: _gru_cnn,
     RCNN: _rcnn,
-    Linear: _linear,
-    FastText: _fasttext,
+    Linear: lambda model, d: model.hidden * (d + 1) + _pool(model.pooling, model.hidden),
+    FastText: lambda *_: 0,  # its n-grams are part of the embedding
 }

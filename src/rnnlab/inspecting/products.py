@@ -95,14 +95,6 @@ def _rcnn_products(model: RCNN, d: int, b: int, n: int) -> list[Product]:
     return [*lstm, *lstm, Product(b * n, 2 * model.hidden + d, model.width)]
 
 
-def _linear_products(model: Linear, d: int, b: int, n: int) -> list[Product]:
-    return [Product(b * n, d, model.hidden)]
-
-
-def _fasttext_products(model: FastText, d: int, b: int, n: int) -> list[Product]:
-    return []  # sums of vectors alone
-
-
 PRODUCTS: dict[type[Architecture], Callable[..., Sequence[Product]]] = {
     **dict.fromkeys((RNN, LSTM, GRU), _recurrent_products),
     **dict.fromkeys((MinGRU, MinLSTM), _minimal_products),
@@ -111,6 +103,6 @@ PRODUCTS: dict[type[Architecture], Callable[..., Sequence[Product]]] = {
     Transformer: _transformer_products,
     GruCnn: _gru_cnn_products,
     RCNN: _rcnn_products,
-    Linear: _linear_products,
-    FastText: _fasttext_products,
+    Linear: lambda model, d, b, n: [Product(b * n, d, model.hidden)],
+    FastText: lambda *_: [],  # sums of vectors alone
 }

@@ -12,6 +12,7 @@ import numpy as np
 from rnnlab.core.errors import ConfigError, DataError, did_you_mean
 from rnnlab.core.words import Both, both
 from rnnlab.data import formats
+from rnnlab.data.memory import frame_columns
 from rnnlab.data.tables import tabulate
 
 REQUIRED = ("model", "seed", "row", "score")
@@ -174,25 +175,15 @@ def _columns_of(data: Any) -> dict[str, Any]:
             )
         names = dict.fromkeys(name for entry in data for name in entry)
         return {str(name): [entry.get(name) for entry in data] for name in names}
-    if not hasattr(data, "__getitem__") and hasattr(data, "__dataframe__"):
-        try:
-            from pyarrow.interchange import from_dataframe
-        except ImportError:
-            raise DataError(
-                "{in_memory}: reading {kind} needs pyarrow: pip install 'rnnlab[parquet]'",
-                in_memory=IN_MEMORY,
-                kind=_kind(data),
-            ) from None
-        data = from_dataframe(data)
-    names = getattr(data, "column_names", None) or getattr(data, "columns", None)
-    if names is None or not hasattr(data, "__getitem__"):
+    frame = frame_columns(data)
+    if frame is None:
         raise DataError(
             "{in_memory}: a path, a dict of columns, a list of dicts, a frame, or a dict of arrays "
             "(seeds, rows) by model is needed, found {kind}",
             in_memory=IN_MEMORY,
             kind=_kind(data),
         )
-    return {str(name): _values(data[name]) for name in names}
+    return {name: _values(column) for name, column in frame.items()}
 
 
 def _values(column: Any) -> Any:

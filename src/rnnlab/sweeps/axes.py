@@ -104,9 +104,13 @@ def parse_axis(name: str, given: Any) -> AnyAxis:
     return Choices(name, tuple(Choice(label, dict(settings)) for label, settings in given.items()))
 
 
-def grid(axes: Sequence[Choices]) -> Iterator[tuple[Choice, ...]]:
-    """Every combination; the last axis changes fastest."""
-    return itertools.product(*(axis.choices for axis in axes))
+def grid(axes: Sequence[AnyAxis]) -> Iterator[tuple[list[AxisValue], dict[str, Any]]]:
+    """Every combination of choices, the last axis changes fastest: the values as they are shown, and all settings that
+    they stand for. Of a range its two ends."""
+    ends = [axis if isinstance(axis, Choices) else parse_axis(axis.name, [axis.low, axis.high]) for axis in axes]
+    for choices in itertools.product(*(axis.choices for axis in ends if isinstance(axis, Choices))):
+        settings = {path: value for choice in choices for path, value in choice.settings.items()}
+        yield [choice.value for choice in choices], settings
 
 
 def label_of(axes: Sequence[AnyAxis], values: Sequence[AxisValue]) -> str:

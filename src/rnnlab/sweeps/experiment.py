@@ -62,9 +62,8 @@ _TOP_KEYS = ("name", "seeds", "vary_split", "match", "tune", "task", "model", "t
 
 def experiment_problems(tree: dict[str, Any]) -> list[str]:
     """Everything that is wrong with an experiment file, each with its path."""
-    known = known_are(_TOP_KEYS)
     found = [
-        say("{key}: unknown key{hint}", key=key, hint=did_you_mean(key, _TOP_KEYS) or known)
+        say("{key}: unknown key{hint}", key=key, hint=did_you_mean(key, _TOP_KEYS) or known_are(_TOP_KEYS))
         for key in tree
         if key not in _TOP_KEYS
     ]
@@ -103,12 +102,11 @@ def experiment_problems(tree: dict[str, Any]) -> list[str]:
 
 def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
     """Settings of a model that the task would ignore, and why the model can't do it."""
+    gaps = {"path": path, "kind": task.kind, "model": model.kind}
     if task.answer.reads == "states" and "pooling" in model.model_fields_set:
         return [
             say(
-                "{path}.pooling: the task '{kind}' answers at every step, where nothing is pooled; leave it out",
-                path=path,
-                kind=task.kind,
+                "{path}.pooling: the task '{kind}' answers at every step, where nothing is pooled; leave it out", **gaps
             )
         ]
     if task.answer.reads == "states" and getattr(model, "ends", False):
@@ -116,8 +114,7 @@ def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
             say(
                 "{path}.ends: the task '{kind}' answers at every step, and the last one would be told "
                 "that it is the last; take ends = false",
-                path=path,
-                kind=task.kind,
+                **gaps,
             )
         ]
     if not task.causal or model.causal:
@@ -128,9 +125,8 @@ def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
                 say(
                     "{path}.{option}: the task '{kind}' answers each step from the steps up to it, and this option "
                     "reads later ones; take {option} = false",
-                    path=path,
+                    **gaps,
                     option=option,
-                    kind=task.kind,
                 )
             ]
     able = [cls.kind for cls in ARCHITECTURES if not ARCHITECTURES.problems({"kind": cls.kind}) and cls().causal]
@@ -138,9 +134,7 @@ def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
         say(
             "{path}.kind: the task '{kind}' answers each step from the steps up to it, and '{model}' as it is set "
             "reads later ones; take {names}",
-            path=path,
-            kind=task.kind,
-            model=model.kind,
+            **gaps,
             names=", ".join(able),
         )
     ]
@@ -206,14 +200,8 @@ def _baseline_problems(tree: dict[str, Any]) -> list[str]:
     found = []
     for name, values in tree.get("baselines", {}).items():
         if name not in BASELINES.names():
-            known = known_are(BASELINES.names())
-            found.append(
-                say(
-                    "baselines.{name}: no such baseline{hint}",
-                    name=name,
-                    hint=did_you_mean(name, BASELINES.names()) or known,
-                )
-            )
+            hint = did_you_mean(name, BASELINES.names()) or known_are(BASELINES.names())
+            found.append(say("baselines.{name}: no such baseline{hint}", name=name, hint=hint))
         elif not isinstance(values, dict):
             found.append(say("baselines.{name}: must be a table, written as [baselines.{name}]", name=name))
         else:
@@ -238,13 +226,8 @@ def _tune_problems(tree: dict[str, Any]) -> list[str]:
     return []
 
 
-def _set_paths(tree: dict[str, Any], arm: dict[str, Any]) -> frozenset[str]:
-    """What was said of an arm, for all arms or for it alone: ``{"model.hidden", "training.lr"}``."""
-    said = {key: merged(tree.get(key, {}), arm.get(key, {})) for key in ("model", "training")}
-    return frozenset(_paths(said))
-
-
 def _paths(values: dict[str, Any], before: str = "") -> Iterator[str]:
+    """Of settings as a file says them: ``"model.hidden", "training.lr"``."""
     for key, value in values.items():
         yield from _paths(value, f"{before}{key}.") if isinstance(value, dict) else [f"{before}{key}"]
 
@@ -299,11 +282,11 @@ def _with_usual(config: C, usual: Mapping[str, Any]) -> C:
 
 def merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     """What an arm says over what all arms share, table by table."""
-    both = {
+    own_tables = {
         key: merged(shared[key], value) if isinstance(value, dict) and isinstance(shared.get(key), dict) else value
         for key, value in own.items()
     }
-    return {**shared, **both}
+    return {**shared, **own_tables}
 
 
 def _seed_problems(seeds: Any) -> list[str]:
@@ -333,6 +316,10 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
     for label, arm in tree["arms"].items():
         model = ARCHITECTURES.parse(merged(tree.get("model", {}), arm.get("model", {})), f"arms.{label}.model")
         arms[label] = Arm(filled_in(model, type(task)), training_of(tree, label))
+    said = {  # of an arm, for all arms or for it alone
+        label: {key: merged(tree.get(key, {}), arm.get(key, {})) for key in ("model", "training")}
+        for label, arm in tree["arms"].items()
+    } | {name: {"model": values} for name, values in tree.get("baselines", {}).items()}
     return Experiment(
         task=task,
         arms=arms,
@@ -341,8 +328,7 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
         match=tree.get("match"),
         vary_split=tree.get("vary_split", False),
         tune=tree.get("tune"),
-        fixed={label: _set_paths(tree, arm) for label, arm in tree["arms"].items()}
-        | {name: frozenset(_paths({"model": values})) for name, values in tree.get("baselines", {}).items()},
+        fixed={label: frozenset(_paths(values)) for label, values in said.items()},
         baselines={
             name: BASELINES.parse({**values, "kind": name}) for name, values in tree.get("baselines", {}).items()
         },

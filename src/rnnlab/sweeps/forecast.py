@@ -5,7 +5,7 @@ take is measured; how many epochs it will be is known from finished runs on the 
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +62,7 @@ class Pace:
         return self.fixed + self.round * min(rounds, self.most)
 
 
-def pace_of(spec: RunSpec, data: EncodedData, timed: float = TIMED) -> Pace:
+def pace_of(spec: RunSpec, data: EncodedData) -> Pace:
     """Time a few updates, as training does them: several at a time, where they are short."""
     training = spec.training
     assert training is not None
@@ -73,7 +73,7 @@ def pace_of(spec: RunSpec, data: EncodedData, timed: float = TIMED) -> Pace:
         loader = BatchLoader(spec, data)
         updater = Updater(spec, network, Optimizer(network, training), training.threads)
         step, ahead, tokens, seconds = 0, 1, 0, 0.0
-        while step <= WARM_UP or (seconds < timed and step < loader.updates):
+        while step <= WARM_UP or (seconds < TIMED and step < loader.updates):
             batches = [loader.batch(step + number).to(device) for number in range(ahead)]
             started = time.perf_counter()
             for _ in updater.advance(batches, [training.lr] * ahead):
@@ -81,7 +81,7 @@ def pace_of(spec: RunSpec, data: EncodedData, timed: float = TIMED) -> Pace:
             if step >= WARM_UP:
                 seconds += time.perf_counter() - started
                 tokens += sum(batch.tokens for batch in batches)
-                ahead = min(2 * ahead, AHEAD) if time.perf_counter() - started < timed / 8 else 1
+                ahead = min(2 * ahead, AHEAD) if time.perf_counter() - started < TIMED / 8 else 1
             step += len(batches)
     per_token = seconds / max(1, tokens)
     of_a_batch = tokens / max(1, step - WARM_UP)
@@ -130,45 +130,36 @@ class Forecast:
         return (self.low + self.high) / 2
 
 
-def forecast(experiment: Experiment, data: EncodedData, out: Path, jobs: int) -> Forecast:
+def forecast(experiment: Experiment, data: EncodedData, out: Path, jobs: int, baselines: bool = True) -> Forecast:
     """Runs that are finished take no time, and tell how many epochs the others will need. Trials of ``tune`` count in
     full, as if they were as long as the default setting: those that are stopped early make it less."""
-    models, baselines = experiment.specs(), baseline_specs(experiment, data)
+    models, fitted = experiment.specs(), baseline_specs(experiment, data) if baselines else []
     if experiment.tune is not None:  # first, so that an arm is timed as it stands
         trials = trial_specs(experiment, data, out)
         models = [run for run in trials if run[1].training is not None] + models
-        baselines += [run for run in trials if run[1].training is None]
-    return _forecast(models, baselines, data, out, jobs)
-
-
-def forecast_training(experiment: Experiment, data: EncodedData, out: Path) -> Forecast:
-    """The same for the models alone, one after the other."""
-    return _forecast(experiment.specs(), [], data, out, 1)
-
-
-def _forecast(
-    models: Sequence[tuple[str, RunSpec]],
-    baselines: Sequence[tuple[str, RunSpec]],
-    data: EncodedData,
-    out: Path,
-    jobs: int,
-) -> Forecast:
-    done = _recorded([*models, *baselines], out)
+        fitted += [run for run in trials if run[1].training is None]
+    outcomes = {spec.digest: RunDirectory(out / spec.digest).outcome() for _, spec in (*models, *fitted)}
+    done = {digest: outcome.result for digest, outcome in outcomes.items() if outcome is not None}
     todo = [(label, spec) for label, spec in models if spec.digest not in done]
-    rest = [label for label, spec in baselines if spec.digest not in done]
     specs = dict(todo)
     if specs:
         native.prepare()  # as the runs will have it: built now, if it isn't there
     paces = {label: pace_of(spec, data) for label, spec in specs.items()}
-    rounds = likely_rounds(paces, _rounds_taken(models, done), specs)
-    fitting = [_fitting_seconds(data)] * len(rest)
+    taken: dict[str, list[int]] = {}
+    for label, spec in models:
+        result = done.get(spec.digest)
+        if result is not None and result["status"] == "finished":
+            taken.setdefault(label, []).append(result["epochs"])
+    rounds = likely_rounds(paces, taken, specs)
+    fitting = START + float(data.train.lengths.sum()) / TOKENS_A_SECOND
+    rest = [fitting for _, spec in fitted if spec.digest not in done]
     slower = SIDE_BY_SIDE if jobs > 1 else 1.0
     low, high = (
-        slower * makespan([*fitting, *(paces[label].seconds(rounds[label][end]) for label, _ in todo)], jobs)
+        slower * makespan([*rest, *(paces[label].seconds(rounds[label][end]) for label, _ in todo)], jobs)
         for end in (0, 1)
     )
     seconds = {label: pace.seconds(sum(rounds[label]) / 2) for label, pace in paces.items()}
-    return Forecast(len(models) + len(baselines), len(done), jobs, low, high, rounds, seconds)
+    return Forecast(len(models) + len(fitted), len(done), jobs, low, high, rounds, seconds)
 
 
 def likely_rounds(
@@ -186,25 +177,6 @@ def likely_rounds(
             low = high = pace.most
         found[label] = min(low, pace.most), min(high, pace.most)
     return found
-
-
-def _recorded(runs: Iterable[tuple[str, RunSpec]], out: Path) -> dict[str, dict]:
-    """The results of the runs that are there, by digest."""
-    outcomes = {spec.digest: RunDirectory(out / spec.digest).outcome() for _, spec in runs}
-    return {digest: outcome.result for digest, outcome in outcomes.items() if outcome is not None}
-
-
-def _rounds_taken(models: Iterable[tuple[str, RunSpec]], done: Mapping[str, dict]) -> dict[str, list[int]]:
-    taken: dict[str, list[int]] = {}
-    for label, spec in models:
-        result = done.get(spec.digest)
-        if result is not None and result["status"] == "finished":
-            taken.setdefault(label, []).append(result["epochs"])
-    return taken
-
-
-def _fitting_seconds(data: EncodedData) -> float:
-    return 0.5 + float(data.train.lengths.sum()) / TOKENS_A_SECOND
 
 
 # --- a sweep ----------------------------------------------------------------------------------------------------------

@@ -59,21 +59,14 @@ def experiment_tree(
     for key, given in (("task", task), ("training", training)):
         if isinstance(tree.get(key, {}), dict):  # else the file is wrong, and will be told so
             tree[key] = {**tree.get(key, {}), **(given or {})}
-    if seeds is not None:
-        tree["seeds"] = seeds
-    if match is not None:
-        tree["match"] = match
-    if vary_split is not None:
-        tree["vary_split"] = vary_split
+    options = {"seeds": seeds, "match": match, "vary_split": vary_split, "tune": tune}
+    tree |= {key: value for key, value in options.items() if value is not None}
     if lookup is not None and isinstance(tree.get("model", {}), dict):
         tree["model"] = {**tree.get("model", {}), "lookup": lookup}
-    if tune is not None:
-        tree["tune"] = tune
     if models is not None or not tree.get("arms"):
         tree["arms"] = {name: {"model": named_model(name)} for name in models or default_models(tree)}
     for text in settings:
-        parts, value = parse_setting(text)
-        assign(tree, parts, value)
+        assign(tree, *parse_setting(text))
     if vectors is not None:
         _share_vectors(tree, vectors)
         if _table(tree, "task").get("kind", "classify") == "classify":
@@ -157,58 +150,47 @@ class Opened:
 
 def plan(tree: dict[str, Any], source: str = "experiment") -> tuple[Experiment, EncodedData]:
     """Check everything, read the data once, and fill in what was automatic. An arm that can't be run on this data
-    is left out with a note."""
+    is left out with a note.
+
+    Where every seed has a split of its own, the data are those of the first seed: arms depend on nothing in which
+    splits differ. The other splits come after the arms, so that mistakes in these show early."""
     experiment = parse_experiment(tree, source)
-    if experiment.vary_split:
-        planned, data = _complete_splits(experiment, tree)
-    else:
-        planned, data = complete_experiment(experiment, tree, Opened())
+    splits = (
+        experiment.task.resolve_splits(experiment.seeds) if experiment.vary_split else iter([experiment.task.resolve()])
+    )
+    task = next(splits)
+    data = task.load()
+    planned = complete_experiment(experiment, tree, task, data)
     if not planned.arms:
         raise ConfigError(joined([both("no model is left to train"), *map(retold, planned.notes)], "\n"))
+    if experiment.vary_split:
+        tasks = dict(zip(experiment.seeds, (task, *splits), strict=True))
+        planned = replace(planned, splits=tasks, notes=(*_split_notes(experiment), *planned.notes))
     return planned, data
 
 
-def complete_experiment(experiment: Experiment, tree: dict[str, Any], opened: Opened) -> tuple[Experiment, EncodedData]:
-    """An experiment with nothing left open. Perhaps no arm of it can be run on this data: the notes say why."""
-    task, data = opened.open(experiment.task)
-    return _completed(experiment, tree, task, data), data
-
-
-def _complete_splits(experiment: Experiment, tree: dict[str, Any]) -> tuple[Experiment, EncodedData]:
-    """The same where every seed has a split of its own. The data are those of the first seed: arms depend on nothing in
-    which splits differ. The other splits come after the arms, so that mistakes in these show early."""
-    splits = experiment.task.resolve_splits(experiment.seeds)
-    task = next(splits)
-    data = task.load()
-    planned = _completed(experiment, tree, task, data)
-    if not planned.arms:
-        return planned, data
-    tasks = dict(zip(experiment.seeds, (task, *splits), strict=True))
-    return replace(planned, splits=tasks, notes=(*_split_notes(experiment), *planned.notes)), data
-
-
 def _split_notes(experiment: Experiment) -> list[str]:
-    first, count, setting = experiment.seeds[0], len(experiment.seeds), experiment.task.split_by
     notes = [
         note(
             "vary_split: the seed of a run is its {setting} too, so each seed has training and test "
             "rows of its own; what is said of the data is said of seed {first}",
-            setting=setting,
-            first=first,
+            setting=experiment.task.split_by,
+            first=experiment.seeds[0],
         )
     ]
-    if count < SPLIT_SEEDS:
+    if len(experiment.seeds) < SPLIT_SEEDS:
         notes.append(
             note(
                 "seeds = {count} is few where the split varies: intervals can be trusted from {SPLIT_SEEDS} on",
-                count=count,
+                count=len(experiment.seeds),
                 SPLIT_SEEDS=SPLIT_SEEDS,
             )
         )
     return notes
 
 
-def _completed(experiment: Experiment, tree: dict[str, Any], task: Task, data: EncodedData) -> Experiment:
+def complete_experiment(experiment: Experiment, tree: dict[str, Any], task: Task, data: EncodedData) -> Experiment:
+    """An experiment with nothing left open. Perhaps no arm of it can be run on this data: the notes say why."""
     arms: dict[str, Arm] = {}
     notes: list[str] = []
     for label, arm in experiment.arms.items():
@@ -219,17 +201,14 @@ def _completed(experiment: Experiment, tree: dict[str, Any], task: Task, data: E
             device = resolve_device(arm.training.device)
             model = filled_in(arm.model, type(task), text=data.vocabulary is not None)
             arms[label] = Arm(complete(model, data), arm.training.replace(device=device))
-    _refuse_unsuited(arms, data)
-    _refuse_idle_words(arms, task)
-    _refuse_frozen_ngrams(arms, data)
-    _refuse_lookup(arms, task)
+    _refuse(arms, task, data)
     notes += _coverage_notes(arms, data)
     planned = replace(experiment, task=task, arms=arms, notes=tuple(notes))
     return _matched(planned, experiment, data) if arms else planned
 
 
-def _refuse_unsuited(arms: dict[str, Arm], data: EncodedData) -> None:
-    """Settings that don't suit this kind of input are a mistake, and show before the training."""
+def _refuse(arms: dict[str, Arm], task: Task, data: EncodedData) -> None:
+    """Settings that don't suit this data or this task are a mistake, and show before the training."""
     kind = _input_kind(data)
     found = [
         both("arms.{label}.{problem}", label=label, problem=retold(problem))
@@ -238,39 +217,27 @@ def _refuse_unsuited(arms: dict[str, Arm], data: EncodedData) -> None:
     ]
     if found:
         raise ConfigError(joined(found, "\n"))
-
-
-def _refuse_idle_words(arms: dict[str, Arm], task: Task) -> None:
+    embeddings = {label: arm.model.embedding for label, arm in arms.items()}
     source = getattr(task, "extra_words", None)
-    if (
-        source is not None
-        and arms
-        and all(a.model.embedding is None or not a.model.embedding.vectors for a in arms.values())
-    ):
+    if source is not None and arms and not any(one and one.vectors for one in embeddings.values()):
         raise ConfigError(
             "task.extra_words: no model has the vectors '{source}'; pass --vectors {source}, or leave it out",
             source=source,
         )
-
-
-def _refuse_lookup(arms: dict[str, Arm], task: Task) -> None:
-    for label, arm in arms.items():
-        if arm.model.lookup and not task.answer.looks_up:
+    ngrams = data.vocabulary is not None and data.vocabulary.ngrams is not None
+    for label, embedding in embeddings.items():
+        if ngrams and embedding is not None and embedding.channels == "frozen":
+            raise ConfigError(
+                "arms.{label}.model.embedding.channels: 'frozen' trains no vectors, so that those of "
+                "task.ngrams would stay zero; take 'tuned' or 'two', or leave task.ngrams out",
+                label=label,
+            )
+        if arms[label].model.lookup and not task.answer.looks_up:
             raise ConfigError(
                 "arms.{label}.model.lookup: rows are looked up where each has one label, and '{kind}' has "
                 "others; leave it out",
                 label=label,
                 kind=task.kind,
-            )
-
-
-def _refuse_frozen_ngrams(arms: dict[str, Arm], data: EncodedData) -> None:
-    for label, arm in arms.items() if data.vocabulary is not None and data.vocabulary.ngrams is not None else ():
-        if arm.model.embedding is not None and arm.model.embedding.channels == "frozen":
-            raise ConfigError(
-                "arms.{label}.model.embedding.channels: 'frozen' trains no vectors, so that those of "
-                "task.ngrams would stay zero; take 'tuned' or 'two', or leave task.ngrams out",
-                label=label,
             )
 
 

@@ -29,8 +29,8 @@ ATTEMPTS = 1000  # at a setting that is new; then there are no more
 class StudySearch(Contest):
     """Draws `study.settings.trials` settings and runs each with its repeats."""
 
-    def __init__(self, study: PlannedStudy, opened: Opened, out: Path, display: Display):
-        self.study, self.opened = study, opened
+    def __init__(self, study: PlannedStudy, out: Path, display: Display):
+        self.study, self.opened = study, Opened()
         self.strategy = study.settings.strategy
         self.seen: set[Setting | str] = set()  # settings, and digests of runs
         self.exhausted = False

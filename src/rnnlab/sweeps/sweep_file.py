@@ -5,7 +5,7 @@ under [study.NAME]; what stands at the top holds for all of them. [quick] says w
 """
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -21,7 +21,7 @@ from rnnlab.models.baselines import BASELINES
 from rnnlab.sweeps.axes import AnyAxis, Choices, axis_problems, grid, label_of, parse_axis
 from rnnlab.sweeps.experiment import experiment_problems, merged, parse_experiment
 from rnnlab.sweeps.plan import Opened, complete_experiment, is_sweep, seen_from
-from rnnlab.tasks.base import TASKS, Task
+from rnnlab.tasks.base import TASKS
 from rnnlab.training.spec import RunSpec
 
 NO_CAP = 10**9  # updates: of runs that epochs or minutes end
@@ -120,7 +120,12 @@ def read_sweep(
     found = [
         say("{key}: must be a table", key=key) for key in ("study", "quick") if not isinstance(tree.get(key, {}), dict)
     ]
-    found += _unknown_keys(tree)
+    known = (*_TOP, *_SHARED)
+    found += [
+        say("{key}: unknown key{hint}", key=key, hint=did_you_mean(key, known) or known_are(known))
+        for key in tree
+        if key not in known
+    ]
     if found:
         raise ConfigError(all_problems(str(file), found))
     changes: dict[str, Any] = {}
@@ -175,9 +180,7 @@ def plan_study(name: str, settings: StudySettings, source: str, opened: Opened) 
     notes: list[str] = []
     task = None
     if settings.strategy == "grid":
-        for choices in grid([axis for axis in axes if isinstance(axis, Choices)]):
-            values = [choice.value for choice in choices]
-            changes = {path: value for choice in choices for path, value in choice.settings.items()}
+        for values, changes in grid(axes):
             label = label_of(axes, values) or name
             at = dict(zip((axis.name for axis in axes), values, strict=True))
             planned, said = plan_point(settings, changes, f"{source}, {label}", opened)
@@ -189,7 +192,7 @@ def plan_study(name: str, settings: StudySettings, source: str, opened: Opened) 
             first = both("{source}: no point is left to run", source=source)
             raise ConfigError(joined([first, *map(retold, notes)], "\n"))
     else:
-        task = _task_of(settings)
+        task = TASKS.parse({"kind": "classify", **settings.task}, "task")
     study = PlannedStudy(
         name,
         settings,
@@ -212,7 +215,8 @@ def plan_point(
     if model.get("kind") in BASELINES.names():
         task, _ = opened.open(TASKS.parse({"kind": "classify", **tree["task"]}, "task"))
         return [RunSpec(task, BASELINES.parse(model, "model"), None, 0)], ()
-    experiment, _ = complete_experiment(parse_experiment(tree, source), tree, opened)
+    asked = parse_experiment(tree, source)
+    experiment = complete_experiment(asked, tree, *opened.open(asked.task))
     arm = experiment.arms.get(POINT)
     if arm is None:
         return None, experiment.notes
@@ -241,14 +245,14 @@ def _tree_of(settings: StudySettings, changes: Mapping[str, Any]) -> dict[str, A
 
 
 def axes_of(settings: StudySettings) -> tuple[AnyAxis, ...]:
-    axes = [parse_axis(name, given) for name, given in settings.axes.items()]
-    return tuple(_kept(axis, settings.keep.get(axis.name)) for axis in axes)
-
-
-def _kept(axis: AnyAxis, values: list[Any] | None) -> AnyAxis:
-    if values is None or not isinstance(axis, Choices):
-        return axis
-    return Choices(axis.name, tuple(choice for choice in axis.choices if choice.value in values))
+    """With the values that --quick keeps."""
+    axes = []
+    for name, given in settings.axes.items():
+        axis, kept = parse_axis(name, given), settings.keep.get(name)
+        if kept is not None and isinstance(axis, Choices):
+            axis = Choices(name, tuple(choice for choice in axis.choices if choice.value in kept))
+        axes.append(axis)
+    return tuple(axes)
 
 
 def _all_axes(settings: StudySettings) -> tuple[Axis, ...]:
@@ -269,10 +273,6 @@ def with_target(study: PlannedStudy) -> PlannedStudy:
     metric = given.metric or study.metric
     lower = metric == "loss" or (metric == study.metric and study.lower_is_better)
     return replace(study, target=Target(metric, given.value, cap, lower))
-
-
-def _task_of(settings: StudySettings) -> Task:
-    return TASKS.parse({"kind": "classify", **settings.task}, "task")
 
 
 def _study_problems(settings: StudySettings, path: str) -> list[str]:
@@ -303,17 +303,10 @@ def _study_problems(settings: StudySettings, path: str) -> list[str]:
     if found:
         return found
     shown: dict[str, None] = {}
-    for changes in _checked_settings(list(axes.values())):
+    for _, changes in grid(list(axes.values())):
         for problem in _point_problems(settings, changes):
             shown.setdefault(f"{at}{problem}")
     return list(shown)
-
-
-def _checked_settings(axes: Sequence[AnyAxis]) -> Iterable[dict[str, Any]]:
-    """Every point of a grid; of ranges their two ends."""
-    ends = [axis if isinstance(axis, Choices) else parse_axis(axis.name, [axis.low, axis.high]) for axis in axes]
-    for choices in grid([axis for axis in ends if isinstance(axis, Choices)]):
-        yield {path: value for choice in choices for path, value in choice.settings.items()}
 
 
 def _point_problems(settings: StudySettings, changes: Mapping[str, Any]) -> list[str]:
@@ -333,13 +326,3 @@ def _point_problems(settings: StudySettings, changes: Mapping[str, Any]) -> list
             say("target.stop: a run can stop only at '{metric}', by which '{kind}' chooses", metric=metric, kind=kind)
         )
     return found
-
-
-def _unknown_keys(tree: Mapping[str, Any]) -> list[str]:
-    known = (*_TOP, *_SHARED)
-    listed = known_are(known)
-    return [
-        say("{key}: unknown key{hint}", key=key, hint=did_you_mean(key, known) or listed)
-        for key in tree
-        if key not in known
-    ]
