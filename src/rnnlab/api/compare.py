@@ -1,6 +1,5 @@
 """The main job: from labelled data to a measured verdict; and its little sister, one model trained."""
 
-import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -248,7 +247,7 @@ def _look_until_sure(
         if why is not None:
             said = note("until sure: {why}, with {seeds} seeds of the models that mattered", why=why, seeds=seeds)
             return Spent(replace(comparison, notes=(*comparison.notes, ResultNote(said))), records, spent)
-        more = _more_seeds(experiment, labels, seeds, looks[number + 1])
+        more = experiment.with_more_seeds(labels, seeds, looks[number + 1])
         runs = (baseline_specs(more, data) if experiment.vary_split else []) + more.specs()
         watch(
             say(
@@ -272,15 +271,6 @@ def _why_stop(comparison: Comparison, labels: Sequence[str], last: bool) -> str 
     if not labels:
         return note("stopped, since the seeds allowed (--max-seeds) would hardly settle it")
     return None
-
-
-def _more_seeds(experiment: Experiment, labels: Sequence[str], have: int, wanted: int) -> Experiment:
-    """The experiment with further seeds, for these arms alone."""
-    unused = (seed for seed in itertools.count() if seed not in experiment.seeds)
-    seeds = tuple(itertools.islice(unused, have - len(experiment.seeds), wanted - len(experiment.seeds)))
-    splits = dict(zip(seeds, experiment.task.resolve_splits(seeds), strict=True)) if experiment.vary_split else {}
-    arms = {label: experiment.arms[label] for label in labels}
-    return replace(experiment, seeds=seeds, arms=arms, splits=splits)
 
 
 def train(

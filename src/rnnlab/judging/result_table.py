@@ -169,8 +169,7 @@ def _columns_of(data: Any) -> dict[str, Any]:
     if isinstance(data, list | tuple):
         if not all(isinstance(entry, Mapping) for entry in data):
             raise DataError(
-                "{in_memory}: a list must hold dicts, one per score, found {kind}",
-                in_memory=IN_MEMORY,
+                "the table: a list must hold dicts, one per score, found {kind}",
                 kind=_kind(data),
             )
         names = dict.fromkeys(name for entry in data for name in entry)
@@ -178,9 +177,8 @@ def _columns_of(data: Any) -> dict[str, Any]:
     frame = frame_columns(data)
     if frame is None:
         raise DataError(
-            "{in_memory}: a path, a dict of columns, a list of dicts, a frame, or a dict of arrays "
+            "the table: a path, a dict of columns, a list of dicts, a frame, or a dict of arrays "
             "(seeds, rows) by model is needed, found {kind}",
-            in_memory=IN_MEMORY,
             kind=_kind(data),
         )
     return {name: _values(column) for name, column in frame.items()}

@@ -10,7 +10,7 @@ from rnnlab.core.errors import ConfigError, DataError, did_you_mean
 from rnnlab.judging import verdict
 from rnnlab.judging.findings import ArmScores, CostUnit, Verdict
 from rnnlab.judging.result_runs import Results, runs_of
-from rnnlab.judging.result_table import IN_MEMORY, code, read_table, table_of
+from rnnlab.judging.result_table import code, read_table, table_of
 
 POINT = 0.01  # of shares: what few people would care about
 MOST_MARGIN = 0.2  # of shares: "--margin 0.5" means half a point, not 50
@@ -102,9 +102,8 @@ def _from_arrays(
     other = next((label for label, width in widths.items() if width != rows), None)
     if other is not None:
         raise DataError(
-            "{in_memory}: {next} has scores for {rows:,} rows and {other} for {widths:,}; every model "
+            "the table: {next} has scores for {rows:,} rows and {other} for {widths:,}; every model "
             "must be scored on the same rows",
-            in_memory=IN_MEMORY,
             next=next(iter(widths)),
             rows=rows,
             other=other,
@@ -126,14 +125,12 @@ def _array(label: str, values: Any) -> np.ndarray:
         found = np.asarray(values, dtype=np.float64)
     except (ValueError, TypeError):
         raise DataError(
-            "{in_memory}: the scores of {label} aren't an array of numbers (seeds, rows)",
-            in_memory=IN_MEMORY,
+            "the table: the scores of {label} aren't an array of numbers (seeds, rows)",
             label=label,
         ) from None
     if found.ndim != 2 or not found.size:
         raise DataError(
-            "{in_memory}: the scores of {label} must have the shape (seeds, rows), found {shape}",
-            in_memory=IN_MEMORY,
+            "the table: the scores of {label} must have the shape (seeds, rows), found {shape}",
             label=label,
             shape=found.shape,
         )
@@ -141,8 +138,7 @@ def _array(label: str, values: Any) -> np.ndarray:
     if len(bad):
         at, row = bad[0]
         raise DataError(
-            "{in_memory}: {label}, seed {at}, row {row}: the score is {found}; write a number",
-            in_memory=IN_MEMORY,
+            "the table: {label}, seed {at}, row {row}: the score is {found}; write a number",
             label=label,
             at=at,
             row=row,

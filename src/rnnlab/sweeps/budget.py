@@ -9,7 +9,6 @@ than planned is stopped and not counted.
 """
 
 import contextlib
-import itertools
 import json
 import math
 import statistics
@@ -193,15 +192,10 @@ class Budget:
     def _further_runs(self, labels: Sequence[str], have: int, wanted: int) -> list[tuple[str, RunSpec]]:
         """Seed by seed. Of first seeds that of the slowest arm first, so that none is left over at the end; of others
         that of the arm with the best validation score, so that the time ends where it matters least."""
-        unused = (seed for seed in itertools.count() if seed not in self.asked.seeds)
-        seeds = list(itertools.islice(itertools.chain(self.asked.seeds, unused), have, wanted))
-        new = [seed for seed in seeds if self.asked.vary_split and seed not in self.asked.splits]
-        splits = {**self.asked.splits, **dict(zip(new, self.asked.task.resolve_splits(new), strict=True))}
         first_of_all = sorted(labels, key=self._validation if have else self._expected, reverse=True)
-        arms = {label: self.experiment.arms[label] for label in first_of_all}
-        more = replace(self.experiment, seeds=tuple(seeds), arms=arms, splits=splits if self.asked.vary_split else {})
-        of_splits = baseline_specs(replace(more, seeds=tuple(new)), self.data) if new else []
-        return of_splits + more.specs()
+        more = self.experiment.with_more_seeds(first_of_all, have, wanted)
+        new = tuple(seed for seed in more.seeds if self.asked.vary_split and seed not in self.asked.splits)
+        return (baseline_specs(replace(more, seeds=new), self.data) if new else []) + more.specs()
 
     def _run(self, runs: Sequence[tuple[str, RunSpec]]) -> bool:
         """Whether all of them were done."""

@@ -1,7 +1,8 @@
 """An experiment is labelled arms × seeds; each pair is a run."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 from rnnlab.core.config import Config, parse, problems
@@ -55,6 +56,14 @@ class Experiment:
             for seed, task in ((seed, self.task_of(seed)) for seed in self.seeds)
             for label, arm in self.arms.items()
         ]
+
+    def with_more_seeds(self, labels: Iterable[str], have: int, wanted: int) -> "Experiment":
+        """For these arms alone, in this order, and the seeds that come after the first ``have``, up to ``wanted``."""
+        unused = (seed for seed in itertools.count() if seed not in self.seeds)
+        seeds = tuple(itertools.islice(itertools.chain(self.seeds, unused), have, wanted))
+        new = [seed for seed in seeds if self.vary_split and seed not in self.splits]
+        splits = {**self.splits, **dict(zip(new, self.task.resolve_splits(new), strict=True))}
+        return replace(self, seeds=seeds, arms={label: self.arms[label] for label in labels}, splits=splits)
 
 
 _TOP_KEYS = ("name", "seeds", "vary_split", "match", "tune", "task", "model", "training", "arms", "baselines")
