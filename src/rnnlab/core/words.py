@@ -128,7 +128,8 @@ class _Row(Both):
 
     def __getitem__(self, language: Language) -> str:
         *most, last = [str(spoken(thing, language)) for thing in self.things] or [""]
-        return self.between[language].join(most) + self.last[language] + last if most else last
+        row = self.between[language].join(most) + self.last[language] + last if most else last
+        return re.sub("(?<=[）】”。，、；：]) (?=[\u3400-\u9fff])", "", row)  # those marks have their space within
 
     def format(self, **gaps: Any) -> Both:
         return replace(self, things=tuple(t.format(**gaps) if isinstance(t, Both) else t for t in self.things))

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-_PIECES = re.compile(r"\s+|[\u2e80-\uffef][，。；：！？、）”》]*|[^\s\u2e80-\uffef]+[，。；：！？、）”》]*")
+_PIECES = re.compile(r"\s+|[（“《【]*(?:[\u2e80-\uffef]|[^\s\u2e80-\uffef]+)[，。；：！？、）”》】]*")
 
 
 def columns(text: str) -> int:
@@ -16,8 +16,8 @@ def padded(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Lines of so many columns. A line ends at a space or beside a Chinese letter; marks that close stay with what they
-    close; a word that is too long stays whole."""
+    """Lines of so many columns. A line ends at a space or beside a Chinese letter; marks that open or close stay with
+    what is between them; a word that is too long stays whole."""
     lines, line = [], ""
     for piece in _PIECES.findall(text):
         if columns(line + piece.rstrip()) > width and line.strip():

@@ -18,7 +18,7 @@ from typing import Any
 
 from rnnlab.core.cache import cache_dir
 from rnnlab.core.files import locked, move_into_place, write_atomically
-from rnnlab.core.words import note
+from rnnlab.core.words import note, say
 
 FOLDER = Path(__file__).parent
 CACHE = "RNNLAB_NATIVE_CACHE"  # a folder for the library alone, in place of one in the cache
@@ -158,7 +158,7 @@ def _compile(command: list[str], folder: Path, key: str) -> Path:
     unfinished = f".build-{key}-"
     for left in folder.glob(f"{unfinished}*"):
         shutil.rmtree(left, ignore_errors=True)
-    told = threading.Timer(PATIENCE, lambda: print("building the native kernels (once) …", file=sys.stderr))
+    told = threading.Timer(PATIENCE, lambda: print(say("building the native kernels (once) …"), file=sys.stderr))
     told.start()
     try:
         with tempfile.TemporaryDirectory(prefix=unfinished, dir=folder) as own:
