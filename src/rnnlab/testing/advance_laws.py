@@ -10,7 +10,7 @@ from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, select_rows
 from rnnlab.models.network import Network
 from rnnlab.models.pooling import Pool
-from rnnlab.testing.laws import close
+from rnnlab.testing.suite import close
 
 LENGTHS = (9, 1, 4, 0, 9, 6)  # of the sequences: one ends with the first step, one never begins
 CUTS = 6  # ways to cut the steps that a law tries

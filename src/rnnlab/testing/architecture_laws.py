@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded
 from rnnlab.testing.advance_laws import ADVANCING
-from rnnlab.testing.laws import LENGTHS, TOLERANCE, batch_of, close, holding, network_of, real, survives_json, tokens
 from rnnlab.testing.option_laws import OPTION_LAWS
+from rnnlab.testing.suite import LENGTHS, TOLERANCE, batch_of, close, holding, network_of, real, survives_json, tokens
 
 EXTRA = (1, 7, 64)  # steps of padding beyond the longest sequence
 

@@ -16,7 +16,7 @@ import safetensors.numpy
 
 from rnnlab.data.sequences import offsets_of
 from rnnlab.models.baselines import Baseline, Labelled, Learnt
-from rnnlab.testing.laws import holding, survives_json
+from rnnlab.testing.suite import holding, survives_json
 
 CLASSES, WORDS, CHANNELS = 3, 30, 2
 TRAIN, HELD_OUT = 90, 30  # rows

@@ -33,7 +33,7 @@ from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.recurrent import GRU, RNN
 from rnnlab.runs.directory import SEALED, Diverged, Failed, Finished, Outcome, Stopped
 from rnnlab.tasks.synthetic import FirstLast
-from rnnlab.testing.laws import holding
+from rnnlab.testing.suite import holding
 from rnnlab.training.spec import RunSpec, Training
 
 PLUGIN = str(Path(__file__).with_name("misbehaving.py"))

@@ -26,7 +26,7 @@ from rnnlab.data import formats, series
 from rnnlab.data.formats import base
 from rnnlab.data.formats.base import Portion, RowFile, texts_of
 from rnnlab.data.formats.source import Source
-from rnnlab.testing.laws import holding
+from rnnlab.testing.suite import holding
 
 PLAIN = (
     *("a plain text", " spaces around ", "two  spaces", "这部电影真的很好看", "naïve Straße", "emoji 😀👍🏽", "it's"),

@@ -15,7 +15,7 @@ from rnnlab.models.base import Architecture
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import build_network
 from rnnlab.models.space import meaningful
-from rnnlab.testing.laws import WORDS, Head, network_of, tokens
+from rnnlab.testing.suite import WORDS, Head, network_of, tokens
 from rnnlab.training.spec import Training
 
 BESIDE = ("embedding", "lookup")  # settings that act before the encoder and after the answer

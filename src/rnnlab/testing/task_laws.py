@@ -25,7 +25,7 @@ from rnnlab.data.sequences import IGNORE, Sequences, gather_rows, offsets_of
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import Network
 from rnnlab.tasks.base import Task
-from rnnlab.testing.laws import holding, survives_json
+from rnnlab.testing.suite import holding, survives_json
 from rnnlab.training.assemble import assemble
 from rnnlab.training.evaluate import evaluate
 from rnnlab.training.spec import RunSpec

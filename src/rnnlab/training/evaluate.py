@@ -3,18 +3,16 @@
 import numpy as np
 import torch
 
-from rnnlab.answers.base import Answer
+from rnnlab.answers.base import Answer, Kept
 from rnnlab.data.batches import evaluation_batches
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.network import Network
-
-Kept = dict[str, np.ndarray]
 
 
 def evaluate(network: Network, answer: Answer, data: Sequences, device: torch.device) -> Kept:
     """What the answer keeps, in the order of the rows, or of the targets where a row may have several. In inference
     mode, whatever mode the network is in."""
-    kept: Kept = {}
+    kept: dict[str, np.ndarray] = {}
     was_training = network.training
     network.eval()
     with torch.inference_mode():
@@ -26,7 +24,7 @@ def evaluate(network: Network, answer: Answer, data: Sequences, device: torch.de
     return kept
 
 
-def _put(kept: Kept, name: str, part: np.ndarray, rows: np.ndarray, data: Sequences) -> None:
+def _put(kept: dict[str, np.ndarray], name: str, part: np.ndarray, rows: np.ndarray, data: Sequences) -> None:
     """``part`` (B, …) of these rows; or (B, L, …), where rows have several targets."""
     if data.target_offsets is None:
         if name not in kept:

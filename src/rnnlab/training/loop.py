@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from rnnlab import kernels as native
+from rnnlab.answers.base import Kept
 from rnnlab.answers.score import Score
 from rnnlab.core.seeding import stream_seed
 from rnnlab.data.batches import Batch
@@ -22,7 +23,7 @@ from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.batch_loader import AHEAD, BatchLoader
 from rnnlab.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from rnnlab.training.divergence import diagnose, overflowed_on_validation
-from rnnlab.training.evaluate import Kept, evaluate
+from rnnlab.training.evaluate import evaluate
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.processor import processor_name

@@ -10,7 +10,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from rnnlab.answers.base import Answer
+from rnnlab.answers.base import Answer, Kept
 from rnnlab.answers.score import Counts, Score
 from rnnlab.core.files import write_atomically
 from rnnlab.data.encoded import EncodedData
@@ -18,7 +18,6 @@ from rnnlab.data.lookup import seen_rows
 from rnnlab.data.sequences import Targets, offsets_of
 from rnnlab.runs.directory import RunDirectory
 from rnnlab.tasks.base import TASKS, Task
-from rnnlab.training.evaluate import Kept
 
 FILE = "predictions.safetensors"
 ROWS = ("targets", "target_offsets", "groups", "lengths", "seen", "tags", "right")  # facts of rows, not answers

@@ -14,6 +14,7 @@ import safetensors.torch
 import torch
 
 from rnnlab import kernels as native
+from rnnlab.answers.base import Kept
 from rnnlab.core.files import write_atomically
 from rnnlab.core.system import peak_memory_mb
 from rnnlab.data.batches import collate
@@ -26,7 +27,7 @@ from rnnlab.models.network import Network, measure_pace, parameter_counts
 from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import resolve_device
-from rnnlab.training.evaluate import Kept, evaluate
+from rnnlab.training.evaluate import evaluate
 from rnnlab.training.loop import Report, environment, train
 from rnnlab.training.record import record_answers
 from rnnlab.training.spec import RunSpec
