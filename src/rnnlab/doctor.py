@@ -165,7 +165,7 @@ def _version(package: str) -> str | None:
 
 def _processor() -> Check:
     from rnnlab.execute.executors import cores
-    from rnnlab.training.processor import processor_name
+    from rnnlab.training.environment import processor_name
 
     values: dict[str, Any] = {"name": processor_name(), "cores": os.cpu_count(), "usable": cores()}
     with suppress(ImportError, OSError):  # said elsewhere

@@ -1,7 +1,6 @@
 """The one training loop."""
 
 import math
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from typing import Any
 
 import torch
 
-from rnnlab import kernels as native
 from rnnlab.answers.base import Kept
 from rnnlab.answers.score import Score
 from rnnlab.core.seeding import stream_seed
@@ -26,7 +24,6 @@ from rnnlab.training.divergence import diagnose, overflowed_on_validation
 from rnnlab.training.evaluate import evaluate
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
-from rnnlab.training.processor import processor_name
 from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
 from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.update import Update, Updater
@@ -193,20 +190,3 @@ def close_epoch(progress: Progress, scores: dict[str, float], improved: bool) ->
     progress.batch = progress.rows = progress.tokens = progress.correct = 0
     progress.loss_sum = progress.epoch_seconds = 0.0
     return event
-
-
-def environment(threads: int) -> dict[str, Any]:
-    """What bits and speed depend on besides the spec."""
-    from importlib.metadata import version
-
-    return {
-        "rnnlab": version("rnnlab"),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "cpu": processor_name(),
-        "system": platform.system(),
-        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-        "threads": threads,
-        "kernels": "torch" if native.ready() is None else f"native {native.status().vectors}",
-    }

@@ -27,8 +27,9 @@ from rnnlab.models.network import Network, measure_pace, parameter_counts
 from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import resolve_device
+from rnnlab.training.environment import environment
 from rnnlab.training.evaluate import evaluate
-from rnnlab.training.loop import Report, environment, train
+from rnnlab.training.loop import Report, train
 from rnnlab.training.record import record_answers
 from rnnlab.training.spec import RunSpec
 

@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 
-from rnnlab.training import processor
-from rnnlab.training.loop import environment
-from rnnlab.training.processor import model_name, processor_name
+from rnnlab.training import environment as processor
+from rnnlab.training.environment import environment, model_name, processor_name
 
 INTEL = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel\t\t: 85\nmodel name\t: Intel(R) Xeon(R)  CPU: 2.50GHz\n" * 2
 ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nCPU part\t: 0xd0c\n"
