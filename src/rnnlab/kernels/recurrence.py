@@ -143,11 +143,13 @@ def _task(
 ) -> Task:
     batch, steps, inputs = x.shape
     hidden = direction.w_hh.shape[1]
-    at = number * hidden * x.element_size()
+    at, h_end, c_end = number * hidden * x.element_size(), None, None
+    if ends is not None:
+        h_end = ends.data_ptr() + at
+        c_end = h_end + ends.stride(0) * x.element_size() if len(ends) > 1 else None
     weights = (None if given is None else given.data_ptr() for given in direction)
     return Task(
         KINDS[kind], batch, steps, inputs, hidden, number, torch.get_num_threads(), place(lengths), x.data_ptr(),
         x.stride(0), x.stride(1), *weights, states.data_ptr() + at, states.stride(0), states.stride(1),
-        place(ends, at), place(ends[1], at) if ends is not None and len(ends) > 1 else None, states.shape[2],
-        None if saved is None else saved[number].data_ptr(),
+        h_end, c_end, states.shape[2], None if saved is None else saved[number].data_ptr(),
     )  # fmt: skip
