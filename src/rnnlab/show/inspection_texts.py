@@ -57,107 +57,72 @@ class Wording:
 
     def about(self) -> list[Both]:
         found, subject = self.found, self.found.subject
-        gaps = {"name": subject.name, "kind": subject.kind, "rows": found.rows, "steps": found.longest}
         if subject.source == "text":
-            said = [both("{name} ({kind}) on a text of {steps} tokens.", **gaps)]
+            text = both("{name} ({kind}) on a text of {steps} tokens.")
         elif subject.source == "rows":
-            said = [both("{name} ({kind}) on {rows} validation rows of up to {steps} steps.", **gaps)]
+            text = both("{name} ({kind}) on {rows} validation rows of up to {steps} steps.")
         elif subject.trained:
-            said = [
-                both(
-                    "{name} ({kind}) on {rows} random sequences of {steps} steps: its data can't be found any more.",
-                    **gaps,
-                )
-            ]
-        else:
-            said = [both("{name} as it begins, untrained, on {rows} random sequences of {steps} steps.", **gaps)]
-        if subject.tokens and subject.unknown:
-            said.append(
-                both(
-                    "Unknown to the model: {tokens}.", tokens=self._list([subject.tokens[at] for at in subject.unknown])
-                )
+            text = both(
+                "{name} ({kind}) on {rows} random sequences of {steps} steps: its data can't be found any more."
             )
+        else:
+            text = both("{name} as it begins, untrained, on {rows} random sequences of {steps} steps.")
+        said = [text.format(name=subject.name, kind=subject.kind, rows=found.rows, steps=found.longest)]
+        if subject.tokens and subject.unknown:
+            unknown = [subject.tokens[at] for at in subject.unknown]
+            said.append(both("Unknown to the model: {tokens}.", tokens=_list(unknown)))
         if found.answer is not None and found.answer.probability is not None:
-            share = self._percent(found.answer.probability)
+            share = _percent(found.answer.probability)
             said.append(both("Its answer: {label} ({share}).", label=found.answer.label, share=share))
         elif found.answer is not None:
             said.append(both("Its answer: {value:.4g}.", value=next(iter(found.answer.outputs.values()))))
         if found.cost is not None:
-            parts = {key: found.cost.parameters[key] for key in ("total", "embedding", "encoder", "head")}
-            flops, serial = round(found.cost.flops_per_token), found.cost.serial_steps
-            said.append(
-                both(
-                    "{total:,} parameters: {embedding:,} in the embedding, {encoder:,} in the encoder, {head:,} in the "
-                    "head. {flops:,} FLOPs per token; of {length:,} tokens, {serial:,} steps must wait for each other.",
-                    **parts,
-                    flops=flops,
-                    length=found.cost.length,
-                    serial=serial,
-                )
+            cost = found.cost
+            parts = {key: cost.parameters[key] for key in ("total", "embedding", "encoder", "head")}
+            text = both(
+                "{total:,} parameters: {embedding:,} in the embedding, {encoder:,} in the encoder, {head:,} in the "
+                "head. {flops:,} FLOPs per token; of {length:,} tokens, {serial:,} steps must wait for each other."
             )
+            flops = round(cost.flops_per_token)
+            said.append(text.format(**parts, flops=flops, length=cost.length, serial=cost.serial_steps))
         if found.pace:
             times = [both("{milliseconds:.2g} ms after {after:,}", **one.to_dict()) for one in found.pace]
-            said.append(
-                both(
-                    "One more step and its answer take {times}, one sequence on this machine.", times=self._list(times)
-                )
-            )
+            text = both("One more step and its answer take {times}, one sequence on this machine.")
+            said.append(text.format(times=_list(times)))
         return said
 
     def gradients(self) -> list[Both]:
         said = []
         first = {layer.name: layer for layer in self.found.through_time_at_first}
         for layer in self.found.through_time:
-            said.append(self._join([*self._memory(layer), *self._before(first.get(layer.name))]))
+            said.append(joined([*self._memory(layer), *self._before(first.get(layer.name))], SENTENCES))
             said += self._weights(layer)
         return said + self._by_input()
 
     def _memory(self, layer: StateGradients) -> list[Both]:
-        name, last = self.layer(layer.name), layer.state[-1]
+        last, cell = layer.state[-1], layer.cell
+        gaps = {"layer": self.layer(layer.name), "value": last, "share": _percent(last), "lag": layer.lags}
         if layer.memory is not None:
-            said = [
-                both(
-                    "{layer}: from {lag} steps back less than 1 % of the gradient arrives (‖∂h_T/∂h_t‖ below 0.01).",
-                    layer=name,
-                    lag=layer.memory,
-                )
-            ]
+            text = both(
+                "{layer}: from {lag} steps back less than 1 % of the gradient arrives (‖∂h_T/∂h_t‖ below 0.01)."
+            )
+            gaps["lag"] = layer.memory
         elif last > 1:
-            said = [
-                both(
-                    "{layer}: the gradient grows with distance: ‖∂h_T/∂h_t‖ is {value:.3g} at {lag} steps back.",
-                    layer=name,
-                    value=last,
-                    lag=layer.lags,
-                )
-            ]
+            text = both("{layer}: the gradient grows with distance: ‖∂h_T/∂h_t‖ is {value:.3g} at {lag} steps back.")
         else:
-            said = [
-                both(
-                    "{layer}: even from {lag} steps back, as far as was looked, {share} of the gradient "
-                    "arrives (‖∂h_T/∂h_t‖).",
-                    layer=name,
-                    share=self._percent(last),
-                    lag=layer.lags,
-                )
-            ]
-        if layer.cell is not None and layer.cell_memory is not None:
-            said.append(both("Through its cell: less than 1 % from {lag} steps back.", lag=layer.cell_memory))
-        elif layer.cell is not None and layer.cell[-1] > 1:
-            said.append(
-                both(
-                    "Through its cell it grows: {value:.3g} at {lag} steps back.", value=layer.cell[-1], lag=layer.lags
-                )
+            text = both(
+                "{layer}: even from {lag} steps back, as far as was looked, {share} of the gradient arrives "
+                "(‖∂h_T/∂h_t‖)."
             )
-        elif layer.cell is not None:
-            said.append(
-                both(
-                    "Through its cell: still {share} from {lag} steps back.",
-                    share=self._percent(layer.cell[-1]),
-                    lag=layer.lags,
-                )
-            )
-        return said
+        said = [text.format(**gaps)]
+        if cell is None:
+            return said
+        if layer.cell_memory is not None:
+            return [*said, both("Through its cell: less than 1 % from {lag} steps back.", lag=layer.cell_memory)]
+        gaps = {"value": cell[-1], "share": _percent(cell[-1]), "lag": layer.lags}
+        if cell[-1] > 1:
+            return [*said, both("Through its cell it grows: {value:.3g} at {lag} steps back.", **gaps)]
+        return [*said, both("Through its cell: still {share} from {lag} steps back.", **gaps)]
 
     def _before(self, layer: StateGradients | None) -> list[Both]:
         if layer is None:
@@ -171,93 +136,60 @@ class Wording:
         if layer.bound is not None:
             lag = min(SHOWN_LAG, layer.lags)
             figures = {"radius": radius["state"], "norm": norm["state"], "bound": layer.bound[lag]}
-            return [
-                both(
-                    "W_hh has spectral radius {radius:.2f} and norm {norm:.2f}. The textbook bound ‖W_hh‖^{lag} is "
-                    "{bound:.2g}; the gradient at lag {lag} is {exact:.2g}. The bound is a ceiling, not an estimate.",
-                    lag=lag,
-                    exact=layer.state[lag],
-                    **figures,
-                )
-            ]
-        if not radius:
-            return []
-        return [
-            both(
-                "Spectral radius of its recurrent weights: {gates}.",
-                gates=self._list(
-                    [both("{gate} {value:.2f}", gate=gate_name(gate), value=value) for gate, value in radius.items()]
-                ),
+            text = both(
+                "W_hh has spectral radius {radius:.2f} and norm {norm:.2f}. The textbook bound ‖W_hh‖^{lag} is "
+                "{bound:.2g}; the gradient at lag {lag} is {exact:.2g}. The bound is a ceiling, not an estimate."
             )
-        ]
+            return [text.format(lag=lag, exact=layer.state[lag], **figures)]
+        gates = [both("{gate} {value:.2f}", gate=gate_name(gate), value=value) for gate, value in radius.items()]
+        return [both("Spectral radius of its recurrent weights: {gates}.", gates=_list(gates))] if gates else []
 
     def _by_input(self) -> list[Both]:
         curve = self.found.by_input
-        furthest = len(curve.norms) - 1
         if curve.memory is not None:
-            said = [
-                both(
-                    "The answer's gradient: inputs {lag} steps or more before the end get less than 1 % of "
-                    "what the strongest gets.",
-                    lag=curve.memory,
-                )
-            ]
+            text = both(
+                "The answer's gradient: inputs {lag} steps or more before the end get less than 1 % of what the "
+                "strongest gets."
+            )
+            said = [text.format(lag=curve.memory)]
         else:
-            share = self._percent(curve.norms[-1] / max(curve.norms))
-            said = [
-                both(
-                    "The answer's gradient: the input furthest from the end ({lag} steps) gets {share} of "
-                    "what the strongest gets.",
-                    lag=furthest,
-                    share=share,
-                )
-            ]
+            text = both(
+                "The answer's gradient: the input furthest from the end ({lag} steps) gets {share} of what the "
+                "strongest gets."
+            )
+            said = [text.format(lag=len(curve.norms) - 1, share=_percent(curve.norms[-1] / max(curve.norms)))]
         if self.found.epochs:
             lags = [
                 str(epoch["memory"]) if epoch["memory"] is not None else both("more than {lag}", lag=epoch["lags"][-1])
                 for epoch in self.found.epochs
             ]
-            said.append(both("That distance by epoch: {lags}.", lags=self._list(lags)))
+            said.append(both("That distance by epoch: {lags}.", lags=_list(lags)))
         return said
 
     def gates(self) -> list[Both]:
         return [sentence for layer in self.found.gates for sentence in self._layer_gates(layer)]
 
     def _layer_gates(self, layer: LayerGates) -> list[Both]:
-        said = [self._gate(layer, gate) for gate in layer.gates]
-        rest = (
-            [both("{share} of a new state came from the step before.", share=self._percent(layer.kept))]
-            if layer.kept is not None
-            else []
-        )
+        rest = []
+        if layer.kept is not None:
+            rest.append(both("{share} of a new state came from the step before.", share=_percent(layer.kept)))
         if layer.dead:
-            said_dead = both(
-                "{dead} of {units} units are dead: whatever they read, they say the same.",
-                dead=len(layer.dead),
-                units=layer.units,
-            )
+            text = both("{dead} of {units} units are dead: whatever they read, they say the same.")
         else:
-            said_dead = both("None of the {units} units is dead.", units=layer.units)
-        rest.append(said_dead)
-        return [*said, self._join(rest)]
+            text = both("None of the {units} units is dead.")
+        rest.append(text.format(dead=len(layer.dead), units=layer.units))
+        return [*(self._gate(layer, gate) for gate in layer.gates), joined(rest, SENTENCES)]
 
     def _gate(self, layer: LayerGates, gate: Gate) -> Both:
         name = self.layer(layer.name)
         if gate.name == "state":
-            relu = gate.high == 0 and self.found.subject.settings.get("activation") == "relu"
-            share = self._percent(gate.low + gate.high)
-            if relu:
+            share = _percent(gate.low + gate.high)
+            if gate.high == 0 and self.found.subject.settings.get("activation") == "relu":
                 return both("{layer}: {share} of the states are 0.", layer=name, share=share)
             return both("{layer}: {share} of the states are saturated (|h| above 0.9).", layer=name, share=share)
-        low, high = self._percent(gate.low), self._percent(gate.high)
-        return both(
-            "{layer}, {gate} gate: {mean:.2f} on average; closed {low} and open {high} of the time.",
-            layer=name,
-            gate=gate_name(gate.name),
-            mean=gate.mean,
-            low=low,
-            high=high,
-        )
+        text = both("{layer}, {gate} gate: {mean:.2f} on average; closed {low} and open {high} of the time.")
+        shares = {"low": _percent(gate.low), "high": _percent(gate.high)}
+        return text.format(layer=name, gate=gate_name(gate.name), mean=gate.mean, **shares)
 
     def tokens(self) -> list[Both]:
         """What the answer to a text rests on; nothing without a text."""
@@ -266,17 +198,17 @@ class Wording:
             return []
         label = found.label(found.saliency.target)
         said = [
-            self._join(self._integrated(found.saliency, tokens, label)),
+            joined(self._integrated(found.saliency, tokens, label), SENTENCES),
             self._occlusion(found.saliency, tokens, label),
         ]
         if found.attention is not None and found.attention.pooling is not None:
             weights = found.attention.pooling
             top = sorted(range(len(tokens)), key=lambda at: -weights[at])[:TOP]
-            named = [both("{token} ({share})", token=tokens[at], share=self._percent(weights[at])) for at in top]
-            said.append(both("Attention pooling looked most at {tokens}.", tokens=self._list(named)))
+            named = [both("{token} ({share})", token=tokens[at], share=_percent(weights[at])) for at in top]
+            said.append(both("Attention pooling looked most at {tokens}.", tokens=_list(named)))
         if found.filters:
             windows = [f"“{self.window(one)}” ({one.contribution:+.2f})" for one in found.filters[:TOP]]
-            said.append(both("The filters that counted most fired at {windows}.", windows=self._list(windows)))
+            said.append(both("The filters that counted most fired at {windows}.", windows=_list(windows)))
         return said
 
     def _integrated(self, saliency: Saliency, tokens: Sequence[str], label: str) -> list[Both]:
@@ -284,7 +216,7 @@ class Wording:
         order = sorted(range(len(tokens)), key=lambda at: -shares[at])
         for_it = [at for at in order if shares[at] > 0][:TOP]
         against = [at for at in reversed(order) if shares[at] < 0][:TOP]
-        named = [self._list([f"{tokens[at]} ({shares[at]:+.2f})" for at in part]) for part in (for_it, against)]
+        named = [_list([f"{tokens[at]} ({shares[at]:+.2f})" for at in part]) for part in (for_it, against)]
         said = []
         if for_it:
             said.append(both("Tokens that speak for {label}: {tokens}.", label=label, tokens=named[0]))
@@ -292,14 +224,11 @@ class Wording:
             said.append(both("Against it: {tokens}.", tokens=named[1]))
         distance = saliency.output - saliency.baseline
         if distance:
-            said.append(
-                both(
-                    "Integrated gradients; together they account for {share} of the output's distance "
-                    "({distance:+.2f}) from that of a blank text.",
-                    share=self._percent(sum(shares) / distance),
-                    distance=distance,
-                )
+            text = both(
+                "Integrated gradients; together they account for {share} of the output's distance ({distance:+.2f}) "
+                "from that of a blank text."
             )
+            said.append(text.format(share=_percent(sum(shares) / distance), distance=distance))
         return said
 
     def _occlusion(self, saliency: Saliency, tokens: Sequence[str], label: str) -> Both:
@@ -319,11 +248,10 @@ class Wording:
         """To begin a sentence with."""
         return capitalised(layer_name(name))
 
-    def _percent(self, share: float) -> Both:
-        return both("{value} %", value=f"{100 * share:.1f}")
 
-    def _list(self, items: Sequence[Any]) -> Both:
-        return listed(items, "comma")
+def _percent(share: float) -> Both:
+    return both("{value} %", value=f"{100 * share:.1f}")
 
-    def _join(self, sentences: Sequence[Both]) -> Both:
-        return joined(sentences, SENTENCES)
+
+def _list(items: Sequence[Any]) -> Both:
+    return listed(items, "comma")

@@ -152,7 +152,7 @@ def tooltip(language: Language, *fields: tuple[str, Both] | tuple[str, Both, str
 def chosen_title(text: str, x: Any = alt.ExprRef("width / 2"), y: Any = "height", **mark: Any) -> alt.Chart:
     """The title of an axis that follows a choice, as an expression: its own can't. By default it is below the plot."""
     look = {"style": "guide-title", "fontSize": 11, "fontWeight": "bold", "dy": 34, "baseline": "middle"} | mark
-    base = alt.Chart(alt.InlineData(values=[{}])).mark_text(text=alt.ExprRef(text), **look)
+    base = alt.Chart(data([{}])).mark_text(text=alt.ExprRef(text), **look)
     return base.encode(x=alt.value(x), y=alt.value(y))
 
 

@@ -86,7 +86,7 @@ def _gradient_chart(chapter: Chapter, rows: Sequence[Row], language: Language, f
         )
     )
     about = fig.tooltip(language, ("arm:N", fig.ARM), ("x:Q", DISTANCE), ("y:Q", GRADIENT_AXIS, ".3~%"))
-    rule = alt.Chart(alt.InlineData(values=[{"y": LITTLE}])).mark_rule(color=BASELINE, strokeDash=[5, 4])
+    rule = alt.Chart(fig.data([{"y": LITTLE}])).mark_rule(color=BASELINE, strokeDash=[5, 4])
     few = furthest <= 30
     points = lines.mark_point(size=30 if few else 60, filled=True, opacity=1 if few else 0).encode(tooltip=about)
     return fig.layered([rule.encode(y="y:Q"), lines.mark_line(strokeWidth=2.2), points], rows)

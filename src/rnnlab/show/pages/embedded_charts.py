@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rnnlab.core.words import LANGUAGES
@@ -13,21 +12,12 @@ DIGITS = 8  # significant ones: more than any chart can show
 AXES_HEIGHT, LINE_HEIGHT = 55, 20  # what axes, and a line of a title, add to the height of a chart
 
 
-@dataclass(frozen=True)
-class Embedded:
-    json: str
-    heights: dict[str, int]  # by the figure's name: about so many pixels, kept free until it is drawn
-
-
-def embed(figures: Sequence[Figure]) -> str:
-    """``{"datasets": {key: table}, "figures": {name: {"en": spec, "zh": spec, "arms": bool}}}``
+def embedded(figures: Sequence[Figure]) -> tuple[str, dict[str, int]]:
+    """``{"datasets": {key: table}, "figures": {name: {"en": spec, "zh": spec, "arms": bool}}}``, and by the names of
+    figures about how many pixels are kept free until they are drawn.
 
     A spec says ``{"name": key}`` where it had rows. A table is ``{"fields": […], "rows": [[…], …]}`` when its rows have
     the same fields, and ``{"values": […]}`` otherwise."""
-    return embedded(figures).json
-
-
-def embedded(figures: Sequence[Figure]) -> Embedded:
     names = [figure.name for figure in figures]
     if len(set(names)) < len(names):
         raise ValueError(f"two figures have one name: {sorted(names)}")
@@ -39,9 +29,9 @@ def embedded(figures: Sequence[Figure]) -> Embedded:
         for language in LANGUAGES:
             spec = figure.draw(language, True).to_dict(validate=False)
             spec.setdefault("description", figure.title[language] or figure.caption[language] or " ".join(_title(spec)))
-            heights.setdefault(figure.name, height(spec))
-            drawn[figure.name][language] = _pull_out(spec, datasets)
-    return Embedded(script_json({"datasets": datasets, "figures": drawn}), heights)
+            heights.setdefault(figure.name, _height(spec))
+            drawn[figure.name][language] = _pulled_out(spec, datasets)
+    return script_json({"datasets": datasets, "figures": drawn}), heights
 
 
 def script_json(value: Any) -> str:
@@ -52,29 +42,16 @@ def script_json(value: Any) -> str:
     return text
 
 
-def _pull_out(spec: dict[str, Any], datasets: dict[str, Any]) -> dict[str, Any]:
-    """The spec without its rows, which are put into ``datasets`` under a name made of their content."""
-    own = {name: _store(rows, datasets) for name, rows in spec.get("datasets", {}).items()}
-
-    def walk(part: Any) -> Any:
-        if isinstance(part, list):
-            return [walk(one) for one in part]
-        if not isinstance(part, dict):
-            return part
-        return {key: _data(value, own, datasets) if key == "data" else walk(value) for key, value in part.items()}
-
-    return {key: walk({key: value})[key] for key, value in spec.items() if key != "datasets"}
-
-
-def _data(data: Any, own: dict[str, str], datasets: dict[str, Any]) -> Any:
-    if isinstance(data, dict) and isinstance(data.get("values"), list):
-        return {
-            **{key: value for key, value in data.items() if key != "values"},
-            "name": _store(data["values"], datasets),
-        }
-    if isinstance(data, dict) and data.get("name") in own:
-        return {**data, "name": own[data["name"]]}
-    return data
+def _pulled_out(part: Any, datasets: dict[str, Any]) -> Any:
+    """A part of a spec without its rows, which are put into ``datasets`` under a name made of their content."""
+    if isinstance(part, list):
+        return [_pulled_out(one, datasets) for one in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        key: {"name": _store(value["values"], datasets)} if key == "data" else _pulled_out(value, datasets)
+        for key, value in part.items()
+    }
 
 
 def _store(rows: list[Any], datasets: dict[str, Any]) -> str:
@@ -100,25 +77,15 @@ def _short(value: Any) -> Any:
     return [_short(one) for one in value] if isinstance(value, list) else value
 
 
-def height(spec: dict[str, Any]) -> int:
-    """About so many pixels: what a chart says of its height, and room for its axes and its title."""
-    return _body_height(spec) + len(_title(spec)) * LINE_HEIGHT
-
-
 def _title(spec: dict[str, Any]) -> list[str]:
     """The lines of a chart's title and subtitle."""
     title = spec.get("title") or {}
-    parts = [title.get("text"), title.get("subtitle")] if isinstance(title, dict) else [title]
-    return [line for part in parts if part for line in (part if isinstance(part, list) else [part])]
+    return [*title.get("text", ()), *(line for line in title.get("subtitle", ()) if line)]
 
 
-def _body_height(spec: dict[str, Any]) -> int:
-    if "vconcat" in spec:
-        return sum(height(part) for part in spec["vconcat"])
-    if "hconcat" in spec:
-        return max(map(height, spec["hconcat"]))
+def _height(spec: dict[str, Any]) -> int:
+    """About so many pixels: what a chart says of its height, and room for its axes and its title."""
     inner = spec.get("spec", spec)
     own = inner.get("height", spec.get("height"))
-    if own is None and "layer" in inner:
-        own = next((layer["height"] for layer in inner["layer"] if "height" in layer), None)
-    return round(own if isinstance(own, int | float) else 300) + AXES_HEIGHT
+    body = own if isinstance(own, int | float) else 300
+    return round(body) + AXES_HEIGHT + len(_title(spec)) * LINE_HEIGHT

@@ -98,22 +98,12 @@ def page(report: Report, language: Language = "en", date: datetime | None = None
     )
 
 
-@dataclass(frozen=True)
-class Camp:
-    """The arms that gave one answer to a row."""
-
-    label: str
-    right: bool
-    answers: list[Answered]
-
-
-def camps(row: DisputedRow) -> list[Camp]:
-    """The right answer first, then the others, those of many arms before those of few."""
+def camps(row: DisputedRow) -> list[list[Answered]]:
+    """The arms by their answers: the right one first, then the others, those of many arms before those of few."""
     by_label: dict[str, list[Answered]] = {}
     for answer in row.answers:
         by_label.setdefault(answer.label, []).append(answer)
-    found = [Camp(label, answers[0].right, answers) for label, answers in by_label.items()]
-    return sorted(found, key=lambda camp: (not camp.right, -len(camp.answers)))
+    return sorted(by_label.values(), key=lambda camp: (not camp[0].right, -len(camp)))
 
 
 def report_figures(report: Report) -> Iterator[Figure]:
@@ -196,8 +186,8 @@ def _answer(chapter: Chapter) -> Answer:
     if comparison.recommended_run and comparison.question:
         command = f'rnnlab predict {comparison.recommended_run} "{comparison.question}"'
     return Answer(
-        standing=words.STANDING[standing],
-        means=words.STANDING_MEANS[standing].format(margin=f"{100 * verdict.margin:.1f}"),
+        standing=words.STANDING[standing][0],
+        means=words.STANDING[standing][1].format(margin=f"{100 * verdict.margin:.1f}"),
         headline=said[0],
         evidence=said[1:],
         chosen=chosen.format(label=label) if label else None,

@@ -16,21 +16,19 @@ SECTIONS = {
     "data": both("The data"),
     "terms": both("Fairness and provenance"),
 }
-STANDING = {
-    "settled": both("Settled"),
-    "for now": both("For now"),
-    "cannot tell": both("Cannot tell yet"),
-    "baseline": both("Use the baseline"),
-    "alone": both("One model alone"),
-    "nothing": both("Nothing finished"),
-}
-STANDING_MEANS = {
-    "settled": both("The chance that any other model is better by more than {margin} points is below 5 %."),
-    "for now": both("Some other model may still turn out better by more than {margin} points."),
-    "cannot tell": both("One run per model doesn't show how much is luck."),
-    "baseline": both("No model is better by more than {margin} points than a baseline that costs next to nothing."),
-    "alone": both("There is nothing to compare it with."),
-    "nothing": both("No run of a model finished."),
+STANDING = {  # in a word or two, and what that means
+    "settled": (
+        both("Settled"),
+        both("The chance that any other model is better by more than {margin} points is below 5 %."),
+    ),
+    "for now": (both("For now"), both("Some other model may still turn out better by more than {margin} points.")),
+    "cannot tell": (both("Cannot tell yet"), both("One run per model doesn't show how much is luck.")),
+    "baseline": (
+        both("Use the baseline"),
+        both("No model is better by more than {margin} points than a baseline that costs next to nothing."),
+    ),
+    "alone": (both("One model alone"), both("There is nothing to compare it with.")),
+    "nothing": (both("Nothing finished"), both("No run of a model finished.")),
 }
 RECOMMENDED = both("Recommended: {label}")
 BEST = both("First so far: {label}")

@@ -52,7 +52,7 @@ def page(
 ) -> str:
     """A template that extends `shell.html`, filled. ``sections`` are (id, name) of what the navigation leads to,
     ``figures`` all charts of the page, ``maker`` the command that wrote it. Without a date it is now."""
-    charts = embedded(figures)
+    charts, heights = embedded(figures)
     scripts = [source("shell_head.js"), *([vega_script()] if figures else []), source("shell.js")]
     return (
         environment()
@@ -61,8 +61,8 @@ def page(
             language=language,
             title=title,
             sections=sections,
-            charts=Markup(charts.json),
-            reserved=charts.heights,
+            charts=Markup(charts),
+            reserved=heights,
             themes=Markup(script_json(chart_configs())),
             style=Markup(source("shell.css") + print_rules(LIGHT_CONFIG, DARK_CONFIG)),
             scripts=[Markup(script) for script in scripts],

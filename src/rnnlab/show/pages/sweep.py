@@ -35,14 +35,6 @@ RUN_COLUMNS = (
     *(Column(name, number=False) for name in (both("status"), both("digest"), both("reason"))),
 )
 BEST = both("± is the standard deviation over the runs; the row marked “best” is the best setting by validation.")
-ANSWERS = {
-    "target": both(
-        "{label} is at the target soonest: after {median} updates, the median of {runs} runs, of "
-        "which {arrived} got there."
-    ),
-    "score": both("Best by validation: {label}, {score} (mean of {runs} runs)."),
-    "none": both("No setting reached the target."),
-}
 
 
 @dataclass(frozen=True)
@@ -77,13 +69,21 @@ def answer(study: Study) -> Both:
     """The best setting: a choice by validation, not a verdict."""
     best = best_point(study)
     if best is None:
-        return ANSWERS["none"]
+        return both("No setting reached the target.")
     found = summarise(study, best.repeats)
     if found.arrival is not None:
-        gaps = {"median": median_text(found), "runs": found.runs, "arrived": found.arrival.arrived}
-        return ANSWERS["target"].format(label=best.label, **gaps)
-    score = score_text(study.metric, found.valid.mean) if found.valid else ""
-    return ANSWERS["score"].format(label=best.label, score=score, runs=found.valid.count if found.valid else 0)
+        return both(
+            "{label} is at the target soonest: after {median} updates, the median of {runs} runs, of which {arrived} "
+            "got there.",
+            label=best.label,
+            median=median_text(found),
+            runs=found.runs,
+            arrived=found.arrival.arrived,
+        )
+    assert found.valid is not None  # by which it was chosen
+    score = score_text(study.metric, found.valid.mean)
+    gaps = {"label": best.label, "score": score, "runs": found.valid.count}
+    return both("Best by validation: {label}, {score} (mean of {runs} runs).", **gaps)
 
 
 def settings(study: Study) -> Table:
