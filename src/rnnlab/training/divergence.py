@@ -50,26 +50,6 @@ def diagnose(
     """Of a run that diverged at ``step``: ``{step, loss, gradient_norm, layer, time_step, gate, reason, norms,
     advice}``. ``norms`` are the gradient norms of the steps before, the latest last."""
     place, reason = _locate(network, batch)
-    return _diagnosis(step, loss, norm, place, reason, norms, advise(step, norms, training, _unbounded(network, place)))
-
-
-def overflowed_on_validation(
-    step: int, norms: Sequence[float] = (), training: Training | None = None
-) -> dict[str, Any]:
-    """As `diagnose`, for a network that went on training but whose validation loss is no longer a number."""
-    advice = advise(step, norms, training)
-    return _diagnosis(step, None, None, None, note("the validation loss overflowed"), norms, advice)
-
-
-def _diagnosis(
-    step: int,
-    loss: float | None,
-    norm: float | None,
-    place: Place | None,
-    reason: str,
-    norms: Sequence[float],
-    advice: list[str],
-) -> dict[str, Any]:
     return {
         "step": step,
         "loss": _number(loss),
@@ -77,7 +57,20 @@ def _diagnosis(
         **(asdict(place) if place else dict.fromkeys(("layer", "time_step", "gate"))),
         "reason": reason,
         "norms": [_number(one) for one in norms[-KEPT_NORMS:]],
-        "advice": advice,
+        "advice": advise(step, norms, training, _unbounded(network, place)),
+    }
+
+
+def overflowed_on_validation(
+    step: int, norms: Sequence[float] = (), training: Training | None = None
+) -> dict[str, Any]:
+    """As `diagnose`, for a network that went on training but whose validation loss is no longer a number."""
+    return {
+        "step": step,
+        **dict.fromkeys(("loss", "gradient_norm", "layer", "time_step", "gate")),
+        "reason": note("the validation loss overflowed"),
+        "norms": [_number(one) for one in norms[-KEPT_NORMS:]],
+        "advice": advise(step, norms, training),
     }
 
 
