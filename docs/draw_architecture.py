@@ -26,14 +26,13 @@ WAY = (  # what happens, and the function that does it: each is looked up when t
 )
 CHINESE = {
     "answers": "答案的形态（标签、标注、数值）：输出头、损失、计数、得分、解码、基线。只有 `tasks` 提到它们。",
-    "api": "compare、train、sweep、judge、report、inspect：命令行、笔记本和插件调用的函数，每个一份文件。",
+    "api": "compare、train、sweep、judge、report、inspect、doctor：命令行和笔记本调用的函数，每个一份文件。",
     "auditing": "检查任意 torch 模块是否遵守序列模型的定律：填充、顺序、邻居、因果。",
     "claims": "论断的语言，以及实验结果对每条论断的回答。",
     "cli": "每个命令一份文件：解析参数，调用一次 API，打印。",
     "comparing": "一次比较或扫描的所有运行合起来说明了什么（纯数据）：得分、曲线、差异、成本。",
     "core": "设置、注册表、错误、文件、缓存、随机流、文字：每个房间都要用的东西，不依赖 torch。",
     "data": "从文件到扁平数组：格式、分词、词表、划分、概况、批次及其顺序。",
-    "doctor": "这台机器能做什么，缺什么。",
     "execute": "运行在哪里计算：本进程、多进程、Dask、Ray；结果逐位相同。",
     "inspecting": "看进网络内部：随时间的梯度、门、显著性，以及一步的成本。",
     "judging": "从逐行得分到结论：区间、概率、推荐。适用于任何结果表，不依赖 torch。",

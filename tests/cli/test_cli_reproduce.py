@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnlab.api.reproduce import find_experiments
+from rnnlab.api.sweep import find_experiments
 from rnnlab.claims.claim import Claim
 from rnnlab.sweeps.sweep_file import read_sweep
 

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from rnnlab.api.doctor import examine
 from rnnlab.core import files, system
-from rnnlab.doctor import examine
 
 WITHOUT = """
 import builtins, importlib, os, pkgutil, signal, sys, types

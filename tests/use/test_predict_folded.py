@@ -17,9 +17,8 @@ from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Network, build_network
-from rnnlab.use import compiled, folded
-from rnnlab.use.compiled import Answers, Compiled
-from rnnlab.use.folded import Folded, fold
+from rnnlab.use import folded
+from rnnlab.use.folded import Answers, Compiled, Folded, fold
 from rnnlab.use.predictor import network_outputs, outputs_of
 
 WORDS, CLASSES = 40, 3
@@ -192,7 +191,7 @@ def catalogue() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("chosen", catalogue(), ids=lambda chosen: "-".join(map(str, chosen.values())))
 def test_answers_do_not_depend_on_the_batch(chosen, read, monkeypatch):
     """Alone, together, backwards, a few at a time, and beside a row of 400 tokens; by torch or by native code."""
-    monkeypatch.setattr(compiled, "FROM", 0 if read == "later" else 1 << 30)
+    monkeypatch.setattr(folded, "NATIVE_FROM", 0 if read == "later" else 1 << 30)
     network = build(chosen)
     outputs = outputs_of(network)
     data = rows(LENGTHS)
@@ -211,9 +210,8 @@ def test_many_rows_in_several_batches(quickly, monkeypatch):
     data = rows([1 + n * 7 % 23 for n in range(60)])
     network = build({"kind": "lstm", "hidden": 8})
     expected = network_outputs(network, data)
-    for module in (folded, compiled):
-        monkeypatch.setattr(module, "ROWS", 7)
-        monkeypatch.setattr(module, "TOKENS", 50)
+    for name, most in (("ROWS", 7), ("TOKENS", 50), ("NATIVE_TOKENS", 50)):
+        monkeypatch.setattr(folded, name, most)
     np.testing.assert_allclose(quickly(network).outputs(data), expected, atol=1e-5)
 
 
@@ -222,7 +220,7 @@ def test_many_rows_in_several_batches(quickly, monkeypatch):
 
 @needs_library
 def test_native_code_is_loaded_when_much_was_read():
-    answers, data = Answers(Folded(build({"kind": "gru", "hidden": 8}))), rows([compiled.FROM // 2])
+    answers, data = Answers(Folded(build({"kind": "gru", "hidden": 8}))), rows([folded.NATIVE_FROM // 2])
     first = answers.outputs(data)
     assert answers.compiled is None
     second = answers.outputs(data)
@@ -231,7 +229,7 @@ def test_native_code_is_loaded_when_much_was_read():
 
 
 def test_without_native_code(monkeypatch):
-    monkeypatch.setattr(compiled, "FROM", 0)
+    monkeypatch.setattr(folded, "NATIVE_FROM", 0)
     network, data = build({"kind": "lstm", "hidden": 8}), rows([3, 9, 1])
     answers = Answers(Folded(network))
     with native.switched_off():
@@ -242,8 +240,8 @@ def test_without_native_code(monkeypatch):
 
 @needs_library
 def test_a_row_that_is_too_long_is_left_to_torch(monkeypatch):
-    monkeypatch.setattr(compiled, "FROM", 0)
-    monkeypatch.setattr(compiled, "LONGEST", 8)
+    monkeypatch.setattr(folded, "NATIVE_FROM", 0)
+    monkeypatch.setattr(folded, "NATIVE_LONGEST", 8)
     answers = Answers(Folded(build({"kind": "lstm", "hidden": 8})))
     long = Folded(answers.folded.network).outputs(rows([9, 2]))
     assert np.array_equal(answers.outputs(rows([9, 2])), long)

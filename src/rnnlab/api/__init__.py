@@ -1,1 +1,1 @@
-"""compare, train, sweep, judge, report, inspect: what the command line, notebooks and plugins call; one file each."""
+"""compare, train, sweep, judge, report, inspect, doctor: what the command line and notebooks call; one file each."""

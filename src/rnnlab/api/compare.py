@@ -163,17 +163,18 @@ def compare_prepared(
             )
         looks = schedule(len(experiment.seeds), until_sure.max_seeds)
     budget = until_sure.budget if until_sure and until_sure.budget is not None else budget
-    refuse_budget_of_trials(experiment, budget)
+    if experiment.tune is not None and budget is not None:
+        raise ConfigError(
+            "--budget can't be kept with --tune {tune}: every model gets as many trials, however long they take; leave "
+            "one of them out, or tune with fewer --models, --epochs or trials",
+            tune=experiment.tune,
+        )
     tuning = None
     if experiment.tune is not None:
         experiment, tuning = tune_arms(experiment, data, Path(out), executor, trial_display or Silent())
         experiment = replace(experiment, notes=(*experiment.notes, *tuning_notes(tuning, experiment.vary_split)))
-        watch(
-            say(
-                "settings are chosen, from {total} trials; now over the seeds",
-                total=sum(len(arm.trials) for arm in tuning.arms),
-            )
-        )
+        trials = sum(len(arm.trials) for arm in tuning.arms)
+        watch(say("settings are chosen, from {total} trials; now over the seeds", total=trials))
     if budget is None:
         found = _look_until_sure(
             experiment, data, looks, until_sure, Path(out), executor, display or Silent(), seconds, watch
@@ -182,11 +183,10 @@ def compare_prepared(
         refuse_budget(experiment)
         places, shown = at_a_time(on, jobs), display or Silent()
         found = Budget(experiment, data, budget, looks[-1], Path(out), executor, places, shown, watch).spend()
-    comparison, records = replace(found.comparison, tuning=tuning), found.records
-    runs = [(record.label, record.spec) for record in records]
+    runs = [(record.label, record.spec) for record in found.records]
     folder = _folder_with_experiment(runs, experiment.name, Path(out))
-    comparison = replace(comparison, folder=str(folder))
-    asked = [(record.label, record.spec.digest) for record in records]
+    comparison = replace(found.comparison, tuning=tuning, folder=str(folder))
+    asked = [(label, spec.digest) for label, spec in runs]
     about = {"name": experiment.name, "command": command, "vary_split": experiment.vary_split}
     origin = {"format": 1, **about, "look": comparison.verdict.look, "spent": found.alpha, "runs": asked}
     if tuning is not None:
@@ -206,15 +206,6 @@ def _folder_with_experiment(runs: Sequence[tuple[str, RunSpec]], name: str, out:
         if text is not None:
             write_atomically(folder / EXPERIMENT, text)
     return folder
-
-
-def refuse_budget_of_trials(experiment: Experiment, budget: float | None) -> None:
-    if experiment.tune is not None and budget is not None:
-        raise ConfigError(
-            "--budget can't be kept with --tune {tune}: every model gets as many trials, however long "
-            "they take; leave one of them out, or tune with fewer --models, --epochs or trials",
-            tune=experiment.tune,
-        )
 
 
 def _look_until_sure(
@@ -249,14 +240,8 @@ def _look_until_sure(
             return Spent(replace(comparison, notes=(*comparison.notes, ResultNote(said))), records, spent)
         more = experiment.with_more_seeds(labels, seeds, looks[number + 1])
         runs = (baseline_specs(more, data) if experiment.vary_split else []) + more.specs()
-        watch(
-            say(
-                "not settled with {seeds} seeds: up to {most} for {names}",
-                seeds=seeds,
-                most=looks[number + 1],
-                names=", ".join(labels),
-            )
-        )
+        most, names = looks[number + 1], ", ".join(labels)
+        watch(say("not settled with {seeds} seeds: up to {most} for {names}", seeds=seeds, most=most, names=names))
     raise AssertionError("the last look ends it")
 
 
@@ -300,11 +285,7 @@ def train(
 
 
 def train_prepared(
-    experiment: Experiment,
-    *,
-    out: str | Path = "runs",
-    plugins: Sequence[str] = (),
-    display: Display | None = None,
+    experiment: Experiment, *, out: str | Path = "runs", plugins: Sequence[str] = (), display: Display | None = None
 ) -> RunDirectory:
     record = run_all(experiment.specs(), Path(out), executor_for(jobs=1, plugins=plugins), display or Silent())[0]
     if isinstance(record.outcome, Failed):

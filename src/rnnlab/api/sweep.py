@@ -1,4 +1,4 @@
-"""A sweep: the runs of all its studies, each computed once, and what they add up to."""
+"""A sweep: the runs of all its studies, each computed once, what they add up to, and what becomes of its claims."""
 
 import math
 import time
@@ -7,19 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rnnlab.claims.judgement import decide
 from rnnlab.comparing.records import why_no_score
 from rnnlab.comparing.studies import Point, Repeat, Study, Target, first_step
+from rnnlab.core.errors import ConfigError, did_you_mean
 from rnnlab.core.registry import load_plugin
 from rnnlab.core.words import Both, both, joined, note, retold
 from rnnlab.execute.executors import Executor, Limits, executor_for
 from rnnlab.models.baselines import Baseline
 from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.show.notebook import Studies
+from rnnlab.show.pages.ledger import Ledger, provenance_of
 from rnnlab.sweeps.draws import require_optuna
 from rnnlab.sweeps.execution import Display, Silent, run_all
 from rnnlab.sweeps.experiment import seed_numbers
 from rnnlab.sweeps.search import StudySearch
-from rnnlab.sweeps.sweep_file import PlannedPoint, PlannedStudy, plan_studies, read_sweep, with_target
+from rnnlab.sweeps.sweep_file import PlannedPoint, PlannedStudy, SweepFile, plan_studies, read_sweep, with_target
 from rnnlab.training.spec import RunSpec
 
 
@@ -85,12 +88,10 @@ def summarise(planned: PlannedStudy, out: Path, outcomes: Mapping[str, Outcome])
         points.append(Point(point.at, point.label, _as_often(known, point, planned)))
     lacking = sum(outcomes.get(spec.digest) is None for point in planned.points for spec in point.specs)
     if lacking:
-        notes.append(
-            note(
-                "{lacking} runs were not begun within the minutes of the file; the same command goes on",
-                lacking=lacking,
-            )
+        left = note(
+            "{lacking} runs were not begun within the minutes of the file; the same command goes on", lacking=lacking
         )
+        notes.append(left)
     return Study(
         name=planned.name,
         about=planned.settings.about,
@@ -149,3 +150,75 @@ def unfinished(studies: Sequence[Study]) -> Both:
         if repeat.status == "failed"
     }
     return joined(list(failed.values()), "\n")
+
+
+# --- claims: run what experiment files ask for, and say which of the documents' claims the runs support -------------
+
+
+def experiments_folder() -> Path:
+    """Beside the code in an installed package, at the root of a checkout."""
+    package = Path(__file__).parent.parent
+    installed = package / "experiments"
+    return installed if installed.is_dir() else package.parents[1] / "experiments"
+
+
+def find_experiments(names: Sequence[str] = ()) -> list[Path]:
+    """The files of the documents' experiments, or those named: by name, by its beginning, or by path."""
+    folder = experiments_folder()
+    shipped = {path.stem: path for path in sorted(folder.glob("[0-9]*.toml"))}
+    if not names:
+        if not shipped:
+            raise ConfigError("{folder}: no experiment files; give the path of one", folder=folder)
+        return list(shipped.values())
+    found = []
+    for name in names:
+        alike = [path for stem, path in shipped.items() if stem.startswith(name)]
+        if name.endswith(".toml"):
+            found.append(Path(name))
+        elif len(alike) == 1:
+            found.append(alike[0])
+        else:
+            hint = did_you_mean(name, shipped) or both(
+                "; there are {names}, and files that end in .toml", names=", ".join(shipped)
+            )
+            raise ConfigError(
+                both("{name}: several experiments begin so{hint}", name=name, hint=hint)
+                if alike
+                else both("{name}: no such experiment{hint}", name=name, hint=hint)
+            )
+    return found
+
+
+def read_experiments(paths: Sequence[Path], quick: bool, settings: Sequence[str] = ()) -> list[SweepFile]:
+    files = [read_sweep(path, quick=quick, settings=settings) for path in paths]
+    without = [str(path) for path, file in zip(paths, files, strict=True) if not file.claims]
+    if without:
+        raise ConfigError(
+            "{names}: no [[claim]] to decide; 'rnnlab sweep' runs a file without claims", names=", ".join(without)
+        )
+    return files
+
+
+def reproduce(
+    files: Sequence[SweepFile],
+    planned: Sequence[Sequence[PlannedStudy]],
+    out: Path,
+    executor: Executor,
+    display: Display,
+    command: str = "",
+) -> tuple[dict[str, list[Study]], Ledger]:
+    """Compute what isn't there yet, all files together, and decide every claim: the studies by the names of the files,
+    and the ledger."""
+    done = run_planned([study for own in planned for study in own], out, executor, display)
+    found = iter(done)
+    studies = {file.name: [next(found) for _ in own] for file, own in zip(files, planned, strict=True)}
+    findings = [
+        decide(claim, {study.name: study for study in studies[file.name]}) for file in files for claim in file.claims
+    ]
+    reduced = {
+        f"{file.name}, {name}": settings.reduced
+        for file in files
+        for name, settings in file.studies.items()
+        if settings.reduced
+    }
+    return studies, Ledger(tuple(findings), provenance_of(done, [command] if command else [], reduced))

@@ -5,35 +5,26 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.cli.options import argument, flag, option
 from rnnlab.core.words import say
 
 
 def audit(
-    target: Annotated[
-        str, typer.Argument(metavar="MODULE:FACTORY", help="package.module:factory or path/to/file.py:factory.")
-    ],
-    vocabulary: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of ids (the rows of its embedding).")
-    ] = None,
-    features: Annotated[
-        int | None, typer.Option(metavar="D", help="The module takes numbers (B, T, D) instead of ids.")
-    ] = None,
-    padding_id: Annotated[
-        int | None, typer.Option(metavar="N", help="Id of padding (that of the embedding, or 0).")
-    ] = None,
-    pad_to: Annotated[
-        int | None, typer.Option(metavar="N", help="Length to which you always pad, if there is one.")
-    ] = None,
-    lengths: Annotated[str | None, typer.Option(metavar="A,B,…", help="Lengths to try (1,2,3,5,9,14).")] = None,
+    target: Annotated[str, argument("MODULE:FACTORY", "package.module:factory or path/to/file.py:factory.")],
+    vocabulary: Annotated[int | None, option("N", "Number of ids (the rows of its embedding).")] = None,
+    features: Annotated[int | None, option("D", "The module takes numbers (B, T, D) instead of ids.")] = None,
+    padding_id: Annotated[int | None, option("N", "Id of padding (that of the embedding, or 0).")] = None,
+    pad_to: Annotated[int | None, option("N", "Length to which you always pad, if there is one.")] = None,
+    lengths: Annotated[str | None, option("A,B,…", "Lengths to try (1,2,3,5,9,14).")] = None,
     call: Annotated[
         str | None,
-        typer.Option(
-            metavar="IDS,…",
-            help="What forward takes: ids, or ids,lengths or ids,mask (True at real steps) or "
+        option(
+            "IDS,…",
+            "What forward takes: ids, or ids,lengths or ids,mask (True at real steps) or "
             "ids,padding-mask. By default the names of its parameters decide.",
         ),
     ] = None,
-    time_first: Annotated[bool, typer.Option("--time-first", help="The module takes (T, B), not (B, T).")] = False,
+    time_first: Annotated[bool, flag("--time-first", "The module takes (T, B), not (B, T).")] = False,
     seed: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
     as_json: options.Json = False,
     lang: options.Lang = None,

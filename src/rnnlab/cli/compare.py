@@ -5,59 +5,51 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.cli.options import flag, option
 from rnnlab.core.words import CLAUSES, both, joined
 
 
 def compare(
     data: options.Data = None,
     task: options.Task = None,
-    models: Annotated[str | None, typer.Option(metavar="A,B,…", help="Models to compare (all).")] = None,
-    seeds: Annotated[int | None, typer.Option(metavar="N", help="Runs per model (3; 5 with --vary-split).")] = None,
+    models: Annotated[str | None, option("A,B,…", "Models to compare (all).")] = None,
+    seeds: Annotated[int | None, option("N", "Runs per model (3; 5 with --vary-split).")] = None,
     epochs: options.Epochs = None,
     minutes: options.Minutes = None,
     match: Annotated[
         str | None,
-        typer.Option(
-            metavar="WHAT",
-            help="parameters: scale the models to the same number of parameters beyond the embedding (within 2 %). "
+        option(
+            "WHAT",
+            "parameters: scale the models to the same number of parameters beyond the embedding (within 2 %). "
             "seconds: train all for the same time, --minutes.",
         ),
     ] = None,
     vary_split: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--vary-split",
-            help="Each seed draws its own split of the data too; the verdict then counts the luck of the split.",
+            "Each seed draws its own split of the data too; the verdict then counts the luck of the split.",
         ),
     ] = False,
     lookup: Annotated[
-        bool,
-        typer.Option("--lookup", help="Every model answers rows that also stand in train with their labels there."),
+        bool, flag("--lookup", "Every model answers rows that also stand in train with their labels there.")
     ] = False,
     until_sure: Annotated[
-        bool,
-        typer.Option(
-            "--until-sure", help="Add seeds until the recommendation is firm, where seeds can still change it."
-        ),
+        bool, flag("--until-sure", "Add seeds until the recommendation is firm, where seeds can still change it.")
     ] = False,
-    max_seeds: Annotated[
-        int | None, typer.Option(metavar="N", help="With --until-sure: most seeds per model (20).")
-    ] = None,
+    max_seeds: Annotated[int | None, option("N", "With --until-sure: most seeds per model (20).")] = None,
     budget: Annotated[
         str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Spend at most this time (10m, 2h …): epochs are planned to fit, and seeds go to "
+        option(
+            "TIME",
+            "Spend at most this time (10m, 2h …): epochs are planned to fit, and seeds go to "
             "models that can still win.",
         ),
     ] = None,
     yes: options.Yes = False,
     tune: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Try N settings per model and baseline first, then compare the best ones by validation score.",
-        ),
+        option("N", "Try N settings per model and baseline first, then compare the best ones by validation score."),
     ] = None,
     text: options.Text = None,
     label: options.Label = None,
@@ -77,12 +69,11 @@ def compare(
     jobs: options.Jobs = None,
     out: options.Out = "runs",
     plugin: options.Plugins = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON and nothing else.")] = False,
+    as_json: Annotated[bool, flag("--json", "Print the comparison as JSON and nothing else.")] = False,
     markdown: options.TableFile = None,
     csv: options.TableFile = None,
     scores: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.csv", help="Write the score of every answer to this file, too, for rnnlab judge."),
+        str | None, option("FILE.csv", "Write the score of every answer to this file, too, for rnnlab judge.")
     ] = None,
     report: options.Report = None,
     lang: options.PageLanguage = None,

@@ -16,7 +16,7 @@ def doctor(as_json: options.Json = False, lang: options.Lang = None) -> None:
     import json
 
     with options.loading():
-        from rnnlab.doctor import examine
+        from rnnlab.api.doctor import examine
 
         found = examine()
     print(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) if as_json else found)

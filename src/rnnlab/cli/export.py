@@ -2,20 +2,16 @@
 
 from typing import Annotated
 
-import typer
-
 from rnnlab.cli import options
+from rnnlab.cli.options import argument, flag, option
 
 
 def export(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A run directory (runs/1f0c…) or a bundle.")],
+    model: Annotated[str, argument("MODEL", "A run directory (runs/1f0c…) or a bundle.")],
     output: Annotated[
-        str,
-        typer.Option(
-            "-o", "--output", metavar="FILE.onnx", help="File to write; how texts become ids is written beside it."
-        ),
+        str, option("FILE.onnx", "File to write; how texts become ids is written beside it.", "-o", "--output")
     ] = "model.onnx",
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    as_json: Annotated[bool, flag("--json", "Print what was written as JSON.")] = False,
     plugin: options.Plugins = None,
     lang: options.Lang = None,
 ) -> None:

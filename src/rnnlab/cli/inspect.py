@@ -2,41 +2,30 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from rnnlab.cli import options
+from rnnlab.cli.options import argument, flag, option
 from rnnlab.core import words
 from rnnlab.core.words import say
 
 
 def inspect(
-    run: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="A run directory, for example runs/1f0c….", show_default=False)
-    ] = None,
-    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Text to look at with the run.")] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Look at an untrained model instead of a run.")
-    ] = None,
+    run: Annotated[str | None, argument("RUN", "A run directory, for example runs/1f0c….", show_default=False)] = None,
+    text: Annotated[str | None, option("TEXT", "Text to look at with the run.")] = None,
+    model: Annotated[str | None, option("NAME", "Look at an untrained model instead of a run.")] = None,
     settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Setting of an untrained model, for example model.hidden=64."),
+        list[str] | None, option("KEY=VALUE", "Setting of an untrained model, for example model.hidden=64.", "--set")
     ] = None,
     length: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, max=10_000, help="Length of the random input of an untrained model, in steps (50)."
-        ),
+        int | None, option("N", "Length of the random input of an untrained model, in steps (50).", min=1, max=10_000)
     ] = None,
     seed: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="Seed of the weights and the input of an untrained model (0)."),
+        int | None, option("N", "Seed of the weights and the input of an untrained model (0).", min=0)
     ] = None,
     output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", "--report", metavar="FILE", help="File for the page (inspect-RUN.html)."),
+        str | None, option("FILE", "File for the page (inspect-RUN.html).", "-o", "--output", "--report")
     ] = None,
     lang: options.PageLanguage = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; a page is then written only with -o.")] = False,
+    as_json: Annotated[bool, flag("--json", "Print JSON; a page is then written only with -o.")] = False,
     plugin: options.Plugins = None,
 ) -> None:
     """Look inside: gradients through time, gates, attention, and what an answer rests on.

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from rnnlab.cli import options
+from rnnlab.cli.options import argument, flag, option
 from rnnlab.core import words
 from rnnlab.core.words import say
 
@@ -12,39 +13,31 @@ from rnnlab.core.words import say
 def judge(
     results: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE",
-            help="One score per line (.csv .tsv .jsonl .parquet), columns model, seed, row, score and, if you have "
+        argument(
+            "FILE",
+            "One score per line (.csv .tsv .jsonl .parquet), columns model, seed, row, score and, if you have "
             "them, group, cost, baseline, diverged.",
         ),
     ],
     margin: Annotated[
         float | None,
-        typer.Option(
-            metavar="M",
-            help="The largest difference that you wouldn't care about, in the unit of the score (0.01 if scores are "
+        option(
+            "M",
+            "The largest difference that you wouldn't care about, in the unit of the score (0.01 if scores are "
             "0 and 1; needed otherwise).",
         ),
     ] = None,
-    lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="Lower scores are better (errors, losses).")
-    ] = False,
-    metric: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the score (accuracy if scores are 0 and 1).")
-    ] = None,
-    columns: Annotated[
-        str | None, typer.Option(metavar="A=B,…", help="Names of the columns in the file: model=arm,score=acc.")
-    ] = None,
+    lower_is_better: Annotated[bool, flag("--lower-is-better", "Lower scores are better (errors, losses).")] = False,
+    metric: Annotated[str | None, option("NAME", "Name of the score (accuracy if scores are 0 and 1).")] = None,
+    columns: Annotated[str | None, option("A=B,…", "Names of the columns in the file: model=arm,score=acc.")] = None,
     cost_unit: Annotated[
         Literal["seconds", "milliseconds", "parameters"] | None,
-        typer.Option(
-            metavar="UNIT", help="Unit of the costs: seconds (per epoch), milliseconds (per update) or parameters."
-        ),
+        option("UNIT", "Unit of the costs: seconds (per epoch), milliseconds (per update) or parameters."),
     ] = None,
-    alpha: Annotated[float, typer.Option(metavar="A", help="The share of intervals that may miss the truth.")] = 0.05,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON, nothing else.")] = False,
+    alpha: Annotated[float, option("A", "The share of intervals that may miss the truth.")] = 0.05,
+    as_json: Annotated[bool, flag("--json", "Print the verdict as JSON, nothing else.")] = False,
     markdown: options.TableFile = None,
-    report: Annotated[str | None, typer.Option(metavar="FILE.html", help="Write a page to this file, too.")] = None,
+    report: Annotated[str | None, option("FILE.html", "Write a page to this file, too.")] = None,
     lang: options.PageLanguage = None,
 ) -> None:
     """Say which model to use, from scores of any framework: per model, seed and test row.

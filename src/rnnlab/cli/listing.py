@@ -5,10 +5,11 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.cli.options import argument
 from rnnlab.core.words import both
 
 app = typer.Typer(help="Models, tasks and vectors to choose from.", no_args_is_help=True, rich_markup_mode=None)
-Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Show the options of this one.", show_default=False)]
+Name = Annotated[str | None, argument("NAME", "Show the options of this one.", show_default=False)]
 
 
 @app.callback()

@@ -35,8 +35,7 @@ for _group, _module in GROUPS.items():
 
 @app.callback(invoke_without_command=True)
 def _options(
-    version: bool = typer.Option(False, "--version", help="Print the version."),
-    lang: options.PageLanguage = None,
+    version: bool = typer.Option(False, "--version", help="Print the version."), lang: options.PageLanguage = None
 ) -> None:
     if version:
         from importlib.metadata import version as installed

@@ -19,6 +19,20 @@ if TYPE_CHECKING:
     from rnnlab.training.spec import Training
 
 
+def option(metavar: str, help: str, *names: str, **more: Any) -> Any:
+    """An option that takes a value: what its value is called, and what the help says. It is named as its parameter."""
+    return typer.Option(*names, metavar=metavar, help=help, **more)
+
+
+def flag(name: str, help: str) -> Any:
+    """An option that is given or not."""
+    return typer.Option(name, help=help)
+
+
+def argument(metavar: str, help: str, **more: Any) -> Any:
+    return typer.Argument(metavar=metavar, help=help, **more)
+
+
 def _load_plugins(paths: list[str] | None) -> list[str] | None:
     from rnnlab.core.registry import load_plugin
 
@@ -29,85 +43,55 @@ def _load_plugins(paths: list[str] | None) -> list[str] | None:
 
 Data = Annotated[
     str | None,
-    typer.Argument(
-        metavar="DATA",
-        help="A file (.csv .tsv .jsonl .parquet .xlsx .ts), a data set of the catalogue, an experiment file (.toml), "
+    argument(
+        "DATA",
+        "A file (.csv .tsv .jsonl .parquet .xlsx .ts), a data set of the catalogue, an experiment file (.toml), "
         "or nothing: the embedded reviews.",
         show_default=False,
     ),
 ]
-Task = Annotated[
-    str | None, typer.Option(metavar="NAME", help="A generated task instead of DATA: see rnnlab list tasks (classify).")
-]
-Text = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that holds the text (or the numbers).")]
-Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that holds the label.")]
-Group = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Rows with equal values in this column stay in the same split.")
-]
-Tag = Annotated[str | None, typer.Option(metavar="COLUMN", help="Show accuracy by the values of this column.")]
-Columns = Annotated[str | None, typer.Option(metavar="A,B,…", help="Names of the columns, if the file has no header.")]
-Valid = Annotated[
-    str | None, typer.Option(metavar="FILE", help="File with the validation rows (else they are split off).")
-]
-Test = Annotated[str | None, typer.Option(metavar="FILE", help="File with the test rows (else they are split off).")]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave bad rows out and count them.")]
-Tokenizer = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Tokeniser: auto, words, chars, whitespace or jieba.")
-]
-Language = Annotated[str | None, typer.Option(metavar="en|zh", help="Language of the embedded reviews.")]
-Rows = Annotated[int | None, typer.Option(metavar="N", help="Number of embedded reviews (6,000).")]
-Vectors = Annotated[str | None, typer.Option(metavar="FILE", help="Pre-trained vectors: a file, or glove-6b-50d.")]
-Epochs = Annotated[int | None, typer.Option(metavar="N", help="Epochs per run at most (10).")]
-Minutes = Annotated[float | None, typer.Option(metavar="M", help="Minutes per run at most.")]
-Device = Annotated[str | None, typer.Option(metavar="NAME", help="Device: auto (default), cpu, cuda or mps.")]
+Task = Annotated[str | None, option("NAME", "A generated task instead of DATA: see rnnlab list tasks (classify).")]
+Text = Annotated[str | None, option("COLUMN", "Column that holds the text (or the numbers).")]
+Label = Annotated[str | None, option("COLUMN", "Column that holds the label.")]
+Group = Annotated[str | None, option("COLUMN", "Rows with equal values in this column stay in the same split.")]
+Tag = Annotated[str | None, option("COLUMN", "Show accuracy by the values of this column.")]
+Columns = Annotated[str | None, option("A,B,…", "Names of the columns, if the file has no header.")]
+Valid = Annotated[str | None, option("FILE", "File with the validation rows (else they are split off).")]
+Test = Annotated[str | None, option("FILE", "File with the test rows (else they are split off).")]
+SkipBad = Annotated[bool, flag("--skip-bad", "Leave bad rows out and count them.")]
+Tokenizer = Annotated[str | None, option("NAME", "Tokeniser: auto, words, chars, whitespace or jieba.")]
+Language = Annotated[str | None, option("en|zh", "Language of the embedded reviews.")]
+Rows = Annotated[int | None, option("N", "Number of embedded reviews (6,000).")]
+Vectors = Annotated[str | None, option("FILE", "Pre-trained vectors: a file, or glove-6b-50d.")]
+Epochs = Annotated[int | None, option("N", "Epochs per run at most (10).")]
+Minutes = Annotated[float | None, option("M", "Minutes per run at most.")]
+Device = Annotated[str | None, option("NAME", "Device: auto (default), cpu, cuda or mps.")]
 Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Set any option by its path; may be given several times."),
+    list[str] | None, option("KEY=VALUE", "Set any option by its path; may be given several times.", "--set")
 ]
-Yes = Annotated[
-    bool, typer.Option("--yes", help="Don't ask before a long run (on a terminal, rnnlab asks above 30 minutes).")
-]
-Out = Annotated[str, typer.Option(metavar="FOLDER", help="Folder for the run directories.")]
+Yes = Annotated[bool, flag("--yes", "Don't ask before a long run (on a terminal, rnnlab asks above 30 minutes).")]
+Out = Annotated[str, option("FOLDER", "Folder for the run directories.")]
 Plugins = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="FILE.py", help="Python file that registers your own models or tasks.", callback=_load_plugins
-    ),
+    list[str] | None, option("FILE.py", "Python file that registers your own models or tasks.", callback=_load_plugins)
 ]
 """Loaded while the options are read, before the verb begins."""
-Quick = Annotated[bool, typer.Option("--quick", help="Run the small version that the file describes under [quick].")]
+Quick = Annotated[bool, flag("--quick", "Run the small version that the file describes under [quick].")]
 DryRun = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run", help="Say how many runs there are, how long they take and how much disk they need, and stop."
-    ),
+    bool, flag("--dry-run", "Say how many runs there are, how long they take and how much disk they need, and stop.")
 ]
 On = Annotated[
-    str,
-    typer.Option(
-        metavar="ENGINE",
-        help="Where runs are computed: processes, serial, dask, ray, dask://HOST:PORT or ray://HOST:PORT.",
-    ),
+    str, option("ENGINE", "Where runs are computed: processes, serial, dask, ray, dask://HOST:PORT or ray://HOST:PORT.")
 ]
-Jobs = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Runs at the same time (number of cores); 0 computes in this process."),
-]
-LimitMinutes = Annotated[
-    float | None, typer.Option(metavar="M", help="Minutes per run; a longer run is ended and counts as failed.")
-]
-LimitMemory = Annotated[
-    int | None, typer.Option(metavar="MB", help="Memory per run; a larger run is ended and counts as failed.")
-]
-Report = Annotated[
-    str | None, typer.Option(metavar="FILE.html", help="Write the report page to this file, too; see rnnlab report.")
-]
-TableFile = Annotated[str | None, typer.Option(metavar="FILE", help="Write the table to this file, too.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Jobs = Annotated[int | None, option("N", "Runs at the same time (number of cores); 0 computes in this process.")]
+LimitMinutes = Annotated[float | None, option("M", "Minutes per run; a longer run is ended and counts as failed.")]
+LimitMemory = Annotated[int | None, option("MB", "Memory per run; a larger run is ended and counts as failed.")]
+Report = Annotated[str | None, option("FILE.html", "Write the report page to this file, too; see rnnlab report.")]
+TableFile = Annotated[str | None, option("FILE", "Write the table to this file, too.")]
+Json = Annotated[bool, flag("--json", "Print JSON.")]
 LANG_HELP = "Language of what is printed and of pages (RNNLAB_LANG, or that of the system)."
-Lang = Annotated[Literal["en", "zh"] | None, typer.Option(metavar="en|zh", help=LANG_HELP, hidden=True)]
+Lang = Annotated[Literal["en", "zh"] | None, option("en|zh", LANG_HELP, hidden=True)]
 """Every verb takes it; it is read before typer reads the options (`cli.translation`)."""
-PageLanguage = Annotated[Literal["en", "zh"] | None, typer.Option(metavar="en|zh", help=LANG_HELP, show_default=False)]
+PageLanguage = Annotated[Literal["en", "zh"] | None, option("en|zh", LANG_HELP, show_default=False)]
 
 TASK = ("text", "label", "group", "tag", "columns", "valid", "test", "skip_bad", "tokenizer", "language", "rows")
 

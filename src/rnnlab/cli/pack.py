@@ -2,15 +2,14 @@
 
 from typing import Annotated
 
-import typer
-
 from rnnlab.cli import options
+from rnnlab.cli.options import argument, option
 
 
 def pack(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, for example runs/1f0c….")],
+    run: Annotated[str, argument("RUN", "A run directory, for example runs/1f0c….")],
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE.rnnlab", help="File to write (KIND-DIGEST.rnnlab).")
+        str | None, option("FILE.rnnlab", "File to write (KIND-DIGEST.rnnlab).", "-o", "--output")
     ] = None,
     lang: options.Lang = None,
 ) -> None:

@@ -3,52 +3,37 @@
 import sys
 from typing import Annotated
 
-import typer
-
 from rnnlab.cli import options
+from rnnlab.cli.options import argument, flag, option
 
 
 def predict(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="A run directory, for example runs/1f0c…, or a bundle (.rnnlab).")
-    ],
+    model: Annotated[str, argument("MODEL", "A run directory, for example runs/1f0c…, or a bundle (.rnnlab).")],
     texts: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEXT", help="Texts to answer; without any, they are read from stdin, one per line."),
+        list[str] | None, argument("TEXT", "Texts to answer; without any, they are read from stdin, one per line.")
     ] = None,
     file: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="File with rows to answer: .csv .tsv .jsonl .parquet .xlsx, .txt (one text per line) or .ts.",
-        ),
+        option("FILE", "File with rows to answer: .csv .tsv .jsonl .parquet .xlsx, .txt (one text per line) or .ts."),
     ] = None,
     out: Annotated[
-        str | None,
-        typer.Option(
-            "-o", "--out", metavar="FILE", help="Write the rows of --file with the answers added to this file."
-        ),
+        str | None, option("FILE", "Write the rows of --file with the answers added to this file.", "-o", "--out")
     ] = None,
-    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The text column of --file.")] = None,
-    top: Annotated[int | None, typer.Option(metavar="K", min=1, help="Show the K most probable labels.")] = None,
+    text: Annotated[str | None, option("COLUMN", "The text column of --file.")] = None,
+    top: Annotated[int | None, option("K", "Show the K most probable labels.", min=1)] = None,
     probabilities: Annotated[
-        bool,
-        typer.Option("--probabilities", help="Show the probabilities of all labels; with -o, one column per label."),
+        bool, flag("--probabilities", "Show the probabilities of all labels; with -o, one column per label.")
     ] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show the tokens that speak for the label and against it.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per line, with all probabilities.")
-    ] = False,
+    explain: Annotated[bool, flag("--explain", "Show the tokens that speak for the label and against it.")] = False,
+    as_json: Annotated[bool, flag("--json", "Print one JSON object per line, with all probabilities.")] = False,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave the prediction of bad rows of --file empty and count them.")
+        bool, flag("--skip-bad", "Leave the prediction of bad rows of --file empty and count them.")
     ] = False,
     stream: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--stream",
-            help="Lines of stdin are one text that grows: each is answered with all before it; an empty line begins "
+            "Lines of stdin are one text that grows: each is answered with all before it; an empty line begins "
             "a new one.",
         ),
     ] = False,

@@ -2,27 +2,23 @@
 
 from typing import Annotated
 
-import typer
-
 from rnnlab.cli import options
+from rnnlab.cli.options import argument, option
 from rnnlab.core import words
 
 
 def report(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="RUNS",
-            help="Folders of runs (runs), or one comparison or sweep in them, or single run directories.",
+        argument(
+            "RUNS",
+            "Folders of runs (runs), or one comparison or sweep in them, or single run directories.",
             show_default=False,
         ),
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE.html", help="File for the page (report.html).")
-    ] = None,
+    output: Annotated[str | None, option("FILE.html", "File for the page (report.html).", "-o", "--output")] = None,
     figures: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDER", help="Write the charts to this folder as PNG and SVG; the page only with -o."),
+        str | None, option("FOLDER", "Write the charts to this folder as PNG and SVG; the page only with -o.")
     ] = None,
     lang: options.PageLanguage = None,
     plugin: options.Plugins = None,

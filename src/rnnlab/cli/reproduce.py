@@ -2,16 +2,14 @@
 
 from typing import Annotated
 
-import typer
-
 from rnnlab.cli import options
+from rnnlab.cli.options import argument, flag, option
 from rnnlab.core import words
 
 
 def reproduce(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help="Experiments (001-addition, or 001), or files with claims; else all."),
+        list[str] | None, argument("NAME", "Experiments (001-addition, or 001), or files with claims; else all.")
     ] = None,
     quick: options.Quick = False,
     dry_run: options.DryRun = False,
@@ -21,10 +19,10 @@ def reproduce(
     limit_minutes: options.LimitMinutes = None,
     limit_memory: options.LimitMemory = None,
     out: options.Out = "runs",
-    ledger: Annotated[str | None, typer.Option(metavar="FILE.md", help="File for the ledger (in --out).")] = None,
+    ledger: Annotated[str | None, option("FILE.md", "File for the ledger (in --out).")] = None,
     lang: options.PageLanguage = None,
     plugin: options.Plugins = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the ledger as JSON and nothing else.")] = False,
+    as_json: Annotated[bool, flag("--json", "Print the ledger as JSON and nothing else.")] = False,
 ) -> None:
     """Put the documents' claims to the test: supported, contradicted, or cannot tell.
 
@@ -34,34 +32,36 @@ def reproduce(
     """
     from pathlib import Path
 
-    from rnnlab.api import reproduce as reproducing
+    from rnnlab.api import sweep as reproducing
     from rnnlab.api.report import save_sweep
     from rnnlab.core.files import write_atomically
     from rnnlab.execute.executors import Limits, at_a_time, executor_for
     from rnnlab.show.pages import ledger as ledgers
     from rnnlab.show.terminal import output as terminal
     from rnnlab.sweeps.forecast import estimate
+    from rnnlab.sweeps.sweep_file import plan_studies
 
     executor = executor_for(on, jobs, plugin or [], Limits(limit_minutes, limit_memory))
     files = reproducing.read_experiments(reproducing.find_experiments(names or []), quick, settings or [])
-    planned = reproducing.plan_all(files)
+    planned = [plan_studies(file, file.name) for file in files]
+    everything = [study for own in planned for study in own]
     screen = terminal.Screen(quiet=as_json)
     at_once = at_a_time(on, jobs)
     if dry_run:
-        screen.estimate(estimate([study for own in planned for study in own], Path(out)), at_once)
+        screen.estimate(estimate(everything, Path(out)), at_once)
         return
-    options.say_if_slow(screen, options.trainings_of([study for own in planned for study in own]))
-    command = options.typed()
-    found = reproducing.reproduce(files, planned, Path(out), executor, screen.live(at_once, settings=True), command)
+    options.say_if_slow(screen, options.trainings_of(everything))
+    display, command = screen.live(at_once, settings=True), options.typed()
+    found, judged = reproducing.reproduce(files, planned, Path(out), executor, display, command)
     suffix = "-quick" if quick else ""
-    for name, studies in found.studies.items():
+    for name, studies in found.items():
         save_sweep(studies, Path(out) / "sweeps" / f"{name}{suffix}", Path(out), words.language(), command)
     page = Path(ledger) if ledger else Path(out) / f"ledger{suffix}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(page, ledgers.markdown(found.ledger, links_from=page.parent))
-    write_atomically(page.with_suffix(".json"), found.ledger.to_json())
+    write_atomically(page, ledgers.markdown(judged, links_from=page.parent))
+    write_atomically(page.with_suffix(".json"), judged.to_json())
     if as_json:
-        print(found.ledger.to_json(), end="")
+        print(judged.to_json(), end="")
     else:
-        ledgers.show(screen.out, found.ledger)
+        ledgers.show(screen.out, judged)
         screen.written([page, page.with_suffix(".json")], page)

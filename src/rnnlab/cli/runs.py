@@ -2,14 +2,13 @@
 
 from typing import Annotated
 
-import typer
-
 from rnnlab.cli import options
+from rnnlab.cli.options import argument, flag
 
 
 def runs(
-    folder: Annotated[str, typer.Argument(metavar="RUNS", help="Folder with the runs (the one of --out).")] = "runs",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    folder: Annotated[str, argument("RUNS", "Folder with the runs (the one of --out).")] = "runs",
+    as_json: Annotated[bool, flag("--json", "Print one JSON object per line.")] = False,
     lang: options.Lang = None,
 ) -> None:
     """List the runs of a folder with their scores.

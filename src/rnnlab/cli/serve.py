@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from rnnlab.cli import options
+from rnnlab.cli.options import argument, option
 from rnnlab.core.words import say
 
 if TYPE_CHECKING:
@@ -12,30 +11,18 @@ if TYPE_CHECKING:
 
 
 def serve(
-    models: Annotated[
-        list[str], typer.Argument(metavar="MODEL", help="Bundles or run directories; NAME=MODEL gives one a name.")
-    ],
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0 takes any free one and prints it.")
-    ] = 8000,
+    models: Annotated[list[str], argument("MODEL", "Bundles or run directories; NAME=MODEL gives one a name.")],
+    port: Annotated[int, option("N", "Port; 0 takes any free one and prints it.", min=0, max=65535)] = 8000,
     host: Annotated[
-        str,
-        typer.Option(metavar="ADDRESS", help="Address to listen on; beyond this machine, RNNLAB_TOKEN must be set."),
+        str, option("ADDRESS", "Address to listen on; beyond this machine, RNNLAB_TOKEN must be set.")
     ] = "127.0.0.1",
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Another host name under which the server is asked, for example by a proxy."),
+        list[str] | None, option("NAME", "Another host name under which the server is asked, for example by a proxy.")
     ] = None,
-    batch: Annotated[int, typer.Option(metavar="N", min=1, max=65536, help="Most texts computed together.")] = 1024,
-    wait_ms: Annotated[
-        float, typer.Option(metavar="MS", min=0, max=1000, help="Milliseconds that a text waits for others.")
-    ] = 3.0,
-    queue: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Most texts that wait; further ones get status 429.")
-    ] = 4096,
-    timeout: Annotated[
-        float, typer.Option(metavar="S", min=0.1, help="Seconds to wait for an answer; then status 503.")
-    ] = 30.0,
+    batch: Annotated[int, option("N", "Most texts computed together.", min=1, max=65536)] = 1024,
+    wait_ms: Annotated[float, option("MS", "Milliseconds that a text waits for others.", min=0, max=1000)] = 3.0,
+    queue: Annotated[int, option("N", "Most texts that wait; further ones get status 429.", min=1)] = 4096,
+    timeout: Annotated[float, option("S", "Seconds to wait for an answer; then status 503.", min=0.1)] = 30.0,
     plugin: options.Plugins = None,
     lang: options.Lang = None,
 ) -> None:

@@ -2,17 +2,14 @@
 
 from typing import Annotated
 
-import typer
-
 from rnnlab.cli import options
+from rnnlab.cli.options import argument, flag, option
 from rnnlab.core import words
 
 
 def sweep(
-    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="A file with axes; see docs/sweeps.md.")],
-    only: Annotated[
-        str | None, typer.Option(metavar="STUDY,…", help="Run these studies of the file only (all).")
-    ] = None,
+    file: Annotated[str, argument("FILE.toml", "A file with axes; see docs/sweeps.md.")],
+    only: Annotated[str | None, option("STUDY,…", "Run these studies of the file only (all).")] = None,
     quick: options.Quick = False,
     dry_run: options.DryRun = False,
     settings: options.Settings = None,
@@ -21,13 +18,11 @@ def sweep(
     limit_minutes: options.LimitMinutes = None,
     limit_memory: options.LimitMemory = None,
     out: options.Out = "runs",
-    files: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Folder for tables, figures and the page (in --out).")
-    ] = None,
+    files: Annotated[str | None, option("FOLDER", "Folder for tables, figures and the page (in --out).")] = None,
     report: options.Report = None,
     lang: options.PageLanguage = None,
     plugin: options.Plugins = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
+    as_json: Annotated[bool, flag("--json", "Print the result as JSON and nothing else.")] = False,
 ) -> None:
     """Vary settings over a grid (or search them), with repeats, and show curves, bars and heatmaps.
 

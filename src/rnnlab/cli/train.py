@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 
 from rnnlab.cli import options
+from rnnlab.cli.options import flag, option
 from rnnlab.core.words import both, joined, retold
 
 
 def train(
     data: options.Data = None,
     task: options.Task = None,
-    model: Annotated[str, typer.Option(metavar="NAME", help="Model to train; rnnlab list models shows all.")] = "lstm",
+    model: Annotated[str, option("NAME", "Model to train; rnnlab list models shows all.")] = "lstm",
     seed: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
     epochs: options.Epochs = None,
     minutes: options.Minutes = None,
@@ -33,10 +34,10 @@ def train(
     out: options.Out = "runs",
     plugin: options.Plugins = None,
     find_lr: Annotated[
-        bool, typer.Option("--find-lr", help="Don't train: try learning rates for a few seconds and suggest one.")
+        bool, flag("--find-lr", "Don't train: try learning rates for a few seconds and suggest one.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result, or what --find-lr found, as JSON and nothing else.")
+        bool, flag("--json", "Print the result, or what --find-lr found, as JSON and nothing else.")
     ] = False,
     lang: options.Lang = None,
 ) -> None:

@@ -63,11 +63,10 @@ def _commands(command: Any, name: str) -> Iterator[tuple[Any, str]]:
 
 def _translate(command: Any) -> None:
     command.context_class = type("Context", (command.context_class,), {"formatter_class": _formatter(command)})
-    if language() == "en":
-        return
     paragraphs = _paragraphs(command.help or "")
     command.help = "\n\n".join(map(_said, paragraphs))
-    command.short_help = _said(paragraphs[0]) if paragraphs else None
+    if language() != "en" and paragraphs:  # English ones are made, and cut, by typer
+        command.short_help = _said(paragraphs[0])
     if command.epilog:
         command.epilog = _said(command.epilog)
     for param in command.params:
@@ -104,18 +103,12 @@ def _formatter(command: Any) -> type:
             self.write(" " * self.current_indent + say("{heading}:", heading=HEADINGS.get(heading, heading)) + "\n")
 
         def write_text(self, text: str) -> None:
-            if language() == "en":
-                super().write_text(text)
-                return
             indent = " " * self.current_indent
             paragraphs = [wrapped(part, self.width - self.current_indent) for part in text.split("\n\n")]
             self.write("\n\n".join("\n".join(indent + line for line in lines) for lines in paragraphs) + "\n")
 
         def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
             rows = [(first, _told(second)) for first, second in rows]
-            if language() == "en":
-                super().write_dl(rows, col_max, col_spacing)
-                return
             column = min(max(map(columns, (first for first, _ in rows)), default=0), col_max) + col_spacing
             indent = " " * self.current_indent
             for first, second in rows:

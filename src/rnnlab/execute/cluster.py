@@ -18,7 +18,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import uuid4
 
 from rnnlab.core.errors import ConfigError, RnnlabError, RunError
@@ -39,6 +40,7 @@ ABANDONED = 3600  # seconds after which such a folder, if nobody holds it, is re
 PATIENCE = 10.0  # seconds for a cluster to answer
 COUNT_EVERY = 5.0  # seconds between two looks at how large the cluster is
 
+T = TypeVar("T")
 Message = dict[str, Any]
 """From a worker to the head: an event of the run, or one of
 
@@ -90,6 +92,16 @@ class OnCluster:
                 raise KeyboardInterrupt
 
 
+def drained(mail: "SimpleQueue[T]", timeout: float) -> list[T]:
+    """All that has arrived; waits for the first, not longer than ``timeout``."""
+    found = []
+    with suppress(Empty):
+        found.append(mail.get(timeout=timeout))
+        while True:
+            found.append(mail.get_nowait())
+    return found
+
+
 def knock(option: str, address: str, command: str) -> None:
     """Refuse an address where nobody answers, at once: the libraries would try for most of a minute."""
     host, _, port = address.rpartition(":")
@@ -105,23 +117,20 @@ def knock(option: str, address: str, command: str) -> None:
         ) from None
 
 
+@dataclass
 class _Head:
     """Keeps as many runs under way as there are places, and takes in what comes from them."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        jobs: int | None,
-        plugins: list[tuple[str, str]],
-        limits: Limits,
-        folder: Path,
-        sink: EventSink,
-    ):
-        self.cluster, self.jobs, self.plugins, self.limits = cluster, jobs, plugins, limits
-        self.folder, self.sink = folder, sink
-        self.under_way: dict[str, _Run] = {}
-        self.packed: dict[str, bytes] = {}  # data, by fingerprint
-        self.places, self.counted = 1, -COUNT_EVERY
+    cluster: Cluster
+    jobs: int | None
+    plugins: list[tuple[str, str]]
+    limits: Limits
+    folder: Path
+    sink: EventSink
+    under_way: "dict[str, _Run]" = field(default_factory=dict)
+    packed: dict[str, bytes] = field(default_factory=dict)  # data, by fingerprint
+    places: int = 1
+    counted: float = -COUNT_EVERY
 
     def map(self, specs: "Iterable[RunSpec]", interrupted: Callable[[], bool]) -> Iterator[tuple[int, Outcome]]:
         todo = enumerate(specs)
@@ -162,20 +171,18 @@ class _Head:
         if isinstance(order, Failed):
             return order
         run = _Run(number, spec, order, RunDirectory(self.folder / order.digest), self.limits.retries)
-        try:
-            known = run.directory.outcome()
-            if known is not None:
-                return known
-            run.directory.create(spec.to_dict())
-            run.held.enter_context(run.directory.lock())
-            known = run.directory.outcome()  # another process may have finished it before the lock was ours
-            if known is not None:
-                run.held.close()
-                return known
-            self._send(run)
-        except (RnnlabError, OSError) as error:
-            run.held.close()
-            return failure(error)
+        with ExitStack() as held:  # let go unless the run is sent
+            try:
+                if known := run.directory.outcome():
+                    return known
+                run.directory.create(spec.to_dict())
+                held.enter_context(run.directory.lock())
+                if known := run.directory.outcome():  # another process may have finished it before the lock was ours
+                    return known
+                self._send(run)
+            except (RnnlabError, OSError) as error:
+                return failure(error)
+            run.held = held.pop_all()
         return None
 
     def _send(self, run: "_Run", data: bytes | None = None) -> None:
@@ -243,10 +250,8 @@ class _Head:
                 self.cluster.stop(ticket)
 
     def _end(self, ticket: str, outcome: Outcome) -> Outcome:
-        run = self.under_way.pop(ticket, None)
-        if run is not None:
-            run.held.close()
-            self.cluster.forget(ticket)
+        self.under_way.pop(ticket).held.close()
+        self.cluster.forget(ticket)
         return outcome
 
 

@@ -123,9 +123,7 @@ def _serial(jobs: int | None, limits: Limits) -> Serial:
 
 def _connection(engine: str, address: str, jobs: int | None) -> Any:
     """What opens the cluster, once the runs begin."""
-    if engine == "ray" and address == "auto":
-        pass
-    elif address:
+    if address and (engine, address) != ("ray", "auto"):
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:
             raise ConfigError(

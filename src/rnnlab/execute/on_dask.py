@@ -19,7 +19,7 @@ from distributed import Client, Future, KilledWorker, LocalCluster, Worker, get_
 
 from rnnlab.core.errors import RnnlabError
 from rnnlab.core.words import note
-from rnnlab.execute.cluster import PATIENCE, Message, knock, work
+from rnnlab.execute.cluster import PATIENCE, Message, drained, knock, work
 from rnnlab.execute.processes import script_hidden
 
 TOPIC = "rnnlab"  # one for all heads: the scheduler never forgets a topic
@@ -43,12 +43,8 @@ def connect(address: str | None, jobs: int) -> "Iterator[OnDask]":
                 address=address,
                 kind=type(error).__name__,
             ) from None
-        with client:
-            cluster = OnDask(client, address)
-            try:
-                yield cluster
-            finally:
-                cluster.close()
+        with client, contextlib.closing(OnDask(client, address)) as cluster:
+            yield cluster
 
 
 @contextlib.contextmanager
@@ -127,11 +123,7 @@ class OnDask:
                 "where this one stopped",
                 value=self.address or "on this machine",
             )
-        found = []
-        with contextlib.suppress(queue.Empty):
-            found.append(self.mail.get(timeout=timeout))
-            while True:
-                found.append(self.mail.get_nowait())
+        found = drained(self.mail, timeout)
         for ticket, message in found:
             if message["event"] == "placed":
                 self.workers[ticket] = message["worker"]

@@ -9,7 +9,6 @@ import contextlib
 import logging
 import os
 import queue
-import shutil
 import signal
 import tempfile
 import threading
@@ -23,7 +22,7 @@ from ray.exceptions import RayError
 
 from rnnlab.core.errors import RnnlabError
 from rnnlab.core.words import note
-from rnnlab.execute.cluster import Message, knock, work
+from rnnlab.execute.cluster import Message, drained, knock, work
 
 ALONE = 60.0  # seconds without a question, after which there is no head any more
 LONGEST_SOCKET = 107  # characters of a socket's path, of which Ray makes up to 70 itself
@@ -40,16 +39,15 @@ def connect(address: str | None, jobs: int) -> "Iterator[OnRay]":
                 "--on ray://{address}: this process is connected to another cluster; ray.shutdown() first",
                 address=address,
             )
-    if ray.is_initialized():
-        with contextlib.closing(OnRay(scratch=None)) as cluster:
-            yield cluster
-        return
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_signals_kept())
-        stack.enter_context(_silence())
-        scratch = stack.enter_context(_folder()) if address is None else None
-        _init(address, jobs, scratch)
-        stack.callback(ray.shutdown)
+        scratch = None
+        if not ray.is_initialized():
+            if threading.current_thread() is threading.main_thread():  # Ray takes it over and doesn't give it back
+                stack.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+            stack.enter_context(_silence())
+            scratch = stack.enter_context(_folder()) if address is None else None
+            _init(address, jobs, scratch)
+            stack.callback(ray.shutdown)
         yield stack.enter_context(contextlib.closing(OnRay(scratch)))
 
 
@@ -65,10 +63,8 @@ def _init(address: str | None, jobs: int, scratch: str | None) -> None:
             "_node_ip_address": "127.0.0.1",
             "_system_config": {"memory_monitor_refresh_ms": 0},  # memory is held by the runs, not by Ray's workers
         }
-    elif address == "auto":
-        options |= {"address": "auto"}
     else:
-        options |= {"address": f"ray://{address}"}
+        options["address"] = "auto" if address == "auto" else f"ray://{address}"
     where = f"--on ray://{address}" if address else "--on ray"
     try:
         ray.init(**options)
@@ -85,27 +81,10 @@ def _init(address: str | None, jobs: int, scratch: str | None) -> None:
         ) from None
 
 
-@contextlib.contextmanager
-def _folder() -> Iterator[str]:
+def _folder() -> "tempfile.TemporaryDirectory[str]":
     """Ray's files, gone at the end. Its sockets are among them, whose paths have to be short."""
-    parent = tempfile.gettempdir()
-    path = tempfile.mkdtemp(prefix="rnnlab-ray-", dir=parent if len(parent) < LONGEST_SOCKET - 90 else "/tmp")
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _signals_kept() -> Iterator[None]:
-    """Ray takes SIGTERM over and doesn't give it back."""
-    here = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if here:
-            signal.signal(signal.SIGTERM, before)
+    parent = tempfile.gettempdir() if len(tempfile.gettempdir()) < LONGEST_SOCKET - 90 else "/tmp"
+    return tempfile.TemporaryDirectory(prefix="rnnlab-ray-", dir=parent, ignore_cleanup_errors=True)
 
 
 @contextlib.contextmanager
@@ -229,11 +208,7 @@ class _Place:
     def news(self, ticket: str) -> list[Message]:
         """What there is to say since the last question; waits for it, a few seconds."""
         self.asked = time.monotonic()
-        mail, found = self._mail(ticket), []
-        with contextlib.suppress(queue.Empty):
-            found.append(mail.get(timeout=5))
-            while True:
-                found.append(mail.get_nowait())
+        found = drained(self._mail(ticket), timeout=5)
         if found and found[-1]["event"] in ("result", "needs"):
             del self.mail[ticket]
             self.stopped.discard(ticket)

@@ -179,25 +179,18 @@ class _Run:
         if self.asked is not None and now - self.asked > GRACE:
             self._end(Stopped())
         elif minutes is not None and self.begun is not None and now - self.begun > 60 * minutes:
-            self._end(
-                Failed(
-                    note(
-                        "it took longer than its limit of {minutes:g} minutes: raise the limit, or train less",
-                        minutes=minutes,
-                    )
-                )
+            why = note(
+                "it took longer than its limit of {minutes:g} minutes: raise the limit, or train less", minutes=minutes
             )
+            self._end(Failed(why))
         elif most is not None and (held := _memory_mb(self.process.pid) or 0) > most:
-            self._end(
-                Failed(
-                    note(
-                        "it held {held:,.0f} MB of memory, more than its limit of {most:,} MB: raise the limit, or "
-                        "take a smaller batch_size or model",
-                        held=held,
-                        most=most,
-                    )
-                )
+            why = note(
+                "it held {held:,.0f} MB of memory, more than its limit of {most:,} MB: raise the limit, or take a "
+                "smaller batch_size or model",
+                held=held,
+                most=most,
             )
+            self._end(Failed(why))
 
     def _end(self, sentence: Outcome) -> None:
         self.sentence = sentence
@@ -227,12 +220,14 @@ class _Run:
 
     def reason_of_death(self) -> str:
         code = self.process.exitcode
-        times = f", {self.deaths} times in a row" if self.deaths > 1 else ""
+        reason = note("its process ended with code {code}", code=code)
         if code is not None and code < 0:
-            name = signal.Signals(-code).name
-            hint = "; perhaps the machine ran out of memory: try fewer --jobs" if name == "SIGKILL" else ""
-            return f"its process was ended by {name}{times}{hint}"
-        return f"its process ended with code {code}{times}"
+            reason = note("its process was ended by {name}", name=signal.Signals(-code).name)
+        if self.deaths > 1:
+            reason = note("{reason}, {times} times in a row", reason=reason, times=self.deaths)
+        if code == -9:  # SIGKILL
+            reason = note("{reason}; perhaps the machine ran out of memory: try fewer --jobs", reason=reason)
+        return reason
 
     def ask_to_stop(self) -> None:
         if self.asked is None:

@@ -46,9 +46,10 @@ def ask(
 ) -> Iterator[tuple[Sequence[str], Sequence[Answer]]]:
     """Answers in portions, each with a name for every row: from arguments, from a file, or a line each from standard
     input."""
-    for option, given in (("--text names a column", column), ("--skip-bad is about rows", skip_bad)):
-        if given and file is None:
-            raise RunError("{option} of --file, which isn't given", option=option)
+    if column and file is None:
+        raise RunError("--text names a column of --file, which isn't given")
+    if skip_bad and file is None:
+        raise RunError("--skip-bad is about rows of --file, which isn't given")
     if file is not None:
         source = open_file(model, file, column, skip_bad)
         for portion, inputs, answers in _answered(model, source, skip_bad, explain):
@@ -82,14 +83,17 @@ class InputFile:
     out."""
 
     def __init__(self, path: str | Path, column: str | None, numeric: bool):
-        self.file = formats.open_on_disk(path)
-        self.numeric = numeric
-        if numeric:
-            _require(self.file, "numbers")
-            self.column = series.choose_column(self.file, column)
-        else:
-            _require(self.file, "texts")
-            self.column = _text_column(self.file, column)
+        file = formats.open_on_disk(path)
+        self.file, self.numeric, suffix = file, numeric, file.source.suffix
+        if numeric and "numbers" not in file.holds:
+            raise DataError(
+                "{path}: this model reads numbers, and a {suffix} file holds texts", path=path, suffix=suffix
+            )
+        if not numeric and "texts" not in file.holds:
+            raise DataError(
+                "{path}: this model reads texts, and a {suffix} file holds numbers", path=path, suffix=suffix
+            )
+        self.column = series.choose_column(file, column) if numeric else _text_column(file, column)
         self.rows = 0
         self.bad: list[BadRow] = []  # the first `SHOWN`
         self.bad_rows = 0
@@ -99,11 +103,9 @@ class InputFile:
             found = itertools.islice(sorted(portion.problems.items()), SHOWN - len(self.bad))
             self.bad += [BadRow(portion.lines[at], reason) for at, reason in found]
         if not self.rows:
-            raise DataError(
-                "{path}: there are no rows{value}",
-                path=path,
-                value=", only the header" if self.file.takes_names else "",
-            )
+            if file.takes_names:
+                raise DataError("{path}: there are no rows, only the header", path=path)
+            raise DataError("{path}: there are no rows", path=path)
 
     def portions(self) -> Iterator[tuple[Portion, list[Any]]]:
         """With the input of every row, a text or a (T, D) array; None where the portion has a problem."""
@@ -114,12 +116,6 @@ class InputFile:
             texts, problems = texts_of(self.column, portion.values(self.column))
             portion = replace(portion, problems={**problems, **portion.problems})
             yield portion, [None if at in portion.problems else text for at, text in enumerate(texts)]
-
-
-def _require(file: RowFile, holding: str) -> None:
-    if holding not in file.holds:
-        other = "texts, and a {} file holds numbers" if holding == "texts" else "numbers, and a {} file holds texts"
-        raise DataError("{path}: this model reads {format}", path=file.path, format=other.format(file.source.suffix))
 
 
 def _text_column(file: RowFile, column: str | None) -> str:

@@ -15,14 +15,14 @@ start; `fold` says no to layer norm, to a GRU that resets before the product, an
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from rnnlab.answers.heads import SummaryHead
-from rnnlab.data.sequences import Sequences
+from rnnlab.data.sequences import Sequences, gather_rows
+from rnnlab.kernels import ops
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import RecurrentEncoder
@@ -31,6 +31,9 @@ ROWS = 512  # in a batch: 384 to 512 were fastest of 64 to 1,024 with 128 units
 TOKENS = 1 << 16  # in a batch: its states, where they are kept, take tokens × hidden numbers
 ALONG_THE_WAY = ("last", "mean", "max")  # summaries that need no more than the state of the moment
 LARGEST_TABLE = 1 << 26  # numbers in a table of all words: 256 MB
+NATIVE_FROM = 4096  # tokens: to find and load the library takes as long as torch takes for so many
+NATIVE_TOKENS = 1 << 14  # in a batch of native code: products of all of them with the weights are kept
+NATIVE_LONGEST = 1 << 17  # tokens of a row: a longer one is left to torch, which keeps less
 
 
 @dataclass(frozen=True)
@@ -58,17 +61,9 @@ class Steps:
             torch.from_numpy(np.ascontiguousarray(lengths)),
         )
 
-    def padded(self, values: Tensor) -> Tensor:
-        """(N, H) → (B, T, H), zero at padding."""
-        out = values.new_zeros(len(self.lengths), len(self.rows), values.shape[1])
-        out[self.row, self.step] = values
-        return out
 
-
-class Source(Protocol):
-    """Writes what the inputs bring to the gates of a layer, biases included: the tokens from ``start`` to ``end``."""
-
-    def __call__(self, start: int, end: int, out: Tensor) -> object: ...
+Source = Callable[[int, int, Tensor], object]
+"""``(start, end, out)``: writes what the tokens from start to end bring to the gates of a layer, biases included."""
 
 
 class Direction:
@@ -77,6 +72,7 @@ class Direction:
     def __init__(self, cell: Cell, begin: tuple[Tensor, ...]):
         hidden = self.hidden = cell.hidden
         self.cell = cell
+        self.relu = isinstance(cell, RNNCell) and cell.activation == "relu"
         self.begin = begin  # (H,) each; empty: zeros
         scale = torch.ones(len(cell.gates) * hidden)
         bias = cell.bias_ih_l0 + cell.bias_hh_l0
@@ -94,7 +90,7 @@ class Direction:
         """The last state of every row, (B, H), or the ``mean`` or ``max`` of all its states, which go to ``states``
         (N, H) if it is given."""
         batch = steps.rows[0]
-        h, *rest = (self._first(part, batch) for part in range(self.cell.parts))
+        h, *rest = [part.repeat(batch, 1) for part in self.begin] or torch.zeros(self.cell.parts, batch, self.hidden)
         gates = torch.empty(batch, len(self.bias))
         spare = torch.empty(batch, self.hidden)
         known = torch.full((batch, self.hidden), -torch.inf if summary == "max" else 0.0)  # sums, or maxima, so far
@@ -112,9 +108,6 @@ class Direction:
         if summary == "last":
             return h
         return known / steps.lengths[:, None] if summary == "mean" else known
-
-    def _first(self, part: int, batch: int) -> Tensor:
-        return self.begin[part].repeat(batch, 1) if self.begin else torch.zeros(batch, self.hidden)
 
     def _step(self, begun: int, gates: Tensor, h: Tensor, *rest: Tensor) -> None:
         """``gates`` (n, G · H) holds what the input brings; the state is overwritten, and so are the others. A form of
@@ -137,10 +130,6 @@ class Direction:
         else:
             gates[:begun].addmm_(h[:begun], self.from_state)
             torch.clamp(gates, min=0, out=h) if self.relu else torch.tanh(gates, out=h)
-
-    @property
-    def relu(self) -> bool:
-        return isinstance(self.cell, RNNCell) and self.cell.activation == "relu"
 
 
 class FirstInputs:
@@ -186,7 +175,7 @@ class Folded:
         encoder = network.encoder
         assert isinstance(encoder, RecurrentEncoder)
         assert isinstance(network.head, SummaryHead)
-        self.linear = network.head.linear
+        self.head = network.head.linear  # (B, H) → (B, C)
         self.network, self.encoder = network, encoder
         self.residual, self.summary = encoder.settings.residual, encoder.settings.pooling
         self.width = encoder.state_width
@@ -222,18 +211,17 @@ class Folded:
             x = x + states if self.residual and number > 0 else states
             if number + 1 < len(self.layers):
                 sources = [_product(x, direction) for direction in self.layers[number + 1]]
-        return self.head(self.pooled(steps.padded(x), steps.lengths))
+        return self.pooled(x, steps.row, steps.step, steps.lengths)
 
     def keeps_states(self, layer: int) -> bool:
         """Whether more than a `summary` of the states of a layer is asked for."""
         return layer + 1 < len(self.layers) or self.residual or self.summary not in ALONG_THE_WAY
 
-    def pooled(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """(B, T, H), zero at padding → (B, H)."""
-        return self.encoder.pool(states, lengths)[0]
-
-    def head(self, summary: Tensor) -> Tensor:
-        return torch.nn.functional.linear(summary, self.linear.weight, self.linear.bias)
+    def pooled(self, states: Tensor, row: Tensor, step: Tensor, lengths: Tensor) -> Tensor:
+        """States (N, H), each of a row and a step, and lengths (B,) → (B, C)."""
+        padded = states.new_zeros(len(lengths), int(lengths.max()), states.shape[1])
+        padded[row, step] = states
+        return self.head(self.encoder.pool(padded, lengths)[0])
 
 
 def fold(network: Network) -> Folded | None:
@@ -277,3 +265,80 @@ def in_batches(data: Sequences, most_rows: int, most_tokens: int, answer: Callab
     outputs = np.empty((len(data), found[0].shape[1]), np.float32)
     outputs[order] = torch.cat(found).numpy()
     return outputs
+
+
+# --- in native code -------------------------------------------------------------------------------------------------
+
+
+class Answers:
+    """The outputs of a network that `fold` takes: by torch at first, by native code as soon as that pays for being
+    loaded. It is never compiled for this: a compiler takes longer than most lists of texts."""
+
+    def __init__(self, folded: Folded):
+        self.folded = folded
+        self.compiled: Compiled | None = None
+        self.read = 0  # tokens
+        self.asked = False
+
+    def outputs(self, data: Sequences) -> np.ndarray:
+        """(rows, C)."""
+        if not self.asked:
+            self.read += len(data.values)
+            if self.read >= NATIVE_FROM:
+                self.asked = True
+                self.compiled = Compiled(self.folded) if ops.active() else None
+        if self.compiled is None or (len(data.values) > NATIVE_LONGEST and data.lengths.max() > NATIVE_LONGEST):
+            return self.folded.outputs(data)
+        return self.compiled.outputs(data)
+
+
+class Compiled:
+    """The outputs of a network that `fold` takes, by native code: the same numbers, to float tolerance, in less time,
+    most with few rows.
+
+    Rows lie end to end, as they come: the native code takes up the longest first, so padding is never computed here
+    either. What a token brings to the first layer is looked up in the same kind of table. A step adds up in the same
+    order however many rows there are, so over many steps a row stays the same to the bit, alone or beside others."""
+
+    @torch.inference_mode()
+    def __init__(self, folded: Folded):
+        self.folded = folded
+        self.layers = [[_packed(direction.cell, direction.begin) for direction in layer] for layer in folded.layers]
+        self.first = [FirstInputs(folded.network, layer.from_input, layer.bias) for layer in self.layers[0]]
+
+    def outputs(self, data: Sequences) -> np.ndarray:
+        """(rows, C)."""
+        if len(data) <= ROWS and len(data.values) <= NATIVE_TOKENS:
+            with torch.inference_mode():
+                return self._batch(data.values, data.offsets).numpy()
+        return in_batches(
+            data, ROWS, NATIVE_TOKENS, lambda rows: self._batch(*gather_rows(data.values, data.offsets, rows))
+        )
+
+    def _batch(self, given: np.ndarray, offsets: np.ndarray) -> Tensor:
+        """(B, C) for rows laid end to end."""
+        values, starts = torch.from_numpy(given), torch.from_numpy(offsets)
+        tokens, rows, hidden, width = len(values), len(starts) - 1, self.layers[0][0].hidden, self.folded.width
+        sources = [first.of(values) for first in self.first]
+        x = torch.empty(0)
+        for number, directions in enumerate(self.layers):
+            kept = self.folded.keeps_states(number)
+            states = torch.empty(tokens, width) if kept else None
+            ends = torch.empty(rows, width)
+            for backward, (layer, (brought, ids)) in enumerate(zip(directions, sources, strict=True)):
+                at = backward * hidden
+                all_states = None if states is None else states[:, at:]
+                summary = "last" if kept else self.folded.summary
+                layer.read(starts, brought, ids, backward > 0, ends[:, at:], all_states, summary)
+            if states is None:  # a summary is all that is asked for
+                return self.folded.head(ends)
+            x = x + states if self.folded.residual and number > 0 else states
+            if number + 1 < len(self.layers):
+                sources = [(torch.addmm(one.bias, x, one.from_input), None) for one in self.layers[number + 1]]
+        row = torch.repeat_interleave(starts.diff())
+        return self.folded.pooled(x, row, torch.arange(len(x)) - starts[row], starts.diff())
+
+
+def _packed(cell: Cell, begin: tuple[Tensor, ...]) -> ops.PackedLayer:
+    assert cell.native is not None  # `fold` takes no other
+    return ops.PackedLayer(cell.native, *cell.weights(), begin)

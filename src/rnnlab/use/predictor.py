@@ -17,9 +17,8 @@ from rnnlab.data.sequences import Sequences
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.network import Network
 from rnnlab.tasks.base import Task
-from rnnlab.use.compiled import Answers
 from rnnlab.use.explanation import Explainer
-from rnnlab.use.folded import fold
+from rnnlab.use.folded import Answers, fold
 from rnnlab.use.stored import StoredModel, open_model
 
 CHUNK = 4096  # rows encoded at a time, so that a long stream needs little memory
@@ -68,20 +67,16 @@ class Predictor:
 
     def logits(self, data: Sequences) -> np.ndarray:
         """(rows, C), not calibrated; or (N, C) for all steps of all rows where there is an answer at every step."""
-        return self._outputs(data)
+        lookup, outputs = self.stored.lookup, self._outputs(data)
+        return outputs if lookup is None else lookup.answer(outputs, data)
 
     def _answers(self, chunk: Sequence[Any]) -> Sequence[Prediction]:
         data, known = self.task.encode(chunk, self.preprocessor)
-        calibrated = self._outputs(data) / np.float64(self.card.temperature)
+        calibrated = self.logits(data) / np.float64(self.card.temperature)
         return self.task.predictions(calibrated, data, known, self.preprocessor)
 
     @cached_property
     def _outputs(self) -> Callable[[Sequences], np.ndarray]:
-        lookup, outputs = self.stored.lookup, self._of_model
-        return outputs if lookup is None else lambda data: lookup.answer(outputs(data), data)
-
-    @cached_property
-    def _of_model(self) -> Callable[[Sequences], np.ndarray]:
         model = self.stored.spec.model
         if isinstance(model, Baseline):
             learnt = self.stored.learnt

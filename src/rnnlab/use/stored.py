@@ -77,7 +77,13 @@ class StoredModel:
 
 def open_model(path: str | Path) -> StoredModel:
     """A run directory (or the beginning of its name), or a bundle. Every byte is checked."""
-    return _of_bundle(path) if is_bundle(path) else _of_run(find_run(path))
+    if not is_bundle(path):
+        return _of_run(find_run(path))
+    members = read_bundle(path)
+    try:
+        return _of_members(members)
+    except RnnlabError as error:
+        raise BundleError("{path}: {error}", path=path, error=error) from None
 
 
 def pack(run: str | Path, output: str | Path | None = None) -> Path:
@@ -90,7 +96,9 @@ def pack(run: str | Path, output: str | Path | None = None) -> Path:
     found = find_run(run)
     _refuse_plugins(found)
     stored = _of_run(found)
-    card = card_of(found, stored.spec, stored.preprocessor, _profile(stored.spec))
+    fingerprint = stored.spec.task.fingerprint
+    data = store.find(fingerprint) if fingerprint else None  # if they are still in the cache
+    card = card_of(found, stored.spec, stored.preprocessor, data.profile if data else None)
     spec = replace(stored.spec, task=_without_folders(stored.spec.task))
     members = {
         "spec.json": pretty_json(spec.to_dict()).encode(),
@@ -135,14 +143,6 @@ def rebuild(spec: RunSpec, preprocessor: Preprocessor, weights: bytes) -> Networ
     except RuntimeError as error:
         raise RunError("the weights are not of this network: {error}", error=error) from None
     return network.eval()
-
-
-def _of_bundle(path: str | Path) -> StoredModel:
-    members = read_bundle(path)
-    try:
-        return _of_members(members)
-    except RnnlabError as error:
-        raise BundleError("{path}: {error}", path=path, error=error) from None
 
 
 def _of_members(members: Mapping[str, bytes]) -> StoredModel:
@@ -218,8 +218,8 @@ def _refuse_plugins(run: RunDirectory) -> None:
     spec = run.spec()
     for what, registries in (("model", (ARCHITECTURES, BASELINES)), ("task", (TASKS,))):
         kind = spec[what]["kind"]
-        ours = [name for registry in registries for name in registry.names() if _is_ours(registry[name])]
-        if kind not in ours:
+        known = {name: registry[name] for registry in registries for name in registry.names()}
+        if kind not in known or not known[kind].__module__.startswith("rnnlab."):
             raise BundleError(
                 "{path}: the {what} '{kind}' comes from a plugin, which a bundle can't hold, so that "
                 "nobody else could open it; copy the run directory and the plugin instead",
@@ -229,10 +229,6 @@ def _refuse_plugins(run: RunDirectory) -> None:
             )
 
 
-def _is_ours(cls: type) -> bool:
-    return cls.__module__.startswith("rnnlab.")
-
-
 def _without_folders(task: Task) -> Task:
     """File names alone: where the rows lay is nobody's business elsewhere. The digest stays, for it depends on their
     fingerprint."""
@@ -240,12 +236,6 @@ def _without_folders(task: Task) -> Task:
     names = {field: Path(path).name for field, path in given.items() if path and Path(path).name != path}
     known = (*catalogue.names(), "reviews")  # a file of such a name must not be taken for the data set
     return task.replace(**{field: f"./{name}" if name in known else name for field, name in names.items()})
-
-
-def _profile(spec: RunSpec) -> dict[str, Any] | None:
-    """Of the data, if they are still in the cache."""
-    data = store.find(spec.task.fingerprint) if spec.task.fingerprint else None
-    return data.profile if data is not None else None
 
 
 def open_run(run: RunDirectory) -> tuple[RunSpec, Preprocessor, Network]:

@@ -24,7 +24,9 @@ def check_parity(model: StoredModel, exported: bytes) -> tuple[float, float]:
 
     Where they do, torch may be the one that is off: some trained recurrences magnify rounding a thousandfold over a
     hundred steps. Float64 decides then: an answer counts as right if it is torch's in either."""
-    session = onnxruntime.InferenceSession(exported, _quietly(), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads = 3, 1
+    session = onnxruntime.InferenceSession(exported, options, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
     difference, rounding, where = 0.0, 0.0, SHAPES[0]
     for number, (inputs, lengths) in enumerate(_batches(model)):
@@ -51,13 +53,6 @@ def check_parity(model: StoredModel, exported: bytes) -> tuple[float, float]:
             tolerance=TOLERANCE,
         )
     return difference, rounding
-
-
-def _quietly() -> onnxruntime.SessionOptions:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.intra_op_num_threads = 1
-    return options
 
 
 def _difference(found: np.ndarray, expected: np.ndarray) -> np.ndarray:

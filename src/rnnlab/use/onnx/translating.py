@@ -109,15 +109,10 @@ def _nbsvm(g: Graph, ids: str, rows: Rows, learnt: Learnt) -> str:
     counts = _counts(g, ids, rows, spelled_out(levels_of(learnt)))
     seen = g.op("Cast", g.op("Greater", counts, g.constant(0.0)), to=FLOAT)
     distinct = g.op("Max", g.op("ReduceSum", seen, g.constant([1]), keepdims=1), g.constant(1.0))
-    product = g.op("MatMul", g.op("Div", seen, g.op("Sqrt", distinct)), g.constant(_every_class(learnt), "coef"))
+    coef = np.zeros((len(learnt["coef"]), len(learnt["intercept"])), np.float32)  # (grams, C)
+    coef[:, learnt["fitted"]] = learnt["coef"]  # the other classes have no weights of their own
+    product = g.op("MatMul", g.op("Div", seen, g.op("Sqrt", distinct)), g.constant(coef, "coef"))
     return g.op("Add", product, g.constant(learnt["intercept"], "intercept"))
-
-
-def _every_class(learnt: Learnt) -> np.ndarray:
-    """(grams, C), zero for classes that have no weights of their own."""
-    coef = np.zeros((len(learnt["coef"]), len(learnt["intercept"])), np.float32)
-    coef[:, learnt["fitted"]] = learnt["coef"]
-    return coef
 
 
 def _tfidf(g: Graph, ids: str, rows: Rows, learnt: Learnt) -> str:

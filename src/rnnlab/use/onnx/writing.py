@@ -10,7 +10,7 @@ from typing import Any
 
 from rnnlab.core.files import write_atomically
 from rnnlab.core.numbers import size
-from rnnlab.core.words import both, same
+from rnnlab.core.words import both, note, retold, same
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.tokenizer_file import describe
 from rnnlab.use.stored import StoredModel, open_model
@@ -69,7 +69,7 @@ class Exported:
             both("{file}: how an input becomes numbers; labels; temperature", file=self.tokenizer),
         ]
         if self.left_out:
-            told.append(both("left out: {what}", what=self.left_out))
+            told.append(both("left out: {what}", what=retold(self.left_out)))
         return [str(line) for line in told]
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def export_model(model: str | Path | StoredModel, path: str | Path) -> Exported:
         rounding=rounding,
         shapes=len(parity.SHAPES),
         tolerance=parity.TOLERANCE,
-        left_out="model.lookup, the table of the training rows' labels: every row is answered by the model alone"
+        left_out=note("model.lookup, the table of the training rows' labels: every row is answered by the model alone")
         if stored.spec.model.lookup
         else None,
     )

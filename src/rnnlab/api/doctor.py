@@ -17,7 +17,7 @@ from typing import Any, Literal
 from rnnlab.core.cache import cache_dir
 from rnnlab.core.errors import RnnlabError
 from rnnlab.core.system import differences
-from rnnlab.core.words import CLAUSES, Both, both, joined, listed, note, retold, same, say
+from rnnlab.core.words import CLAUSES, joined, listed, msgid, note, retold, say, translated
 from rnnlab.core.wrapping import columns, padded, wrapped
 
 Word = Literal["ok", "missing", "off", "broken"]
@@ -39,26 +39,12 @@ EXTRAS = {
     "onnx": (("onnx", "onnxruntime"), "rnnlab export"),
     "serve": (("starlette", "uvicorn"), "rnnlab serve"),
 }  # the packages of each, and what it is for
-
-
-WORDS = {"ok": both("ok"), "missing": both("missing"), "off": both("off"), "broken": both("broken")}
-NAMES = {
-    "packages": both("packages"),
-    "processor": both("processor"),
-    "memory": both("memory"),
-    "threads": both("threads"),
-    "device": both("device"),
-    "recurrences": both("recurrences"),
-    "compiler": both("compiler"),
-    "cache": both("cache"),
-    "data": both("data"),
-    "terminal": both("terminal"),
-    "locks": both("locks"),
-    "processes": both("processes"),
-    "stopping": both("stopping"),
-    "peak memory": both("peak memory"),
-    "memory limit": both("memory limit"),
-}  # those that aren't names already
+SAID = (  # words and names that `translated` shall know; the other names are names in every language
+    *(msgid("ok"), msgid("missing"), msgid("off"), msgid("broken")),
+    *(msgid("packages"), msgid("processor"), msgid("memory"), msgid("threads"), msgid("device"), msgid("recurrences")),
+    *(msgid("compiler"), msgid("cache"), msgid("data"), msgid("terminal"), msgid("locks"), msgid("processes")),
+    *(msgid("stopping"), msgid("peak memory"), msgid("memory limit")),
+)
 
 
 @dataclass(frozen=True)
@@ -84,26 +70,19 @@ class Examination:
 
     def __str__(self) -> str:
         """In the current language; `to_dict` is in English."""
-        widest = max(columns(str(name_text(check.name))) for check in self.checks)
+        widest = max(columns(translated(check.name)) for check in self.checks)
         lines = [line for check in self.checks for line in _lines(check, widest)]
-        broken = [name_text(check.name) for check in self.checks if check.word == "broken"]
-        if broken:
-            return "\n".join([*lines, "", say("Broken: {names}.", names=listed(broken, "comma"))])
-        return "\n".join([*lines, "", say("All that is needed works.")])
+        broken = [translated(check.name) for check in self.checks if check.word == "broken"]
+        end = say("Broken: {names}.", names=listed(broken, "comma")) if broken else say("All that is needed works.")
+        return "\n".join([*lines, "", end])
 
 
 def _lines(check: Check, widest: int) -> Iterator[str]:
-    start = f"{padded(str(WORDS[check.word]), 8)} {padded(str(name_text(check.name)), widest)}  "
-    told = retold(check.found)
-    if check.advice:
-        told = joined([told, retold(check.advice)], CLAUSES)
+    start = f"{padded(translated(check.word), 8)} {padded(translated(check.name), widest)}  "
+    told = joined([retold(text) for text in (check.found, check.advice) if text], CLAUSES)
     first, *rest = wrapped(str(told), 120 - columns(start)) or [""]
     yield start + first
     yield from (" " * columns(start) + line for line in rest)
-
-
-def name_text(name: str) -> Both:
-    return NAMES.get(name, same(name))
 
 
 def examine() -> Examination:
@@ -121,10 +100,8 @@ def _guarded(look: Callable[[], Check]) -> Check:
     try:
         return look()
     except (ImportError, OSError, RnnlabError) as error:
-        name = look.__name__.removeprefix("_")
-        return Check(
-            name, "broken", f"{type(error).__name__}: {error}", note("install rnnlab again: pip install rnnlab")
-        )
+        advice = note("install rnnlab again: pip install rnnlab")
+        return Check(look.__name__.removeprefix("_"), "broken", f"{type(error).__name__}: {error}", advice)
 
 
 def _rnnlab() -> Check:
@@ -147,12 +124,8 @@ def _packages() -> Check:
     found = {name: _version(name) for name in NEEDED}
     missing = [name for name, installed in found.items() if installed is None]
     if missing:
-        return Check(
-            "packages",
-            "broken",
-            note("not installed: {names}", names=", ".join(missing)),
-            f"pip install {shlex.join(missing)}",
-        )
+        why = note("not installed: {names}", names=", ".join(missing))
+        return Check("packages", "broken", why, f"pip install {shlex.join(missing)}")
     return Check("packages", "ok", ", ".join(f"{name} {installed}" for name, installed in found.items()), values=found)
 
 
@@ -172,11 +145,10 @@ def _processor() -> Check:
         import torch
 
         values["capability"] = torch.backends.cpu.get_cpu_capability()
-    gaps = {"name": values["name"], "usable": values["usable"], "cores": values["cores"]}
     if "capability" in values:
-        told = note("{name}, {usable} of {cores} cores usable, {capability}", **gaps, capability=values["capability"])
+        told = note("{name}, {usable} of {cores} cores usable, {capability}", **values)
     else:
-        told = note("{name}, {usable} of {cores} cores usable", **gaps)
+        told = note("{name}, {usable} of {cores} cores usable", **values)
     return Check("processor", "ok", told, values=values)
 
 
@@ -244,9 +216,8 @@ def _recurrences() -> Check:
     }
     if found.active:
         return Check("recurrences", "ok", note("native kernels, {reason}", reason=found.reason), values=values)
-    return Check(
-        "recurrences", "off", note("they run on torch, slower, because: {reason}", reason=found.reason), values=values
-    )
+    why = note("they run on torch, slower, because: {reason}", reason=found.reason)
+    return Check("recurrences", "off", why, values=values)
 
 
 def _compiler() -> Check:
@@ -267,13 +238,8 @@ def _cache() -> Check:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        advice = note("set RNNLAB_CACHE to a folder that can be written")
-        return Check(
-            "cache",
-            "broken",
-            note("{folder} can't be written ({error})", folder=folder, error=error.strerror or error),
-            advice,
-        )
+        why = note("{folder} can't be written ({error})", folder=folder, error=error.strerror or error)
+        return Check("cache", "broken", why, note("set RNNLAB_CACHE to a folder that can be written"))
     size = sum(_size(Path(root) / name) for root, _, names in os.walk(folder) for name in names)
     values = {"folder": str(folder), "bytes": size}
     return Check("cache", "ok", f"{folder}, {size / 1e6:,.0f} MB", values=values)
@@ -291,9 +257,8 @@ def _data() -> Check:
 
     given = os.environ.get("RNNLAB_DATA")
     if given and not Path(given).expanduser().is_dir():
-        return Check(
-            "data", "broken", note("RNNLAB_DATA={given}: no such folder", given=given), note("correct it, or unset it")
-        )
+        why = note("RNNLAB_DATA={given}: no such folder", given=given)
+        return Check("data", "broken", why, note("correct it, or unset it"))
     names = [name for name in catalogue.names() if catalogue.locate(name)]
     where = f"RNNLAB_DATA={given}" if given else note("RNNLAB_DATA isn't set")
     if names:

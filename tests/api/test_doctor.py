@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from rnnlab.doctor import EXTRAS, NEEDED, Check, Examination, examine
+from rnnlab.api.doctor import EXTRAS, NEEDED, Check, Examination, examine
 from rnnlab.kernels import status
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
