@@ -67,14 +67,8 @@ def test_answers_of_another_kind(tmp_path):
     assert "recall" not in text
     assert "ECE" not in text
     assert "interval" not in text
-<<<<<<< HEAD:tests/show/test_report_card.py
     (tmp_path / "model.rnnlab").write_bytes(bytes(8))
     assert list(packed_lines(tmp_path / "model.rnnlab", card, None))[1:3] == ["", "Limits:"]
-=======
-    said = "\n".join(packed_lines(Path(__file__), card, None))
-    assert "test:" not in said
-    assert "probabilities:" not in said
->>>>>>> 3b6a5e3 (The card's page is tested beside the card):tests/use/test_card_markdown.py
 
 
 @pytest.mark.parametrize("question", ["…", None])
