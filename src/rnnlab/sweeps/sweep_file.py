@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from rnnlab.claims.claim import Claim, claim_problems, parse_claims, table_problems
 from rnnlab.comparing.studies import Axis, AxisValue, Target
 from rnnlab.core.config import Config, assign, parse, parse_setting, problems, read_toml
-from rnnlab.core.errors import ConfigError, all_problems, did_you_mean, known_are
+from rnnlab.core.errors import ConfigError, WrongValue, all_problems, did_you_mean, known_are
 from rnnlab.core.words import both, joined, note, retold, say
 from rnnlab.models.baselines import BASELINES
 from rnnlab.sweeps.axes import AnyAxis, Choices, axis_problems, grid, label_of, parse_axis
@@ -59,11 +59,9 @@ class StudySettings(Config):
     @model_validator(mode="after")
     def _trials_are_for_strategies_that_draw(self) -> Self:
         if self.strategy == "grid" and self.trials is not None:
-            raise ValueError(both("the grid has every point, and would ignore 'trials': take random, tpe or asha"))
+            raise WrongValue("the grid has every point, and would ignore 'trials': take random, tpe or asha")
         if self.strategy != "grid" and self.trials is None:
-            raise ValueError(
-                both("'{strategy}' needs to know how many settings to try: trials = 20", strategy=self.strategy)
-            )
+            raise WrongValue("'{strategy}' needs to know how many settings to try: trials = 20", strategy=self.strategy)
         return self
 
 

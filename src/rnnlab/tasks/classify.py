@@ -12,8 +12,8 @@ from pydantic import Field, field_validator, model_validator
 from rnnlab.answers.base import Answer
 from rnnlab.answers.label import Label
 from rnnlab.core.config import digest_of
-from rnnlab.core.errors import DataError, did_you_mean
-from rnnlab.core.words import both, note
+from rnnlab.core.errors import DataError, WrongValue, did_you_mean
+from rnnlab.core.words import note
 from rnnlab.data import catalogue, reviews, store, vectors
 from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples, drawn
@@ -89,13 +89,11 @@ class Classify(Task):
     @classmethod
     def _sizes_of_ngrams(cls, sizes: tuple[int, ...]) -> tuple[int, ...]:
         if len(set(sizes)) < len(sizes) or not all(n in SIZES for n in sizes):
-            raise ValueError(
-                both(
-                    "sizes from {sizes} to {SIZES_2}, each once, for example [2, 3] (got {lengths})",
-                    sizes=SIZES[0],
-                    SIZES_2=SIZES[-1],
-                    lengths=list(sizes),
-                )
+            raise WrongValue(
+                "sizes from {sizes} to {SIZES_2}, each once, for example [2, 3] (got {lengths})",
+                sizes=SIZES[0],
+                SIZES_2=SIZES[-1],
+                lengths=list(sizes),
             )
         return tuple(sorted(sizes))
 
@@ -118,26 +116,22 @@ class Classify(Task):
         for name in unused:
             if getattr(self, name) is not None:
                 whose = "the embedded reviews" if name in _GENERATED else "a file"
-                raise ValueError(
-                    both(
-                        "'{name}' is a setting of {whose}; with data = \"{data}\" it would be ignored",
-                        name=name,
-                        whose=whose,
-                        data=self.data,
-                    )
-                )
-        if self.phrases and self.data not in catalogue.with_phrases():
-            whose = ", ".join(catalogue.with_phrases())
-            raise ValueError(
-                both(
-                    "'phrases' is a setting of {whose}; with data = \"{data}\" it would be ignored",
+                raise WrongValue(
+                    "'{name}' is a setting of {whose}; with data = \"{data}\" it would be ignored",
+                    name=name,
                     whose=whose,
                     data=self.data,
                 )
+        if self.phrases and self.data not in catalogue.with_phrases():
+            whose = ", ".join(catalogue.with_phrases())
+            raise WrongValue(
+                "'phrases' is a setting of {whose}; with data = \"{data}\" it would be ignored",
+                whose=whose,
+                data=self.data,
             )
         if not self.ngrams and self.ngram_size != type(self).model_fields["ngram_size"].default:
-            raise ValueError(
-                both("'ngram_size' = {ngram_size} would be ignored without 'ngrams'", ngram_size=self.ngram_size)
+            raise WrongValue(
+                "'ngram_size' = {ngram_size} would be ignored without 'ngrams'", ngram_size=self.ngram_size
             )
         return self
 

@@ -11,8 +11,9 @@ from rnnlab.answers.label import Label
 from rnnlab.answers.number import Number
 from rnnlab.answers.tags import Tags
 from rnnlab.core.config import digest_of
+from rnnlab.core.errors import WrongValue
 from rnnlab.core.seeding import generator
-from rnnlab.core.words import both, note
+from rnnlab.core.words import note
 from rnnlab.data import store
 from rnnlab.data.encoded import EncodedData, encode
 from rnnlab.data.examples import Examples
@@ -70,8 +71,8 @@ class OfLength(Generated):
     @model_validator(mode="after")
     def _lengths_agree(self) -> Self:
         if self.shortest is not None and self.shortest > self.length:
-            raise ValueError(
-                both("shortest = {shortest} is more than length = {length}", shortest=self.shortest, length=self.length)
+            raise WrongValue(
+                "shortest = {shortest} is more than length = {length}", shortest=self.shortest, length=self.length
             )
         return self
 
