@@ -109,15 +109,17 @@ def memory_rows(chapter: Chapter) -> list[Row]:
     rows = []
     for number, one in enumerate(chapter.internals[:MOST_BARS]):
         looked = len(one.norms) - 1
-        if looked < 1:
-            continue
-        row: Row = {"arm": one.arm, "o": number, "v": looked if one.memory is None else one.memory}
-        row |= {"open": one.memory is None, "text": f"> {looked}" if one.memory is None else str(one.memory)}
-        row |= {"first": looked if one.memory_at_first is None else one.memory_at_first}
-        row |= {"first_open": one.memory_at_first is None}
-        row |= {"was": f"> {looked}" if one.memory_at_first is None else str(one.memory_at_first)}
-        rows.append(row)
+        if looked >= 1:
+            steps, endless, text = _steps(one.memory, looked)
+            first, first_open, was = _steps(one.memory_at_first, looked)
+            row: Row = {"arm": one.arm, "o": number, "v": steps, "open": endless, "text": text}
+            rows.append(row | {"first": first, "first_open": first_open, "was": was})
     return rows
+
+
+def _steps(memory: int | None, looked: int) -> tuple[int, bool, str]:
+    """How far, whether that is further than was looked, and as it is written."""
+    return (looked, True, f"> {looked}") if memory is None else (memory, False, str(memory))
 
 
 def _memory_chart(chapter: Chapter, rows: Sequence[Row], language: Language) -> AnyChart:
@@ -160,10 +162,8 @@ def epoch_rows(chapter: Chapter) -> list[Row]:
     rows = []
     for one in chapter.internals:
         for moment in one.epochs:
-            memory, looked = moment["memory"], moment["lags"][-1]
-            text = f"> {looked}" if memory is None else str(memory)
-            row: Row = {"arm": one.arm, "e": moment["epoch"], "v": looked if memory is None else memory, "text": text}
-            rows.append(row | {"open": memory is None})
+            steps, endless, text = _steps(moment["memory"], moment["lags"][-1])
+            rows.append({"arm": one.arm, "e": moment["epoch"], "v": steps, "text": text, "open": endless})
     return rows
 
 

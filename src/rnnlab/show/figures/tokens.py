@@ -11,6 +11,7 @@ from rnnlab.show.figures.figure import Draw, Figure, data
 MOST_TOKENS = 120  # that are shown
 STEP = 22  # pixels per token
 HEIGHT = 260
+TOKENS = alt.Axis(labelAngle=-50, labelLimit=110, labelOverlap=False, ticks=False)
 ADDS, WEIGHT = both("adds to the output"), both("weight")
 
 
@@ -58,7 +59,7 @@ def token_bars(
         legend = alt.Legend(orient="top") if many else None
         bars = _chart(rows, _wide(labels), HEIGHT // 2 + 40).mark_bar()
         bars = bars.encode(
-            x=alt.X("token:N", sort=labels, title=None, axis=_token_axis()),
+            x=alt.X("token:N", sort=labels, title=None, axis=TOKENS),
             y=alt.Y("value:Q", title=title[language]),
             color=alt.Color("series:N", title=None, sort=order, legend=legend),
             tooltip=["token:N", "series:N", alt.Tooltip("value:Q", format="+.3f")],
@@ -90,7 +91,7 @@ def token_units(
             .transform_window(unit="row_number()", groupby=["token"])
             .mark_rect()
             .encode(
-                x=alt.X("token:N", sort=labels, title=None, axis=_token_axis()),
+                x=alt.X("token:N", sort=labels, title=None, axis=TOKENS),
                 y=alt.Y("unit:O", title=both("unit")[language], axis=every_tenth),
                 color=alt.Color("value:Q", title=both("value")[language], scale=colours),
                 tooltip=["token:N", "unit:O", alt.Tooltip("value:Q", format=".3f")],
@@ -116,7 +117,7 @@ def _attention_map(caption: Both, tokens: Sequence[str], weights: Sequence[Seque
             _chart(rows, size, size)
             .mark_rect()
             .encode(
-                x=alt.X("to:N", sort=labels, title=both("looked at")[language], axis=_token_axis()),
+                x=alt.X("to:N", sort=labels, title=both("looked at")[language], axis=TOKENS),
                 y=alt.Y("from:N", sort=labels, title=both("token")[language], axis=alt.Axis(labelLimit=110)),
                 color=alt.Color("weight:Q", title=WEIGHT[language], scale=shades),
                 tooltip=["from:N", "to:N", alt.Tooltip("weight:Q", format=".3f")],
@@ -135,10 +136,6 @@ def _figure(caption: Both, tokens: Sequence[str], draw: Draw) -> Figure:
     """Which says when it doesn't show all tokens."""
     cut = both(" The first {tokens} tokens.", tokens=MOST_TOKENS) if len(tokens) > MOST_TOKENS else ""
     return Figure("tokens", same(""), joined([caption, cut], ""), draw)
-
-
-def _token_axis() -> alt.Axis:
-    return alt.Axis(labelAngle=-50, labelLimit=110, labelOverlap=False, ticks=False)
 
 
 def _wide(labels: Sequence[str]) -> int:
