@@ -109,11 +109,13 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             return [str(text) for text in X]
         if isinstance(X, list | tuple) and any(np.shape(row) != np.shape(X[0]) for row in X):
             return [np.asarray(row, np.float32) for row in X]
-        array = validate_data(self, X, reset=reset, allow_nd=True, dtype=np.float32)
+        given: Any = X
+        array: Any = validate_data(self, given, reset=reset, allow_nd=True, dtype=np.float32)
         return list(array[:, :, None] if array.ndim == 2 else array)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
+        given: Any = super().__getstate__()
+        state = dict(given)
         state.pop("_predictor", None)
         if "stored_" in state:
             own = state["stored_"]

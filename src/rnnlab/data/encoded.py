@@ -74,7 +74,7 @@ def encode(
     tag_names = tuple(sorted({tag for part in given for tag in part.tags or ()}))
     tags = _tags_of(given, tag_names) if tag_names else None
     facts = profile(given, rows, contents=divided.contents, units=units, max_length=max_length, **about)
-    sequences = {
+    sequences: dict[str, Any] = {
         name: Sequences.end_to_end(
             *arrays[name],
             targets[chosen],

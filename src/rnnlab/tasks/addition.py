@@ -185,8 +185,9 @@ class Addition(Task):
                 digits_one=100 * scores["one_back"]["digit_accuracy"],
             ),
         ]
+        splits: dict[str, Any] = {part: digit_pairs.sequences(found, IDS, _bucket) for part, found in pairs.items()}
         return EncodedData(
-            **{part: digit_pairs.sequences(found, IDS, _bucket) for part, found in pairs.items()},
+            **splits,
             tokens=2,
             labels=DIGITS,
             tag_names=tuple(_bucket_name(number) for number in range(_bucket(np.array([LONGEST]))[0] + 1)),

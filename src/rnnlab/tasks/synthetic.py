@@ -198,7 +198,7 @@ def _encode_texts(name: str, texts: list[str], labels: list[str]) -> EncodedData
     return encode({"train": examples}, tokenizer="whitespace", valid_fraction=0.1, test_fraction=0.1)
 
 
-def _three_parts(rows: int, seed: int, draw: Any) -> dict[str, Sequences]:
+def _three_parts(rows: int, seed: int, draw: Any) -> dict[str, Any]:
     """Training, validation and test sequences, each from a stream of its own."""
     tenth = rows // 10
     sizes = {"train": rows - 2 * tenth, "valid": tenth, "test": tenth}
