@@ -80,9 +80,9 @@ def supervise(
         raise RnnlabError(
             "the memory limit can't be held here: this system doesn't say (in /proc) what a process holds"
         )
-    native.prepare()
     todo = enumerate(orders)
     running: list[_Run] = []
+    prepared = False
     try:
         while True:
             while len(running) < jobs and not stopping() and (entry := next(todo, None)):
@@ -90,6 +90,9 @@ def supervise(
                 if isinstance(order, Failed):
                     yield number, order
                     continue
+                if not prepared:  # where every run is finished, nobody waits for a compiler
+                    native.prepare()
+                    prepared = True
                 try:
                     run = _Run(number, order, folder, plugins, limits)
                 except OSError as error:  # no more processes, or no more files
