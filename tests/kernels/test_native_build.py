@@ -198,6 +198,23 @@ def test_an_error_in_one_source_ends_the_others(tmp_path: Path, folder: Path, sc
     assert not in_cache(tmp_path, ".build-*")
 
 
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no groups of processes here")
+def test_a_compiler_that_takes_too_long_ends_with_all_it_started(
+    script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = tmp_path / "pid"
+    script(f'[ "$1" = --version ] && exit 0\nsh -c \'echo $$ > "{pid}"; sleep 60; :\' &\nwait')
+    monkeypatch.setattr(build, "SECONDS", 0.5)
+    assert native.library() is None
+    worker = int(pid.read_text())
+    for _ in range(50):
+        if not Path(f"/proc/{worker}").exists() or "State:\tZ" in Path(f"/proc/{worker}/status").read_text():
+            return
+        time.sleep(0.1)
+    os.kill(worker, signal.SIGKILL)
+    raise AssertionError("the program that the driver started goes on")
+
+
 def test_a_compiler_that_never_ends_is_stopped(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "SECONDS", 0.2)
     script("exec sleep 100")

@@ -6,12 +6,14 @@ import platform
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -190,13 +192,22 @@ def _run(commands: Iterable[list[str]]) -> None:
     finally:
         for process in running:
             with process:  # closes what it wrote to
-                process.kill()
+                _kill(process)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """With those that it started: a compiler's driver leaves the work to another program."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 def _start(command: list[str]) -> subprocess.Popen[str]:
+    """As the leader of a group of its own."""
     pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     try:
-        return subprocess.Popen(command, **pipes, text=True, errors="replace")
+        return subprocess.Popen(command, **pipes, text=True, errors="replace", start_new_session=True)
     except OSError as error:
         raise BuildError(note("the compiler doesn't run: {error}", error=error)) from error
 
