@@ -227,3 +227,8 @@ def test_a_model_that_does_not_look_ahead_is_welcome(causal_task):
     assert list(experiment.arms) == models
     tree = experiment_tree(None, models=["bilstm"], task={"rows": 60})
     assert list(plan(tree)[0].arms) == ["bilstm"]
+
+
+def test_fasttext_reads_one_token_per_step():
+    with pytest.raises(ConfigError, match="'fasttext' reads one token per step, and these rows have 2; take 'linear'"):
+        plan(experiment_tree(None, models=["fasttext"], settings=["task.kind=addition"]), "options")

@@ -314,6 +314,10 @@ def why_not(model: Architecture, data: EncodedData, asked_channels: str | None =
             return problem.removeprefix(KIND)
     if data.vocabulary is not None and data.vocabulary.ngrams is not None and isinstance(model, FastText):
         return note("'fasttext' counts n-grams by itself (model.ngrams), and would count those of task.ngrams again")
+    if data.tokens > 1 and isinstance(model, FastText):
+        return note(
+            "'fasttext' reads one token per step, and these rows have {tokens}; take 'linear'", tokens=data.tokens
+        )
     has_vectors = model.embedding is not None and model.embedding.vectors is not None
     if model.needs_vectors and not has_vectors and asked_channels != "random":
         return note(
