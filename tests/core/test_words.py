@@ -30,6 +30,7 @@ from rnnlab.core.words import (
     speaking,
     told_in,
 )
+from rnnlab.core.wrapping import fitted
 
 LANGUAGES = sorted(path.stem for path in CATALOGUES.glob("*.po"))
 
@@ -243,3 +244,25 @@ def test_a_catalogue_is_read():
 def test_a_catalogue_is_read_strictly(text, problem):
     with pytest.raises(ValueError, match=problem):
         read_po(text)
+
+
+# --- lines of a terminal ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a sentence that is longer than that", ["a sentence that", "is longer than", "that"]),
+        ("word\n  - indented item of a list", ["word", "  - indented", "item of a list"]),
+        ("高三十个百分点（25.8）。其余的", ["高三十个百分点", "（25.8）。其余的"]),
+        ("an/unbreakable/path/that/is/long is kept", ["an/unbreakable/path/that/is/long", "is kept"]),
+    ],
+)
+def test_lines_end_between_words_on_a_terminal(text: str, lines: list[str], monkeypatch: pytest.MonkeyPatch):
+    class Terminal:
+        def __init__(self, there: bool):
+            self.isatty = lambda: there
+
+    monkeypatch.setenv("COLUMNS", "16")
+    assert fitted(text, Terminal(True)).split("\n") == lines
+    assert fitted(text, Terminal(False)) == text

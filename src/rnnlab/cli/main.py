@@ -10,6 +10,7 @@ import typer
 from rnnlab.cli import options, translation
 from rnnlab.core.errors import RnnlabError
 from rnnlab.core.words import say, speaking
+from rnnlab.core.wrapping import fitted
 
 VERBS = (  # a module each, in the order of the help
     *("compare", "train", "sweep", "reproduce", "predict", "pack", "export", "serve"),
@@ -58,7 +59,7 @@ def main() -> None:
             translation.show_mistake(error)
             sys.exit(error.exit_code)
         except RnnlabError as error:
-            print(f"rnnlab: {error}", file=sys.stderr)
+            print(fitted(f"rnnlab: {error}", sys.stderr), file=sys.stderr)
             sys.exit(error.exit_code)
         except BrokenPipeError:  # `rnnlab runs | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,9 @@
 """Lines of text on a terminal, where a Chinese letter takes two columns and a line may end beside it."""
 
 import re
+import shutil
 import unicodedata
+from typing import Any
 
 _PIECES = re.compile(r"\s+|[（“《【]*(?:[\u2e80-\uffef]|[^\s\u2e80-\uffef]+)[，。；：！？、）”》】]*")
 
@@ -26,3 +28,11 @@ def wrapped(text: str, width: int) -> list[str]:
         else:
             line += piece
     return [*lines, line.rstrip()] if line.strip() else lines
+
+
+def fitted(text: str, stream: Any) -> str:
+    """As wide as the terminal that the stream writes to, wrapped at words; elsewhere as it is."""
+    if not stream.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join("\n".join(wrapped(line, width)) for line in text.split("\n"))

@@ -16,6 +16,7 @@ from rich.text import Text
 from rnnlab.core.numbers import count, duration, interval_text, percent, score_text, size
 from rnnlab.core.terms import metric_text, status_text
 from rnnlab.core.words import Both, ResultNote, both, capitalised, plural, retold, say
+from rnnlab.core.wrapping import fitted
 from rnnlab.data.profile import Profile
 from rnnlab.judging.wording import sentence_of
 from rnnlab.runs.directory import RunDirectory, Stopped
@@ -40,17 +41,16 @@ def _console(stderr: bool = False) -> Console:
 def print_table(out: Console, title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
     """A table; on a narrow screen several, one below the other, so that no figure is cut off."""
     widths = [max(map(cell_len, column)) for column in zip(columns, *(cells for cells, _ in rows), strict=True)]
+    if title:
+        out.print(Text(fitted(title, out.file), "bold"), soft_wrap=True)
     for shown in portions(widths, out.width):
-        table = Table(
-            title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold"
-        )
+        table = Table(box=None, pad_edge=False, header_style="bold")
         for number in shown:
             justify = "left" if number == 0 else "right"
             table.add_column(Text(columns[number]), justify=justify, no_wrap=True)  # a user's [words] are no markup
         for cells, style in rows:
             table.add_row(*(Text(cells[number]) for number in shown), style=style)
         out.print(table)
-        title = ""
 
 
 def portions(widths: Sequence[int], room: int, gap: int = 2) -> list[list[int]]:
@@ -74,7 +74,8 @@ class Screen:
         self.out, self.progress = _console(), _console(stderr=True)
 
     def say(self, line: Both | str) -> None:
-        self.out.print(str(line), soft_wrap=True)
+        """Wrapped at words on a terminal."""
+        self.out.print(fitted(str(line), self.out.file), soft_wrap=True)
 
     def profile(self, profile: dict[str, Any], notes: Sequence[str]) -> None:
         """The data first: people read it."""
@@ -120,7 +121,7 @@ class Screen:
 
     def how_long(self, text: str) -> None:
         """What is about to be spent; beside JSON too, which is on the other stream."""
-        self.progress.print(f"… {text}", soft_wrap=True)
+        self.progress.print(fitted(f"… {text}", self.progress.file), soft_wrap=True)
 
     def report(self, path: str) -> None:
         if not self.quiet:
@@ -153,7 +154,8 @@ class Screen:
             self.say(line)
 
     def _use(self, command: str) -> None:
-        self.say(both("Use it:  {command}", command=command))
+        """In one line, however long: to be copied."""
+        self.out.print(say("Use it:  {command}", command=command), soft_wrap=True)
 
     def run(self, run: RunDirectory) -> None:
         """One trained model."""
