@@ -19,7 +19,7 @@ test: lint .venv/.browser
 	RNNLAB_BROWSER=required $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-long: .venv/.dev
-	RNNLAB_LONG=1 $(BIN)/python -m pytest tests/execute/test_engines.py -k storm
+	RNNLAB_LONG=1 $(BIN)/python -m pytest -m long
 	RNNLAB_FUZZ=10000 $(BIN)/python -m pytest tests/data/test_reading.py
 	$(BIN)/python tests/judging/test_decision.py 2000
 

@@ -127,7 +127,7 @@ def not_installed(error: ModuleNotFoundError) -> str:
 def description(arguments: Sequence[str], quick: bool) -> dict[str, Any]:
     """Where, when and with what."""
     from rnnlab.kernels import status
-    from rnnlab.training.processor import processor_name
+    from rnnlab.training.environment import processor_name
 
     versions = {"python": platform.python_version()}
     for package in PACKAGES:

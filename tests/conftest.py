@@ -21,6 +21,14 @@ native.prepare()  # before the first test, so that all of them take the same pat
 torch.set_num_threads(1)  # as every run has it: the tests share the cores
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long is left to `make test-long`, which sets RNNLAB_LONG."""
+    if "RNNLAB_LONG" not in os.environ:
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.skip(reason="takes long: make test-long"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory):
     """The tests neither read nor fill the user's cache."""

@@ -36,7 +36,8 @@ from rnnlab.testing.executor_laws import (
 from rnnlab.training.spec import RunSpec, Training
 
 BIN = Path(sys.executable).parent
-CLUSTERS_UNDER_KILLS = pytest.mark.skipif("RNNLAB_LONG" not in os.environ, reason="takes a minute: make test-long")
+EVERY_TIME = ("same_bits_as_serial", "a_killed_process_costs_one_retry", "an_interrupt_stops_what_is_under_way")
+"""The laws that Ray, whose processes take seconds to begin, is held to by `make test`; to all by `make test-long`."""
 
 
 # The engines, as the laws make them: also in a process of their own
@@ -150,7 +151,12 @@ def cluster(request: pytest.FixtureRequest, make) -> None:
 @pytest.mark.parametrize(
     ("make", "law"),
     [
-        pytest.param(make, law, id=f"{make.__name__}-{law}")
+        pytest.param(
+            make,
+            law,
+            id=f"{make.__name__}-{law}",
+            marks=[pytest.mark.long] if make is ray and law not in EVERY_TIME else [],
+        )
         for make in ENGINES
         for law in EXECUTOR_LAWS
         if make is not serial or law not in ISOLATION_LAWS  # a run in this process can't be ended from outside
@@ -160,12 +166,9 @@ def test_engine_obeys(make, law):
     EXECUTOR_LAWS[law](make)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize(
-    "make",
-    [processes, pytest.param(dask, marks=CLUSTERS_UNDER_KILLS), pytest.param(ray, marks=CLUSTERS_UNDER_KILLS)],
-    ids=lambda make: make.__name__,
-)
+@pytest.mark.parametrize("make", [processes, dask, ray], ids=lambda make: make.__name__)
 def test_in_a_storm_every_run_ends_in_one_state(make, tmp_path):
     """40 runs: 10 whose process or worker is killed once, 2 that diverge, 2 that hang, 2 that grow."""
     with misbehaviour():
@@ -212,7 +215,7 @@ with misbehaviour():
 """
 
 
-@pytest.mark.parametrize("on", ["dask", "ray"])
+@pytest.mark.parametrize("on", ["dask", pytest.param("ray", marks=pytest.mark.long)])
 def test_ctrl_c_at_a_terminal_ends_a_cluster_of_ones_own(on, tmp_path):
     """Every process of the group gets the signal, as from a terminal; the runs come home, and nothing is left: neither
     process nor file nor a line on the screen."""

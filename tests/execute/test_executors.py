@@ -171,7 +171,7 @@ def test_an_error_in_a_run_is_one_failed_run(reviews_csv, tmp_path):
         assert isinstance(found[1], Finished)
 
 
-@pytest.mark.parametrize("jobs", [0, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(0, marks=pytest.mark.long), 2])
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(reviews_csv, tmp_path, jobs):
     """A real process, a real SIGINT, no orphan; the second start finishes with the bits of an undisturbed one."""
     command = [sys.executable, "-m", "rnnlab", "compare", str(reviews_csv), "--models", "gru,lstm"]

@@ -357,6 +357,7 @@ async def ordinary(server: Serving, until: asyncio.Event) -> list[float]:
     return taken
 
 
+@pytest.mark.long
 def test_slow_clients(server):
     """All are cut off, and ordinary requests are served meanwhile."""
 
