@@ -1,7 +1,6 @@
 import csv
 import hashlib
 import io
-import os
 import tempfile
 from pathlib import Path
 
@@ -14,24 +13,6 @@ from rnnlab.core.errors import DataError
 from rnnlab.data import tables
 from rnnlab.data.formats import delimited
 from rnnlab.data.formats.base import FIELD_CAP, BadRow
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name: str, content: str | bytes, encoding: str = "utf-8") -> Path:
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
-        return path
-
-    return write
-
-
-@pytest.fixture
-def public() -> Path:
-    folder = os.environ.get("RNNLAB_DATA")
-    if not folder:
-        pytest.skip("RNNLAB_DATA isn't set")
-    return Path(folder)
 
 
 def rows_of(table: tables.Table) -> list[tuple[str, ...]]:

@@ -1,21 +1,9 @@
-from pathlib import Path
-
 import pytest
 
 from rnnlab.core.errors import DataError
 from rnnlab.data import tables
 
 CHINESE = "文本,标签\n这部电影真的很好看,好评\n剧情太差了，看不下去,差评\n"
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name: str, content: str | bytes, encoding: str = "utf-8") -> Path:
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
-        return path
-
-    return write
 
 
 def reading_error(path, **options) -> str:

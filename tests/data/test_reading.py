@@ -404,14 +404,6 @@ def test_the_fuzzing_reaches_both_outcomes():
 # The public data sets
 
 
-@pytest.fixture
-def public() -> Path:
-    folder = os.environ.get("RNNLAB_DATA")
-    if not folder:
-        pytest.skip("RNNLAB_DATA isn't set")
-    return Path(folder)
-
-
 @pytest.mark.data
 def test_movie_reviews(public):
     path = public / "movie-reviews/train.tsv"

@@ -13,16 +13,6 @@ from rnnlab.data.formats import json_lines
 from rnnlab.data.formats.base import FIELD_CAP, BadRow
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(name: str, content: str | bytes, encoding: str = "utf-8") -> Path:
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
-        return path
-
-    return write
-
-
 def rows_of(table: tables.Table) -> list[tuple[str, ...]]:
     return list(zip(*(table.values[name] for name in table.columns), strict=True))
 
