@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from rnnlab.core.words import note
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -16,7 +18,7 @@ class Prediction:
     @property
     def remark(self) -> str | None:
         """What a person should know besides."""
-        return "no word of it is known to the model" if self.known == 0 else None
+        return note("no word of it is known to the model") if self.known == 0 else None
 
     def top(self, most: int) -> list[tuple[str, float]]:
         """The most probable labels with their probabilities, the first one first."""

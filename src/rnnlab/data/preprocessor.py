@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from rnnlab.core.errors import DataError, RunError
+from rnnlab.core.words import Both, both
 from rnnlab.data.sequences import Sequences, Targets, offsets_of
 from rnnlab.data.text import encode_texts
 from rnnlab.data.tokenizers import Tokenizer
@@ -77,13 +78,13 @@ class Side:
     def _ids(self, texts: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         assert self.tokenizer is not None
         assert self.vocabulary is not None
-        texts = [text if isinstance(text, str) else _wrong("texts", text) for text in texts]
+        texts = [text if isinstance(text, str) else _wrong(both("texts"), text) for text in texts]
         return encode_texts(texts, self.tokenizer, self.vocabulary, self.max_length)
 
     def _checked(self, array: Any) -> np.ndarray:
         """(T, D) float32, cut to the model's length."""
         if isinstance(array, str):
-            return _wrong("numeric sequences", array)
+            return _wrong(both("numeric sequences"), array)
         array = np.asarray(array, np.float32)
         array = array[:, None] if array.ndim == 1 else array
         if array.ndim != 2 or array.shape[1] != self.features or not len(array) or not np.isfinite(array).all():
@@ -159,5 +160,5 @@ class Preprocessor(Side):
         return cls.from_dict(values)
 
 
-def _wrong(expected: str, got: Any) -> Any:
+def _wrong(expected: Both, got: Any) -> Any:
     raise DataError("this model reads {expected} (got {kind})", expected=expected, kind=type(got).__name__)

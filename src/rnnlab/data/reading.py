@@ -249,11 +249,9 @@ def _check_label_column(table: Table, column: str, labels: Sequence[str]) -> Non
     distinct = len(set(labels))
     if distinct <= guessing.FEW or (distinct <= MANY and distinct * 5 <= len(labels)):
         return
-    what = (
-        "these are numbers, and regression isn't supported"
-        if guessing.is_numeric(labels)
-        else "that looks like free text"
-    )
+    what = both("that looks like free text")
+    if guessing.is_numeric(labels):
+        what = both("these are numbers, and regression isn't supported")
     raise DataError(
         "{path}: the label column {column!r} has {distinct:,} different values in {count:,} rows: "
         "{what}; pass --label with a column of classes\n{described}",

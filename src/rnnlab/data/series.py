@@ -132,12 +132,12 @@ def _listed(names: list[str]) -> str:
 def _from_json(value: Any) -> np.ndarray:
     """An array of numbers, or of arrays of numbers, as (T, D) float32."""
     if not isinstance(value, list):
-        raise ValueError("no array of numbers")
+        raise ValueError(note("no array of numbers"))
     if not value:
-        raise ValueError("the series is empty")
+        raise ValueError(note("the series is empty"))
     steps = value if isinstance(value[0], list) else [[number] for number in value]
     if not steps[0]:
-        raise ValueError("step 1 is empty")
+        raise ValueError(note("step {place} is empty", place=1))
     for place, step in enumerate(steps, 1):
         if not isinstance(step, list) or not set(map(type, step)) <= {int, float}:
             raise ValueError(note("step {place} isn't made of numbers", place=place))
@@ -154,7 +154,7 @@ def _from_json(value: Any) -> np.ndarray:
         with np.errstate(over="ignore"):
             array = np.array(steps, np.float64).astype(np.float32)
     except OverflowError:
-        raise ValueError("a number too large") from None
+        raise ValueError(note("a number too large")) from None
     bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(bad):
         raise ValueError(note("step {bad} isn't a finite 32-bit number", bad=bad[0] + 1))

@@ -13,7 +13,7 @@ from rnnlab.answers.base import Answer
 from rnnlab.answers.label import Label
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import DataError, WrongValue, did_you_mean
-from rnnlab.core.words import note
+from rnnlab.core.words import both, note
 from rnnlab.data import catalogue, reviews, store, vectors
 from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples, drawn
@@ -115,7 +115,7 @@ class Classify(Task):
         unused = [*(() if embedded else _GENERATED), *(_COLUMNS if embedded or public else ())]
         for name in unused:
             if getattr(self, name) is not None:
-                whose = "the embedded reviews" if name in _GENERATED else "a file"
+                whose = both("the embedded reviews") if name in _GENERATED else both("a file")
                 raise WrongValue(
                     "'{name}' is a setting of {whose}; with data = \"{data}\" it would be ignored",
                     name=name,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from rnnlab.core.errors import ConfigError, DataError
-from rnnlab.core.words import note
+from rnnlab.core.words import both, note, retold
 from rnnlab.data.formats.source import Source
 
 PORTION = 4096  # rows that are held at a time
@@ -136,7 +136,7 @@ def field_problem(fields: Iterable[str]) -> str:
                 "a field of {count:,} characters; the limit is {FIELD_CAP:,}", count=len(text), FIELD_CAP=FIELD_CAP
             )
         if "\0" in text:
-            return "a NUL character"
+            return note("a NUL character")
     return ""
 
 
@@ -145,7 +145,7 @@ def unicode_problem(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "a character that isn't valid Unicode (half of a surrogate pair)"
+        return note("a character that isn't valid Unicode (half of a surrogate pair)")
     return ""
 
 
@@ -154,10 +154,15 @@ def check_names(where: str, names: Sequence[str]) -> None:
     seen = set()
     for number, name in enumerate(names, 1):
         if not name.strip():
-            hint = " (pandas writes its index so; use to_csv(..., index=False))" if number == 1 else ""
-            raise DataError("{where}: column {number} has no name{hint}", where=where, number=number, hint=hint)
+            pandas = both(" (pandas writes its index so; use to_csv(..., index=False))")
+            raise DataError(
+                "{where}: column {number} has no name{hint}",
+                where=where,
+                number=number,
+                hint=pandas if number == 1 else "",
+            )
         if problem := field_problem([name]) or unicode_problem(name):
-            raise DataError("{where}: column {number}: {problem}", where=where, number=number, problem=problem)
+            raise DataError("{where}: column {number}: {problem}", where=where, number=number, problem=retold(problem))
         if name in seen:
             raise DataError("{where}: two columns are named {name!r}", where=where, name=name)
         seen.add(name)
@@ -198,7 +203,7 @@ def refuse_unreadable(column: str, text: str) -> None:
     """Nothing is written that couldn't be read again."""
     if problem := field_problem([text]) or unicode_problem(text):
         raise DataError(
-            "{column!r}: {problem}, which no file that rnnlab writes can hold", column=column, problem=problem
+            "{column!r}: {problem}, which no file that rnnlab writes can hold", column=column, problem=retold(problem)
         )
 
 

@@ -97,10 +97,10 @@ def parse(line: str) -> dict[str, Any] | str:
     except json.JSONDecodeError as error:
         return note("not valid JSON: {msg} (column {colno})", msg=error.msg, colno=error.colno)
     except RecursionError:
-        return "nested too deeply"
+        return note("nested too deeply")
     except ValueError as error:
         return str(error)
-    return value if isinstance(value, dict) else "not a JSON object, {…}"
+    return value if isinstance(value, dict) else note("not a JSON object, {example}", example="{…}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -128,7 +128,7 @@ def _read_header(path: str, lines: Iterable[str]) -> _Header:
 def _from_channels(channels: list[str], declared: int | None) -> np.ndarray:
     """Comma-separated numbers for every channel as (T, D) float32."""
     if not channels:
-        raise ValueError("no ':' between the values and the label")
+        raise ValueError(note("no ':' between the values and the label"))
     if declared is not None and len(channels) != declared:
         raise ValueError(
             note(
@@ -165,7 +165,7 @@ def _channel(text: str, place: int) -> list[float]:
     values = text.split(",")
     for step, value in enumerate(values, 1):
         if not _NUMBER.fullmatch(value):  # float() would also take 1_000, nan and Chinese digits
-            missing = " (a missing value)" if value.strip().lower() in ("?", "nan", "") else ""
+            missing = note(" (a missing value)") if value.strip().lower() in ("?", "nan", "") else ""
             raise ValueError(
                 note(
                     "channel {place}, step {step}: {value!r} isn't a number{missing}",
