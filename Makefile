@@ -10,12 +10,13 @@ export RNNLAB_DATA ?= $(wildcard $(abspath ../shared/data))
 # Pages are tested in a real browser, with this checker of accessibility.
 AXE := axe-core@4.14.0
 
-.PHONY: demo test test-long lint clean
+.PHONY: demo test test-long lint kernels clean
 
 demo: .venv/.runtime
 	$(BIN)/rnnlab compare
 
-test: lint .venv/.browser
+test: .venv/.browser
+	$(MAKE) --no-print-directory -j 2 lint kernels
 	RNNLAB_BROWSER=required $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-long: .venv/.dev
@@ -28,6 +29,9 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/pyright
+
+kernels: .venv/.dev
+	$(BIN)/python -c "from rnnlab import kernels; kernels.prepare()"
 
 .venv/.runtime: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
