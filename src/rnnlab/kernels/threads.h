@@ -26,6 +26,29 @@ inline void set_arithmetic(unsigned) {}
 // Threads for so many rows, of which each has one at least.
 inline int threads_for(int64_t threads, int64_t rows) { return int(std::max<int64_t>(1, std::min(threads, rows))); }
 
+// part(i, n) for i = 0 … n - 1, each on a thread of its own. What is computed depends on n alone, never on timing. A
+// thread takes the next part when it is free: one phase of `in_phases`, where all wait for each other, is slower.
+template <class Part>
+void in_parallel(int n, const Part& part) {
+    if (n <= 1 || !pool) {
+        for (int i = 0; i < n; i++) part(i, n);
+        return;
+    }
+    struct Job {
+        const Part* part;
+        int n;
+        unsigned mode;
+        std::atomic<int> next;
+    } job{&part, n, arithmetic(), {0}};
+    pool(
+        [](void* data) {
+            Job* job = static_cast<Job*>(data);
+            set_arithmetic(job->mode);
+            for (int i; (i = job->next.fetch_add(1)) < job->n;) (*job->part)(i, job->n);
+        },
+        &job, unsigned(n), 0);
+}
+
 // Where threads wait for each other. It takes a tenth of the time of a second start of the pool's threads.
 struct Barrier {
     std::atomic<int> waiting{0}, round{0};
@@ -46,8 +69,7 @@ struct Barrier {
     }
 };
 
-// phase(p, i, n) for p = 0 … phases - 1 in turn, in each for i = 0 … n - 1, each i on a thread of its own. What is
-// computed depends on n alone, never on timing.
+// phase(p, i, n) for p = 0 … phases - 1 in turn, in each for i = 0 … n - 1 as `in_parallel` does it.
 template <class Phase>
 void in_phases(int n, int64_t phases, const Phase& phase) {
     auto one_by_one = [&] {
@@ -80,10 +102,4 @@ void in_phases(int n, int64_t phases, const Phase& phase) {
         },
         &job, unsigned(n), 0);
     if (job.too_few) one_by_one();
-}
-
-// part(i, n) for i = 0 … n - 1.
-template <class Part>
-void in_parallel(int n, const Part& part) {
-    in_phases(n, 1, [&](int64_t, int i, int parts) { part(i, parts); });
 }
