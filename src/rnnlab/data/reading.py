@@ -239,7 +239,7 @@ def _check_text_column(table: Table, column: str, texts: Sequence[str]) -> None:
         column=column,
         distinct=len(counts),
         count=len(texts),
-        most=_short(texts[rows[counts.argmax()]]),
+        most=_short(texts[int(rows[counts.argmax()])]),
         described=_described(table),
     )
 
