@@ -61,7 +61,9 @@ class Visitor:
             self.asked.append(json.loads(request.post_data_buffer))
 
     def _hear(self, said: Any, refusals: bool) -> None:
-        if not (refusals and said.text.startswith("Failed to load resource")):
+        """But for what a test provokes, and for the browser's word that somebody was quicker than an autofocus."""
+        refused = refusals and said.text.startswith("Failed to load resource")
+        if not refused and not said.text.startswith("Autofocus processing was blocked"):
             self.complaints.append(f"{said.type}: {said.text}")
 
 
