@@ -191,6 +191,7 @@ def test_texts_of_a_user_are_texts(open_page, tmp_path):
     assert page.evaluate("window.pwned") is None
 
 
+@pytest.mark.long
 def test_a_report_of_500_runs_is_small_and_whole(open_page, compared, tmp_path):
     """How soon it opens is measured by benchmarks/report.py."""
     runs = Path(str(compared.folder)).parent.parent

@@ -109,7 +109,13 @@ def left_out(claim: Claim, keep: dict[str, list]) -> bool:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name in ("001-addition", "004-rules-of-thumb") else [])
+        for name in TINY
+    ],
+)
 def test_the_documents_experiments_run_down_to_the_ledger(rnnlab, data_folder, name):
     settings = [part for text in TINY[name] for part in ("--set", text)]
     done = rnnlab("reproduce", name, "--quick", "--json", *settings)

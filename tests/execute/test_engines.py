@@ -215,7 +215,8 @@ with misbehaviour():
 """
 
 
-@pytest.mark.parametrize("on", ["dask", pytest.param("ray", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("on", ["dask", "ray"])
 def test_ctrl_c_at_a_terminal_ends_a_cluster_of_ones_own(on, tmp_path):
     """Every process of the group gets the signal, as from a terminal; the runs come home, and nothing is left: neither
     process nor file nor a line on the screen."""
