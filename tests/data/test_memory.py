@@ -40,6 +40,13 @@ def test_every_holder_is_one_file():
     assert len({as_files(frame)["data"] for frame in frames().values()}) == 1
 
 
+def test_a_damaged_file_is_written_again():
+    path = Path(as_files(COLUMNS)["data"])
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"good", b"bad!", 1))
+    assert Path(as_files(COLUMNS)["data"]).read_bytes() == before
+
+
 def test_frame_dict_list_and_file_give_the_same_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     with open("reviews.csv", "w", encoding="utf-8", newline="") as file:

@@ -64,7 +64,7 @@ def _written(data: Any) -> str:
     lines = (_line(row) for row in _rows(columns))
     content = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
     path = cache_dir() / "memory" / f"in-memory-{hashlib.sha256(content).hexdigest()[:16]}.jsonl"
-    if not path.is_file() or path.stat().st_size != len(content):
+    if not path.is_file() or path.read_bytes() != content:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
     return str(path)
