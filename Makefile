@@ -21,7 +21,7 @@ test: .venv/.browser
 
 test-long: .venv/.dev
 	RNNLAB_LONG=1 $(BIN)/python -m pytest -m long
-	RNNLAB_FUZZ=10000 $(BIN)/python -m pytest tests/data/test_reading.py
+	RNNLAB_FUZZ=10000 $(BIN)/python -m pytest tests/data/test_reading.py tests/data/tagged
 	$(BIN)/python tests/judging/test_decision.py 2000
 
 lint: .venv/.dev
@@ -29,6 +29,9 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/pyright
+	@echo "$(BIN)/pyright --verifytypes rnnlab --ignoreexternal"  # all that can be imported has a type
+	@PATH="$(abspath $(BIN)):$$PATH" PYTHONPATH=src $(BIN)/pyright --verifytypes rnnlab --ignoreexternal > .venv/types.txt \
+	  || { grep -B1 -A3 "error:" .venv/types.txt; tail -n 4 .venv/types.txt; exit 1; }
 
 kernels: .venv/.dev
 	$(BIN)/python -c "from rnnlab import kernels; kernels.prepare()"

@@ -30,6 +30,7 @@ SECTIONS: dict[str, tuple[str, float, float]] = {
     "recurrence": ("recurrence:against_torch", 30, 300),
     "peak": ("recurrence:share_of_peak", 5, 60),
     "bidirectional": ("recurrence:both_directions", 12, 120),
+    "chains": ("chains:measure", 10, 60),
     "predict": ("predict:measure", 15, 120),
     "startup": ("startup:measure", 15, 60),
     "epoch": ("epoch:measure", 60, 600),

@@ -31,7 +31,7 @@ Sentence = list[tuple[str, str]]  # tokens with their tags
 class Tagging(Task):
     """A tag for every token of a sentence; the file has a token and a tag per line."""
 
-    answer: ClassVar[Answer] = Tags()
+    shape: ClassVar[Answer] = Tags()
     question: ClassVar[str | None] = "the cat sat"
     split_by: ClassVar[str | None] = "split_seed"
 

@@ -3,8 +3,10 @@
 import pickle
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -51,6 +53,21 @@ def test_classes_come_back_as_they_were_given():
         assert np.allclose(chances.sum(1), 1)
 
 
+def test_a_frame_of_texts_is_read_column_by_column(tmp_path: Path):
+    other = ["a film about a dog", "a play about a cat"]
+    frame = pd.DataFrame({"review": TEXTS, "about": other * 60, "empty": [None, "x"] * 60})
+    model = SequenceClassifier("textcnn", epochs=8).fit(frame, LABELS)
+    assert model.feature_names_in_.tolist() == ["review", "about", "empty"]
+    assert model.n_features_in_ == 3
+    assert model.stored_.preprocessor.text_columns == ("review", "about", "empty")
+    assert (model.predict(frame) == LABELS).mean() > 0.9
+    assert (model.predict(frame[["empty", "about", "review"]]) == model.predict(frame)).all()  # by name
+    with pytest.raises(ValueError, match="X has the columns"):
+        model.predict(frame[["review"]])
+    one = SequenceClassifier("fasttext", epochs=20).fit(frame[["review"]], LABELS)
+    assert (one.predict(frame[["review"]]) == LABELS).mean() > 0.9
+
+
 def test_what_was_fitted_can_be_pickled_and_the_runs_kept(tmp_path: Path):
     model = SequenceClassifier("gru", epochs=2, out=str(tmp_path), random_state=3).fit(TEXTS, LABELS)
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict_proba(TEXTS), model.predict_proba(TEXTS))
@@ -74,3 +91,9 @@ def test_mistakes_are_value_errors():
         SequenceClassifier().fit(TEXTS, LABELS[:3])
     with pytest.raises(ValueError, match="one class only"):
         SequenceClassifier().fit(TEXTS, ["good"] * 120)
+
+
+@pytest.mark.parametrize("labels", [[["a", "b"], ["a"], []] * 20, np.tile([[1, 0], [1, 1], [0, 1]], (20, 1))])
+def test_several_labels_per_row_are_refused_with_a_remedy(labels: Any):
+    with pytest.raises(ValueError, match=r"several labels per row.*task={'multi_label': ';'}"):
+        SequenceClassifier("gru").fit([f"row number {n}" for n in range(60)], labels)

@@ -7,6 +7,7 @@ export class Model {
   static async open(ort, source, reading) {
     if (reading.per_step) throw new Error(`this model (${reading.task}) answers every step; here is one label a text`);
     if (reading.ngrams) throw new Error("this model reads n-grams too (task.ngrams), which this example doesn't make");
+    if (reading.text_columns) throw new Error(`this model reads the columns ${reading.text_columns}, which this example doesn't join`);
     const tokenizer = new Tokenizer(reading);
     return new Model(ort, await ort.InferenceSession.create(source), reading, tokenizer);
   }
@@ -15,7 +16,8 @@ export class Model {
     Object.assign(this, { ort, session, reading, tokenizer });
   }
 
-  /** One answer a text: {label, probability, probabilities, ids}. All texts are one batch. */
+  /** One answer a text: {label, probability, probabilities, ids}. All texts are one batch. Where a text may have several
+   *  labels, {labels, …}, and label has all of them in one text. */
   async predict(texts) {
     if (texts.length === 0) return [];
     const rows = texts.map((text) => this.tokenizer.encode(text));
@@ -27,15 +29,24 @@ export class Model {
       ids: new this.ort.Tensor("int64", ids, [rows.length, length]),
       lengths: new this.ort.Tensor("int64", lengths, [rows.length]),
     });
-    const { labels, temperature } = this.reading;
+    const { labels, temperature, thresholds } = this.reading;
     return rows.map((row, number) => {
       const start = number * labels.length;
-      const shares = softmax(Array.from(logits.data.slice(start, start + labels.length), (logit) => logit / temperature));
+      const calibrated = Array.from(logits.data.slice(start, start + labels.length), (logit) => logit / temperature);
+      const shares = thresholds ? calibrated.map(sigmoid) : softmax(calibrated);
       const best = shares.indexOf(Math.max(...shares));
       const probabilities = Object.fromEntries(labels.map((label, at) => [label, shares[at]]));
+      if (thresholds) {
+        const given = labels.filter((_, at) => shares[at] >= thresholds[at]);
+        return { label: given.join(";"), labels: given, probability: shares[best], probabilities, ids: row };
+      }
       return { label: labels[best], probability: shares[best], probabilities, ids: row };
     });
   }
+}
+
+function sigmoid(logit) {
+  return 1 / (1 + Math.exp(-logit));
 }
 
 function softmax(logits) {

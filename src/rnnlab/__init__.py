@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rnnlab.api.compare import UntilSure, compare, train
+    from rnnlab.api.inspect import inspect_model, inspect_run
     from rnnlab.api.report import write_report
     from rnnlab.api.sweep import run_sweep
     from rnnlab.auditing.audit import audit
@@ -34,6 +35,8 @@ _HOMES = {
     "UntilSure": "rnnlab.api.compare",
     "run_sweep": "rnnlab.api.sweep",
     "write_report": "rnnlab.api.report",
+    "inspect_run": "rnnlab.api.inspect",
+    "inspect_model": "rnnlab.api.inspect",
     "load": "rnnlab.use",
     "pack": "rnnlab.use.stored",
     "export_model": "rnnlab.use.onnx.writing",
@@ -72,6 +75,8 @@ __all__ = [
     "compare",
     "export_model",
     "find_runs",
+    "inspect_model",
+    "inspect_run",
     "judge",
     "load",
     "pack",

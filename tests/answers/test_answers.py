@@ -1,5 +1,6 @@
 """Counts add up to the reference libraries' scores, however rows are cut; influence is what a bootstrap finds."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, f1_score, log_loss
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, log_loss
 
 from rnnlab.answers.base import Answer
 from rnnlab.answers.label import MACRO_F1, Label, probabilities
@@ -15,7 +16,7 @@ from rnnlab.answers.number import Number
 from rnnlab.answers.score import Score, numeric_gradient, ratio
 from rnnlab.answers.tags import Tags
 from rnnlab.data.batches import Batch, evaluation_batches
-from rnnlab.data.sequences import IGNORE, Sequences, Targets, offsets_of
+from rnnlab.data.sequences import IGNORE, Sequences, Targets, balanced_weights, offsets_of
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -27,8 +28,64 @@ def test_scores_of_labels_equal_scikit_learn(classes: int, rows: int, seed: int)
     found = Label().values({"logits": logits}, Targets(targets))
     assert found["accuracy"] == pytest.approx(accuracy_score(targets, answers))
     assert found["macro_f1"] == pytest.approx(f1_score(targets, answers, average="macro"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of answers that no row has
+        assert found["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(targets, answers))
     expected = log_loss(targets, probabilities(logits.astype(np.float64)), labels=range(classes))
     assert found["loss"] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("metric", Label().metrics)
+def test_learning_begins_above_the_best_constant_answer(metric: str):
+    targets = np.array([0] * 6 + [1] * 3 + [3])
+    answer = Label().judged_by(metric)
+    constants = [np.tile(np.eye(4)[one] * 50, (10, 1)) for one in range(4)]
+    constants.append(np.tile(np.log([0.6, 0.3, 1e-30, 0.1]), (10, 1)))
+    found = [answer.chosen.of(answer.totals({"logits": logits}, Targets(targets))) for logits in constants]
+    best = min(found) if answer.chosen.lower_is_better else max(found)
+    assert answer.chance(Targets(targets)) == pytest.approx(best)
+
+
+def test_a_chosen_score_is_judged_and_chooses_epochs():
+    plain, number = Label(), Number(close=0.1)
+    changed = plain.judged_by("macro-f1")
+    assert (changed.judged.name, changed.chosen.name, changed.beside_the_judged.name) == (
+        "macro_f1",
+        "macro_f1",
+        "accuracy",
+    )
+    assert (plain.judged.name, plain.beside_the_judged.name) == ("accuracy", "macro_f1")
+    assert plain.judged_by("log-loss").chosen.lower_is_better
+    assert changed.native == plain.native  # the loss is the same
+    assert (number.chosen.name, number.judged_by("accuracy").chosen.name) == ("loss", "accuracy")
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_a_weight_counts_like_so_many_rows(steps: bool):
+    """A class of weight 3 has the loss and the gradient of rows that stand there three times."""
+    random = torch.Generator().manual_seed(3)
+    out = torch.randn((5, 2, 3) if steps else (5, 3), generator=random, dtype=torch.float64)
+    targets = torch.tensor([[0, 1], [2, IGNORE], [1, 1], [0, 2], [2, 0]] if steps else [0, 1, 2, 1, 0])
+    answer: Answer = Tags() if steps else Label()
+    weights = torch.tensor([1.0, 3.0, 2.0], dtype=torch.float64)
+    flat, labels = out.reshape(-1, 3), targets.flatten()
+    times = torch.where(labels == IGNORE, 0, weights[labels.clamp(min=0)].long())
+    losses, rows = (
+        torch.nn.functional.cross_entropy(
+            flat.repeat_interleave(times, 0), labels.repeat_interleave(times), reduction="sum"
+        ),
+        int((labels != IGNORE).sum()),
+    )
+    weighted = answer.weighted_loss(out, Batch(torch.zeros(5, 2, 1), torch.full((5,), 2), targets), weights)
+    assert float(weighted) == pytest.approx(float(losses) / rows)
+
+
+def test_balanced_weights_make_all_classes_count_the_same():
+    targets = np.array([0] * 500 + [1] * 2 + [3] * 10)
+    weights = balanced_weights(targets, 5)
+    in_all = weights * np.bincount(targets, minlength=5)
+    assert np.allclose(in_all[[0, 1, 3]], len(targets) / 3)
+    assert weights[targets].mean() == pytest.approx(1)
 
 
 def of_rows(random: np.random.Generator, rows: int, steps: bool) -> tuple[Sequences, int]:

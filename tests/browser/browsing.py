@@ -23,6 +23,7 @@ ARGUMENTS = [
 ]
 DESK = {"width": 1280, "height": 900}
 PHONE, WIDE = {"width": 390, "height": 844}, {"width": 1920, "height": 1080}
+TABLET = {"width": 768, "height": 1024}
 OVERFLOWING = """() => {
   const found = [];
   const root = document.documentElement;
@@ -52,6 +53,13 @@ OVERFLOWING = """() => {
   }
   return found;
 }"""
+
+NO_HINT = """() => [...document.querySelectorAll("body *")].filter((box) => {
+  const style = getComputedStyle(box);
+  if (!box.checkVisibility() || !box.clientWidth || !["auto", "scroll"].includes(style.overflowX)) return false;
+  const more = box.scrollWidth > box.clientWidth + 1;
+  return more && style.maskImage === "none";
+}).map((box) => `no hint on ${box.tagName}.${box.className}: ${box.scrollWidth} > ${box.clientWidth}`)"""
 
 
 def examples(module: str) -> Any:
@@ -94,5 +102,5 @@ def axe(page: Any) -> list[str]:
 
 
 def overflowing(page: Any) -> list[str]:
-    """Elements whose text goes over their edge, or over the window's."""
-    return page.evaluate(OVERFLOWING)
+    """Elements whose text goes over their edge, or over the window's; and boxes that scroll without showing it."""
+    return [*page.evaluate(OVERFLOWING), *page.evaluate(NO_HINT)]

@@ -36,7 +36,14 @@ def both_languages(page: Any) -> list[Any]:
     return [*found, *overflowing(page), *axe(page)]
 
 
-@pytest.mark.parametrize("viewport", [PHONE, MEDIUM, WIDE], ids=["phone", "medium", "wide"])
+@pytest.mark.parametrize(
+    "viewport",
+    [
+        pytest.param(PHONE, id="phone"),
+        pytest.param(MEDIUM, id="medium", marks=pytest.mark.long),
+        pytest.param(WIDE, id="wide", marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize("name", ["inspection", "lstm", "sweep"])
 def test_pages_fit_and_can_be_read_by_everybody(open_page, pages, name, viewport):
     page = open_page(pages[name], viewport=viewport, color_scheme="dark" if viewport is MEDIUM else "light")

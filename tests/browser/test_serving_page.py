@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from browsing import DESK, PHONE, ROOT, WIDE, axe, overflowing
+from browsing import DESK, PHONE, ROOT, TABLET, WIDE, axe, overflowing
 
 _spec = importlib.util.spec_from_file_location("serving_process", ROOT / "tests" / "serving" / "serving_process.py")
 assert _spec is not None
@@ -24,7 +24,9 @@ TOKEN = "a-token-for-the-tests"
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     trained = serving_process.small_models(tmp_path_factory.mktemp("models"))
-    return [f"reviews={trained['rnn']}", f"电影={trained['chinese']}", f"baseline={trained['tfidf']}"]
+    columns = serving_process.model_of_columns(tmp_path_factory.mktemp("columns"))
+    named = {"reviews": trained["rnn"], "电影": trained["chinese"], "baseline": trained["tfidf"], "columns": columns}
+    return [f"{name}={path}" for name, path in named.items()]
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +100,7 @@ def shown(probability: float) -> str:
     return (bounds or f"{100 * probability:.1f} %").replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def check_answer(page: Any, server: Any, model: str, text: str) -> None:
+def check_answer(page: Any, server: Any, model: str, text: Any) -> None:
     """The page shows what the server says to a program."""
     (said,) = server.predict(model=model, text=text, explain=True).json()["predictions"]
     assert page.locator("#label").inner_text() == said["label"]
@@ -123,6 +125,31 @@ def test_an_english_text(visit, server):
     page.fill("#text", "")
     page.locator("#nothing").wait_for()
     assert page.locator("#result").is_hidden()
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE])
+def test_a_field_per_text_column(visit, server, viewport):
+    page = visit(server, viewport=viewport)
+    page.select_option("#model", "columns")
+    assert page.locator("#text").is_hidden()
+    assert page.locator("#columns label").all_inner_texts() == ["title", "body"]
+    assert page.evaluate("document.activeElement.id") == "column-0"
+    page.get_by_label("title").fill("a great film")
+    page.get_by_label("body").fill("seen twice")
+    with page.expect_response("**/v1/predict") as answered:
+        page.press("#column-1", "Enter")
+    answered.value.finished()
+    page.wait_for_selector("#answer[aria-busy=false]")
+    columns = {"title": "a great film", "body": "seen twice"}
+    check_answer(page, server, "columns", columns)
+    assert '"text":{"title":"a great film","body":"seen twice"}' in page.locator("#request pre code").inner_text()
+    assert overflowing(page) == []
+    assert axe(page) == []
+    page.select_option("#model", "reviews")  # which reads one
+    assert page.locator("#columns textarea").count() == 0
+    assert page.locator("#text").is_visible()
+    ask(page, "a great film")
+    check_answer(page, server, "reviews", "a great film")
 
 
 def test_a_chinese_text(visit, server):
@@ -315,9 +342,11 @@ def test_the_policy(visit, server):
     visit.complaints.clear()
 
 
-@pytest.mark.parametrize("viewport", [PHONE, MEDIUM, WIDE])
-def test_nothing_overflows(visit, server, viewport):
-    page = visit(server, viewport=viewport)
+@pytest.mark.parametrize(
+    ("viewport", "scheme"), [(PHONE, "light"), (TABLET, "dark"), (DESK, "light"), (MEDIUM, "dark"), (WIDE, "dark")]
+)
+def test_nothing_overflows(visit, server, viewport, scheme):
+    page = visit(server, viewport=viewport, color_scheme=scheme)
     assert overflowing(page) == []
     ask(page, "great " * 40 + "W" * 200 + " " + NASTY)
     assert overflowing(page) == []

@@ -61,14 +61,14 @@ def test_short_ones_need_no_remedy_and_finished_ones_no_line(screen: Screen):
 
 
 @pytest.mark.parametrize(
-    ("person", "yes", "quiet", "asked"),
+    ("person", "yes", "json", "asked"),
     [(True, False, False, True), (True, True, False, False), (False, False, False, False), (True, False, True, False)],
 )
-def test_long_ones_are_a_question_on_a_terminal_and_a_line_elsewhere(screen, monkeypatch, person, yes, quiet, asked):
+def test_long_ones_are_a_question_on_a_terminal_and_a_line_elsewhere(screen, monkeypatch, person, yes, json, asked):
     questions: list[str] = []
     monkeypatch.setattr(before, "_a_person_is_there", lambda: person)
     monkeypatch.setattr(before, "_confirmed", lambda: questions.append("?") or True)
-    screen.quiet = quiet
+    screen.json = json
     say_how_long(screen, forecast(3600, 7200), yes, REMEDIES)
     assert bool(questions) == asked
     assert "about 1 to 2 h, 2 at a time; --budget 30m would make it fit" in said(screen)

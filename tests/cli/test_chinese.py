@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from test_cli_main import COMMANDS
 
+from rnnlab.core.terms import SETTINGS
 from rnnlab.core.words import catalogue
 from rnnlab.core.wrapping import columns
+from rnnlab.training.environment import processor_name
 
 CODE = re.compile(
     r"""'[^']*'|"[^"]*"|“[^”]*”  # what was typed, or stands in a file
@@ -26,7 +28,7 @@ SENTENCE = re.compile(r"[A-Za-z']{2,}(?: [A-Za-z']+)+")
 NAMES = {"ONNX Runtime", "loss hinge", "native avx"}  # what a baseline chose, and what is recorded of a processor
 KEYS = {"accuracy", "seconds", "parameters", "loss", "seed", "row", "score", "group", "cost", "baseline", "diverged"}
 KEYS |= {"model", "label", "text", "words", "chars", "whitespace", "jieba", "data", "none", "seeds", "training"}
-KEYS |= {"forward", "train", "runs", "list", "milliseconds", "kernels", "native", "processes"}
+KEYS |= {"forward", "train", "runs", "list", "milliseconds", "minutes", "kernels", "native", "processes", *SETTINGS}
 """What a column, a setting or a value of an option is called; a sentence may quote it."""
 
 
@@ -40,7 +42,7 @@ def english(text: str) -> list[str]:
     """What is left of a text that somebody would have to know English for: two words in a row, or one of ours."""
     found, ours = [], words_with_chinese()
     for line in text.splitlines():
-        rest = CODE.sub(" ; ", line)
+        rest = CODE.sub(" ; ", line.replace(processor_name(), ""))  # a processor is called what it is called
         found += [f"{match[0]!r} in: {line}" for match in SENTENCE.finditer(rest) if match[0] not in NAMES]
         found += [f"{word!r} in: {line}" for word in re.findall(r"[A-Za-z]+", rest) if word in ours]
     return found

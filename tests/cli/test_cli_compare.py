@@ -10,7 +10,7 @@ import pytest
 from rnnlab.runs.directory import RunDirectory
 
 ARM_KEYS = {
-    *("label", "model", "score", "scores", "epoch_seconds", "step_seconds", "tokens_per_second"),
+    *("label", "model", "score", "scores", "epoch_seconds", "step_seconds", "total_seconds", "tokens_per_second"),
     *("row_seconds", "best_epoch"),
     *("parameters", "peak_memory_mb", "by_tag", "by_length", "runs", "in_best_group", "failed_seeds"),
     *("by_seen", "cut_short"),
@@ -75,7 +75,8 @@ def test_markdown_agrees_with_json(compared):
     text = (compared.folder / "new" / "table.md").read_text(encoding="utf-8")
     table, sentence = text.rstrip("\n").split("\n\n")
     assert sentence == compared.result["verdict"]["sentence"]
-    shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    head, _, *shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    seconds = {"ms/epoch": 1000, "s/epoch": 1, "total, ms": 1000, "total, s": 1}
     arms = ranked(compared.result)
     assert len(shown) == len(arms)
     for cells, arm in zip(shown, arms, strict=True):
@@ -85,9 +86,12 @@ def test_markdown_agrees_with_json(compared):
             f"{100 * score['mean']:.1f} %",
             f"{100 * score['low']:.1f}–{100 * score['high']:.1f}",
             f"{100 * arm['scores']['macro_f1']:.1f} %",
-            f"{arm['epoch_seconds']:.2f}" if arm["epoch_seconds"] is not None else "",
+            *cells[4:6],
             f"{arm['parameters']:,}",
         ]
+        for name, cell, key in zip(head[4:6], cells[4:6], ("epoch_seconds", "total_seconds"), strict=True):
+            told = float(cell) / seconds[name] if cell else None
+            assert told == (None if arm[key] is None else pytest.approx(arm[key], rel=0.06))
 
 
 def test_csv_agrees_with_json(compared):
@@ -162,7 +166,7 @@ def test_set_reaches_one_arm_all_arms_and_the_training(rnnlab, reviews_csv, smal
 def test_a_setting_that_a_model_lacks_is_an_error_with_its_path(rnnlab, reviews_csv):
     done = rnnlab("compare", "reviews.csv", "--models", "lstm,textcnn", "--set", "model.hidden=8")
     assert done.code == 1
-    assert "arms.textcnn.model.hidden: 'textcnn' has no such option; it belongs to " in done.err
+    assert "model.hidden: 'textcnn' has no such option; it belongs to " in done.err
     assert "lstm.model" not in done.err
 
 
@@ -224,7 +228,7 @@ def test_divergence_is_a_result(rnnlab, reviews_csv, small):
     assert said[0].startswith("rnnlab: rnn seed 0 diverged: step ")
     assert said[1].startswith("rnn seed 1 diverged: step ")
     with open("table.md", encoding="utf-8") as file:
-        assert re.search(r"^\| rnn \| 50\.0 % \| [^|]+ \|  \|  \|  \|$", file.read(), re.MULTILINE)
+        assert re.search(r"^\| rnn \| 50\.0 % \| [^|]+ \|  \|  \|  \|  \|$", file.read(), re.MULTILINE)
     again = rnnlab(*command, "--json")
     assert again.code == 3
     arm = next(arm for arm in again.json()["arms"] if arm["label"] == "rnn")

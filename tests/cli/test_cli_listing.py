@@ -11,6 +11,7 @@ from pydantic import Field
 
 from rnnlab.core.config import Config
 from rnnlab.data import catalogue
+from rnnlab.data.sound.augment import Augment
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.baselines import BASELINES, Baseline
 from rnnlab.models.embedding import Embedding
@@ -77,8 +78,9 @@ def test_every_kind_is_listed_with_its_purpose_and_nothing_else(rnnlab):
             first = " ".join((cls.__doc__ or "").split("\n\n")[0].replace("``", "'").split())
             baseline = " A baseline: it runs by itself." if issubclass(cls, Baseline) else ""
             assert listed[cls.kind] == first + baseline
-        for name, (kind, _) in short.items():
-            assert listed[name] == f"Short for {kind} with bidirectional = true."
+        for name, (kind, preset) in short.items():
+            settings = ", ".join(f"{key} = {str(value).lower()}" for key, value in preset.items())
+            assert listed[name] == f"Short for {kind} with {settings}."
         assert (blank, hint.split("  ")[1]) == ("", "shows its options")
         assert rnnlab(*hint.split("  ")[0].split()[1:]).out.startswith("lstm: " if what == "models" else "classify: ")
 
@@ -101,12 +103,14 @@ def rows_of(out: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize(("what", "cls"), EVERY_KIND, ids=lambda value: getattr(value, "kind", value))
 def test_the_options_of_one(rnnlab, what, cls):
     rows = rows_of(rnnlab("list", what, cls.kind).out)
-    inner = [f"embedding.{name}" for name in Embedding.model_fields] if "embedding" in cls.model_fields else []
+    tables = {"embedding": Embedding, "augment": Augment}
+    inner = [f"{name}.{one}" for name, of in tables.items() if name in cls.model_fields for one in of.model_fields]
     assert sorted(rows) == sorted([*cls.model_fields, *inner])
     for name, field in cls.model_fields.items():
         kind, default, meaning = rows[name]
         assert kind
-        assert default == ("not set" if field.default is None else json.dumps(field.default))
+        if not field.is_required() and name not in tables:
+            assert default == ("not set" if field.default is None else json.dumps(field.default))
         assert meaning == " ".join((field.description or "").split())
     schemas = rnnlab("list", what, cls.kind, "--json").json()
     assert {kind: list(schema["properties"]) for kind, schema in schemas.items()} == {cls.kind: list(cls.model_fields)}

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from rnnlab.core.wrapping import columns
+
 COMMANDS = (
     *(
         "",
@@ -26,6 +28,7 @@ COMMANDS = (
         "check",
         "audit",
         "doctor",
+        "completion",
         "data",
         "data list",
         "data get",
@@ -62,6 +65,30 @@ def test_the_list_of_commands_is_complete(rnnlab):
         assert names
         for name in names:
             assert f"{group} {name}".strip() in COMMANDS
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command or "rnnlab")
+def test_help_fits(rnnlab, monkeypatch, command, width, language):
+    """Nothing is cut off, and no line is wider than the terminal."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    usage, *lines = rnnlab(*command.split(), "--help", "--lang", language).out.splitlines()
+    assert columns(usage) <= width
+    assert lines
+    for line in lines:
+        assert columns(line) <= width, line
+        assert not line.endswith(("...", "…")) or line.strip().startswith("-"), line
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("group", ["", "data", "list"])
+def test_every_verb_is_said_in_one_line_of_80_columns(rnnlab, monkeypatch, group, language):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = rnnlab(*group.split(), "--help", "--lang", language).out
+    listed = text.split("Commands:\n" if language == "en" else "命令：\n")[1].split("\n\n")[0]
+    for line in listed.splitlines():
+        assert re.match(r"  \w+ +\S.*[.。？?]$", line), line
 
 
 def test_version(rnnlab):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rnnlab.api.sweep import find_experiments
 from rnnlab.claims.claim import Claim
+from rnnlab.sweeps.experiment_names import find_experiments
 from rnnlab.sweeps.sweep_file import read_sweep
 
 VERDICTS = {"supported", "contradicted", "cannot tell"}

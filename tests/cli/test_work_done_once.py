@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from rnnlab.data import reviews
 
 COUNTING = """
@@ -54,6 +56,7 @@ def counts_of(file: Path, folder: Path) -> dict[str, int]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.long
 def test_every_piece_of_work_is_done_once(tmp_path: Path):
     rows = reviews.generate(120, "en", 0)
     file = tmp_path / "reviews.csv"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rnnlab.comparing.chapters import Curve, Ending, Learning
-from rnnlab.comparing.learning import MOST_POINTS, learning
+from rnnlab.comparing.learning import MARKS, MOST_POINTS, learning
 from rnnlab.comparing.records import Record
 from rnnlab.models.baselines import Majority
 from rnnlab.models.recurrent import RNN
@@ -182,7 +182,8 @@ def test_many_evaluations_are_thinned_and_the_important_ones_kept(run, task):
     assert len(found.curves) == 4
     for thinned in found.curves:
         epochs = [point.epoch for point in thinned.points]
-        assert MOST_POINTS <= len(epochs) <= MOST_POINTS + 3
+        assert MOST_POINTS <= len(epochs) <= MOST_POINTS + 3 + len(MARKS)
+        assert set(MARKS) & set(range(1, max(epochs))) <= set(epochs)  # of the table
         assert {1, 333, 503, 777, 1000} <= set(epochs)
         assert epochs == sorted(epochs)
         assert max(b - a for a, b in pairwise(epochs)) <= 11

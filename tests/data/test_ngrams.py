@@ -65,7 +65,7 @@ def test_ids_of_n_grams_stand_between_those_of_words_and_of_extra_words():
     plain = Vocabulary(words)
     ids, offsets = flat([[2, 3, 2], [2, 3]])
     vocabulary = Vocabulary(words, ngrams=Ngrams.build(ids, offsets, (2, 3), 100, len(plain))).extended(["c"])
-    assert (len(vocabulary), vocabulary.ngram_count) == (6, 1)
+    assert (len(vocabulary), vocabulary.further) == (6, 1)
     assert vocabulary.index == {"a": 2, "b": 3, "c": 5}
     assert vocabulary.with_ngrams(ids, offsets).tolist() == [[2, 0, 0], [3, 4, 0], [2, 0, 0], [2, 0, 0], [3, 4, 0]]
     again = Vocabulary.from_dict(vocabulary.to_dict())

@@ -90,7 +90,7 @@ def warnings_for(labels, texts):
 def test_imbalance_is_a_warning():
     texts = [f"t{i}" for i in range(330)]
     assert warnings_for(["a"] * 315 + ["b"] * 15, texts) == [
-        "labels are out of balance, 21 to 1: look at more than accuracy"
+        "labels are out of balance, 21 to 1: accuracy hardly counts the rare ones"
     ]
     assert warnings_for(["a"] * 300 + ["b"] * 30, texts) == []
 

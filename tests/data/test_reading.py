@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rnnlab.core.errors import DataError, RnnlabError
+from rnnlab.data.classes import check_classes
 from rnnlab.data.examples import Examples
 from rnnlab.data.formats.base import BadRow
-from rnnlab.data.reading import check_classes, read_examples
+from rnnlab.data.reading import read_examples
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from rnnlab.models.baselines import BASELINES
 from rnnlab.sweeps.axes import grid
 from rnnlab.sweeps.experiment import Experiment, filled_in, parse_experiment
 from rnnlab.sweeps.plan import is_sweep
-from rnnlab.sweeps.sweep_file import POINT, _tree_of, axes_of, read_sweep
+from rnnlab.sweeps.sweep_file import POINT, axes_of, point_tree, read_sweep
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 BEFORE = json.loads((Path(__file__).parent / "experiments-v1.json").read_text())
@@ -39,7 +39,7 @@ def digests(name: str) -> dict[str, str]:
         for study, settings in read_sweep(file, quick=quick).studies.items():
             points = []
             for _, changes in grid(axes_of(settings)):
-                point = _tree_of(settings, changes)
+                point = point_tree(settings, changes)
                 if point["arms"][POINT]["model"]["kind"] not in BASELINES.names():
                     points += settings_of(parse_experiment(point))
             found[f"{study}, quick" if quick else study] = digest_of(points)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -25,6 +26,7 @@ from rnnlab.kernels import switched_off
 from rnnlab.models import parallel
 from rnnlab.models.base import ARCHITECTURES, Architecture, Encoder
 from rnnlab.models.cells import Cell
+from rnnlab.models.chain_head import ChainHead
 from rnnlab.models.convolution import CNN2, TextCNN
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Network, Reads, build_network, parameter_counts
@@ -88,6 +90,22 @@ EVERY = pytest.mark.parametrize("model", settings(), ids=lambda model: f"{model.
 def test_the_formula_counts_what_is_built(model: Architecture, reads: Reads) -> None:
     counted = parameter_counts(built(model, reads))
     assert parameters(model, words=WORDS, classes=CLASSES, reads=reads) == counted
+
+
+@pytest.mark.parametrize("reader", ["cnn", "bilstm"])
+def test_the_formula_counts_letters_and_the_chain_of_tags(reader: str) -> None:
+    kinds, embedding = 17, {"width": 50, "letters": reader, "letter_width": 9, "letter_filters": 14}
+    for kind in ("gru", "transformer", "textcnn"):
+        model = ARCHITECTURES.parse({"kind": kind, "crf": True, "embedding": embedding})
+
+        def head(width: int) -> nn.Module:
+            return ChainHead(StateHead(width, CLASSES), np.zeros((CLASSES + 2, CLASSES), np.float32))
+
+        network = build_network(
+            model, words=WORDS, features=None, pretrained=None, letters=kinds, tokens=2, head=head, reads="states"
+        )
+        found = parameters(model, words=WORDS, tokens=2, letters=kinds, classes=CLASSES, reads="states")
+        assert found == parameter_counts(network)
 
 
 def torch_counts(network: Network, backward: bool, b: int, n: int) -> int:

@@ -96,7 +96,7 @@ def within_budget(
     return verdicts, set(have) - set(labels)  # type: ignore[possibly-undefined]
 
 
-@pytest.mark.parametrize(("arms", "most"), [(2, 8), (6, 5), (8, 3), (8, 12)])
+@pytest.mark.parametrize(("arms", "most"), [(2, 8), (6, 5), (8, 3), pytest.param(8, 12, marks=pytest.mark.long)])
 def test_a_budget_rarely_drops_an_arm_that_is_as_good(arms: int, most: int):
     """The family-wise error of all looks together, wherever the time ends them."""
     truth = Truth([0.9] * arms, list(range(arms, 0, -1)), rows=1_000)

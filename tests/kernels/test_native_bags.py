@@ -1,6 +1,7 @@
 """Whole training steps of a bag of n-grams in native code against autograd, in double precision."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ from test_native_whole_steps import CLOSE, Label
 from torch import Tensor
 
 from rnnlab import kernels as native
+from rnnlab.answers.base import Answer
 from rnnlab.answers.heads import SummaryHead
+from rnnlab.answers.multi_label import MultiLabel
 from rnnlab.data.batches import Batch
 from rnnlab.kernels import switched_off
 from rnnlab.kernels.whole_steps import do_steps
@@ -40,8 +43,11 @@ OPTIMIZERS = [
 class Side:
     """A bag with its optimiser, as native code and as torch have it. The n-grams' vectors don't begin at zero here."""
 
-    def __init__(self, form: dict[str, Any], training: Training = SHORT, classes: int = 5):
+    def __init__(
+        self, form: dict[str, Any], training: Training = SHORT, classes: int = 5, answer: Answer | None = None
+    ):
         torch.manual_seed(0)
+        self.answer = answer or Label()
         model = ARCHITECTURES.parse({"kind": "fasttext", "buckets": BUCKETS, **form})
         self.network = build_network(
             model, words=WORDS, features=None, pretrained=None, head=lambda width: SummaryHead(width, classes)
@@ -51,7 +57,7 @@ class Side:
             self.network.get_parameter("embedding.table")[1:].normal_()
         self.training = training
         self.optimizer = Optimizer(self.network, training)
-        self.member = member_of(self.network, self.optimizer, Label(), training.clip)
+        self.member = member_of(self.network, self.optimizer, self.answer, training.clip)
 
     def natively(self, batches: list[Batch]) -> list[tuple[float, float, float]]:
         """(loss, norm, right) of those that were tried."""
@@ -64,7 +70,7 @@ class Side:
         found = []
         with switched_off():
             for batch in batches:
-                loss, right = backward(self.network, Label(), batch)
+                loss, right = backward(self.network, self.answer, batch)
                 found.append((loss, self.optimizer.step(self.training.lr, self.training.clip), right))
         return found
 
@@ -90,6 +96,21 @@ def assert_equal(one: Side, other: Side) -> None:
     theirs = other.weights()
     for name, value in one.weights().items():
         torch.testing.assert_close(value, theirs[name], rtol=CLOSE, atol=CLOSE, msg=name)
+
+
+@pytest.mark.parametrize("classes", [2, 5, 50])
+def test_several_labels_per_row_are_those_of_autograd(classes: int) -> None:
+    side, reference = (Side(FORMS[0], classes=classes, answer=MultiLabel()) for _ in range(2))
+    draw = torch.Generator().manual_seed(0)
+    batches = [
+        replace(batch, targets=(torch.rand(len(batch.inputs), classes, generator=draw) < 0.3).byte())
+        for batch in batches_of(classes)
+    ]
+    found, expected = side.natively(batches), reference.in_torch(batches)
+    assert len(found) == len(batches)
+    for one, other in zip(found, expected, strict=True):
+        assert one == pytest.approx(other, rel=1e-9)
+    assert_equal(side, reference)
 
 
 @pytest.mark.parametrize("classes", [2, 5, 50])

@@ -234,7 +234,8 @@ def test_a_summary_that_is_not_finite_gives_a_loss_that_is_none(bad: float) -> N
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 @pytest.mark.parametrize("kind", ["rnn", "textcnn"])
-def test_a_whole_step_is_that_of_torch(kind: str, dropout: float) -> None:
+@pytest.mark.parametrize("class_weights", [None, torch.tensor([0.5, 4.0, 1.5])], ids=["alike", "weighted"])
+def test_a_whole_step_is_that_of_torch(kind: str, dropout: float, class_weights: Tensor | None) -> None:
     def losses() -> tuple[list[float], list[float], list[Tensor]]:
         torch.manual_seed(0)
         pooling = {"rnn": "last"}.get(kind, "max")  # of near maxima, rounding chooses the larger one
@@ -245,13 +246,13 @@ def test_a_whole_step_is_that_of_torch(kind: str, dropout: float) -> None:
         network = build_network(
             model, words=WORDS, features=None, pretrained=None, head=lambda width: SummaryHead(width, CLASSES)
         )
-        optimizer, answer, random = Optimizer(network, Training()), Classify.answer, torch.Generator().manual_seed(1)
+        optimizer, answer, random = Optimizer(network, Training()), Classify.shape, torch.Generator().manual_seed(1)
         values, counts = [], []
         for _ in range(12):
             lengths = torch.randint(1, 8, (5,), generator=random)
             ids = torch.randint(1, WORDS, (5, 7), generator=random) * (torch.arange(7) < lengths[:, None])
             targets = torch.randint(0, CLASSES, (5,), generator=random)
-            value, right = backward(network, answer, Batch(ids, lengths, targets))
+            value, right = backward(network, answer, Batch(ids, lengths, targets), class_weights)
             optimizer.step(0.01, 1.0)
             values.append(value)
             counts.append(right)

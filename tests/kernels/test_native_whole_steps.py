@@ -12,6 +12,7 @@ from rnnlab import kernels as native
 from rnnlab.answers.base import Answer
 from rnnlab.answers.heads import StateHead, SummaryHead
 from rnnlab.answers.label import Label
+from rnnlab.answers.multi_label import MultiLabel
 from rnnlab.answers.number import Number
 from rnnlab.answers.tags import Tags
 from rnnlab.data.batches import Batch
@@ -19,6 +20,7 @@ from rnnlab.data.sequences import IGNORE
 from rnnlab.kernels import switched_off
 from rnnlab.kernels.whole_steps import Member, Step, do_steps
 from rnnlab.models.base import ARCHITECTURES
+from rnnlab.models.embedding import SEPARATED
 from rnnlab.models.network import Network, build_network
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.spec import Training
@@ -30,16 +32,22 @@ WORDS, CLASSES, TOKENS, FEATURES = 11, 3, 2, 5
 WIDE = 40  # classes that need more than one vector of the processor
 
 
-ANSWERS: dict[str, Answer] = {"class": Label(), "class a step": Tags(), "number": Number(close=0.3)}
+ANSWERS: dict[str, Answer] = {
+    "class": Label(),
+    "class a step": Tags(),
+    "number": Number(close=0.3),
+    "labels": MultiLabel(),
+}
 
 
-def network_of(settings: dict[str, Any], answer: str, tokens: int, classes: int = CLASSES) -> Network:
+def network_of(settings: dict[str, Any], answer: str, tokens: int, classes: int = CLASSES, columns: int = 0) -> Network:
     per_step, outputs = answer == "class a step", 1 if answer == "number" else classes
     network = build_network(
         ARCHITECTURES.parse(({"embedding": {"width": tokens}} if tokens else {}) | settings),
         words=WORDS if tokens else None,
         features=None if tokens else FEATURES,
         tokens=TOKENS,
+        columns=columns,
         pretrained=None,
         head=lambda width: (StateHead if per_step else SummaryHead)(width, outputs),
         reads="states" if per_step else "summary",
@@ -60,6 +68,8 @@ def batch_of(answer: str, tokens: int, seed: int, rows: int = 7, classes: int = 
         targets = torch.randn(rows, generator=draw, dtype=torch.float64)
     elif answer == "class":
         targets = torch.randint(0, classes, (rows,), generator=draw)
+    elif answer == "labels":
+        targets = (torch.rand(rows, classes, generator=draw) < 0.4).byte()
     else:
         asked = real & (torch.rand(rows, steps, generator=draw) < 0.8)
         asked[:, 0] = True
@@ -70,12 +80,23 @@ def batch_of(answer: str, tokens: int, seed: int, rows: int = 7, classes: int = 
 class Side:
     """A network with its optimiser, as native code and as torch have it."""
 
-    def __init__(self, seed: int, settings: dict[str, Any], answer: str, tokens: int, training: Training, classes: int):
+    def __init__(
+        self,
+        seed: int,
+        settings: dict[str, Any],
+        answer: str,
+        tokens: int,
+        training: Training,
+        classes: int,
+        columns: int = 0,
+        weights: Tensor | None = None,
+    ):
         torch.manual_seed(seed)
-        self.network = network_of(settings, answer, tokens, classes).train()
+        self.class_weights = weights
+        self.network = network_of(settings, answer, tokens, classes, columns).train()
         self.training, self.answer = training, ANSWERS[answer]
         self.optimizer = Optimizer(self.network, training)
-        self.member = member_of(self.network, self.optimizer, self.answer, training.clip)
+        self.member = member_of(self.network, self.optimizer, self.answer, training.clip, weights=weights)
 
     def steps(self, batches: list[Batch]) -> Any:
         return training_steps(self.optimizer, batches, [self.training.lr] * len(batches))
@@ -85,7 +106,7 @@ class Side:
         found = []
         with switched_off():
             for batch in batches:
-                loss, right = backward(self.network, self.answer, batch)
+                loss, right = backward(self.network, self.answer, batch, self.class_weights)
                 found.append((loss, self.optimizer.step(self.training.lr, self.training.clip), right))
         return found
 
@@ -131,6 +152,40 @@ def test_steps_are_those_of_autograd(settings: dict[str, Any], answer: str, toke
             assert step.norm == pytest.approx(norm, rel=1e-6)
             assert (step.share if answer == "class a step" else step.whole) == pytest.approx(right, rel=1e-6)
         assert_equal_weights(side, reference)
+
+
+@pytest.mark.parametrize("tokens", [4, 13], ids=["tokens", "a small vocabulary"])
+@pytest.mark.parametrize("settings", [*RECURRENCES, {"kind": "gru", "hidden": 7, "layer_norm": True}], ids=str)
+def test_columns_are_those_of_autograd(settings: dict[str, Any], tokens: int) -> None:
+    training = Training.model_validate(OPTIMIZERS[1])
+    side, reference = (Side(0, settings, "class", tokens, training, CLASSES, columns=3) for _ in range(2))
+    batches = [batch_of("class", tokens, n, rows=9) for n in range(4)]
+    assert all((batch.inputs[:, :, 0] == SEPARATED).any() for batch in batches)
+    do_steps(side.member, side.steps(batches), torch.float64)
+    reference.in_torch(batches)
+    assert (side.member.done, side.member.stopped) == (4, 0)
+    assert_equal_weights(side, reference)
+    assert side.network.embedding is not None
+    assert side.network.embedding.segments is not None
+    assert side.network.embedding.segments.any(dim=1).all()  # each was learnt
+
+
+@pytest.mark.parametrize("classes", [CLASSES, WIDE])
+@pytest.mark.parametrize("answer", ["class", "class a step"])
+def test_weights_of_classes_are_those_of_autograd(answer: str, classes: int) -> None:
+    weights = torch.rand(classes, generator=torch.Generator().manual_seed(5), dtype=torch.float64) * 9
+    training = Training.model_validate(OPTIMIZERS[0])
+    side, reference, alike = (
+        Side(0, RECURRENCES[0], answer, 4, training, classes, weights=given) for given in (weights, weights, None)
+    )
+    batches = [batch_of(answer, 4, n, rows=9, classes=classes) for n in range(3)]
+    steps = side.steps(batches)
+    do_steps(side.member, steps, torch.float64)
+    found, unweighted = reference.in_torch(batches), alike.in_torch(batches)
+    for step, (loss, norm, _), (other, _, _) in zip(steps, found, unweighted, strict=True):
+        assert step.loss == pytest.approx(loss, rel=CLOSE) != other
+        assert step.norm == pytest.approx(norm, rel=1e-6)
+    assert_equal_weights(side, reference)
 
 
 POOLINGS = ["first+last", "mean", "max", "attention"]

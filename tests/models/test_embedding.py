@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from rnnlab.core.config import digest_of, parse
 from rnnlab.core.errors import ConfigError
-from rnnlab.models.embedding import Embedding
+from rnnlab.models.embedding import Embedding, TokenVectors
 
 WORDS = 9
 IDS = torch.tensor([[3, 5, 3, 1], [5, 8, 0, 0]])
@@ -242,3 +242,46 @@ def test_the_gradient_of_a_word_adds_up_over_both_places() -> None:
     (lazy(PAIRS) * weights).sum().backward()
     assert {0, *lazy.rows.tolist()} == {0, 1, 3, 4, 5, 8}
     torch.testing.assert_close(lazy.picked.grad, expected[lazy.rows])
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_further_ids_need_no_frozen_channel(lazy: bool):
+    """Narrow vectors are those of before, without the frozen ones of further ids; so are their gradients."""
+    torch.manual_seed(0)
+    ids = torch.tensor([[[2, 5, 0], [3, 6, 7]], [[4, 0, 6], [0, 0, 0]]])
+    wide, narrow = (TokenVectors(torch.randn(8, 3), torch.randn(8, 2), 0.0) for _ in range(2))
+    narrow.load_state_dict(wide.state_dict())
+    assert wide.table is not None
+    assert narrow.table is not None
+    narrow.narrow = True
+    narrow.lazy = lazy
+    with torch.no_grad():
+        wide.table[0] = narrow.table[0] = 0
+    before, found = wide(ids).view(2, 2, 3, 5), narrow(ids)
+    assert found.shape[2] == narrow.step_width(3) == 11
+    torch.testing.assert_close(found[..., :9].reshape(2, 2, 3, 3), before[..., :3])
+    torch.testing.assert_close(found[..., 9:], before[:, :, 0, 3:])
+    weights = torch.randn(2, 2, 9)
+    (found[..., :9] * weights).sum().backward()
+    (before[..., :3].reshape(2, 2, 9) * weights).sum().backward()
+    gradient = narrow.table.grad
+    if lazy:
+        assert narrow.picked.grad is not None
+        gradient = torch.zeros(8, 3).index_add_(0, narrow.rows, narrow.picked.grad)
+    torch.testing.assert_close(gradient, wide.table.grad)
+
+
+def test_words_beyond_training_have_their_frozen_vectors_alone():
+    torch.manual_seed(0)
+    table = torch.randn(4, 3)
+    table[0] = 0
+    vectors = TokenVectors(table, torch.randn(4, 2), 0.0).eval()
+    vectors.narrow, vectors.extra = True, torch.cat([torch.zeros(2, 3), torch.randn(2, 2)], 1)
+    found = vectors(torch.tensor([[[5, 2]]]))[0, 0]
+    torch.testing.assert_close(found[6:], vectors.extra[1, 3:])
+    assert not found[:3].any()
+    whole = TokenVectors(torch.randn(4, 3), torch.randn(4, 2), 0.0).eval()
+    whole.load_state_dict(vectors.state_dict())
+    whole.append(vectors.extra)
+    whole.narrow = True
+    torch.testing.assert_close(whole(torch.tensor([[[5, 2]]]))[0, 0], found)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.class_weight import compute_sample_weight
 
 from rnnlab.models.logistic import _Problem, fit_logistic
 
@@ -44,6 +45,20 @@ def test_the_optimum_is_that_of_scikit_learn(classes, form):
     assert np.abs(coef - expected.coef_).max() < 0.03 * np.abs(expected.coef_).max()
     same = (features @ coef.T + bias).argmax(1) == expected.predict(features)
     assert same.mean() > 0.99
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_weighted_rows_equal_scikit_learn(classes):
+    features, targets = rows_of(classes, "sparse")
+    weights = compute_sample_weight({0: 5.0, **dict.fromkeys(range(1, classes), 0.5)}, targets)
+    weights /= weights.mean()
+    coef, bias = fit_logistic(features, targets, classes, STRENGTH, weights.astype(np.float32))
+    expected = LogisticRegression(C=STRENGTH, max_iter=5000, tol=1e-8).fit(features, targets, sample_weight=weights)
+    theirs = expected.predict_proba(features)
+    ours = np.exp(features @ coef.T + bias)
+    assert np.abs(ours / ours.sum(1, keepdims=True) - theirs).max() < 0.01
+    plain = LogisticRegression(C=STRENGTH).fit(features, targets).predict_proba(features)
+    assert np.abs(plain - theirs).max() > 0.05
 
 
 def test_a_class_without_rows_is_never_the_answer():

@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
+from sklearn.utils.class_weight import compute_sample_weight
 
 from rnnlab import kernels as native
 from rnnlab.models import logistic, nbsvm
@@ -57,7 +58,9 @@ def exact(monkeypatch):
     monkeypatch.setattr(logistic, "MOST_STEPS", 2000)
 
 
-def by_scikit_learn(rows: Rows, targets: np.ndarray, others: Rows, strength: float) -> np.ndarray:
+def by_scikit_learn(
+    rows: Rows, targets: np.ndarray, others: Rows, strength: float, weights: np.ndarray | None = None
+) -> np.ndarray:
     """Margins (rows, classes), of 1- to 3-grams, 2- and 3-grams in at least two rows."""
     texts, new = ([" ".join(map(str, row)) for row in part] for part in (rows, others))
     vectorizer = CountVectorizer(ngram_range=(1, 3), binary=True, token_pattern=r"\S+")
@@ -71,7 +74,7 @@ def by_scikit_learn(rows: Rows, targets: np.ndarray, others: Rows, strength: flo
         outside = np.asarray(counts[targets != k].sum(0)).ravel() + nbsvm.SMOOTHING
         ratio = np.log(inside / inside.sum()) - np.log(outside / outside.sum())
         weighed = sparse.csr_array(normalize(counts)).multiply(ratio)
-        svm = LinearSVC(C=strength, tol=1e-7, max_iter=200_000).fit(weighed, targets == k)
+        svm = LinearSVC(C=strength, tol=1e-7, max_iter=200_000).fit(weighed, targets == k, sample_weight=weights)
         margins.append(svm.decision_function(sparse.csr_array(normalize(of_new)).multiply(ratio)))
     return np.stack(margins, axis=1)
 
@@ -83,6 +86,35 @@ def test_equals_scikit_learn(kernels, exact, strength):
     model = NbSvm(C=strength)
     ours = model.logits(model.fit(*flat(rows), targets, 3), *flat(others))
     np.testing.assert_allclose(ours, by_scikit_learn(rows, targets, others, strength), atol=1e-2)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_balanced_classes_equal_scikit_learn(kernels, exact, classes):
+    rows, targets = made_up(300, classes, 0)
+    kept = np.flatnonzero((targets != 1) | (np.arange(300) % 10 == 0))  # class 1 is rare
+    rows, targets = [rows[i] for i in kept], targets[kept]
+    others, _ = made_up(100, classes, 1)
+    model = NbSvm(C=1.0, class_weights="balanced")
+    ours = model.logits(model.fit(*flat(rows), targets, classes), *flat(others))
+    weights = compute_sample_weight("balanced", targets)
+    theirs, plain = (by_scikit_learn(rows, targets, others, 1.0, given) for given in (weights, None))
+    if classes == 2:
+        ours, theirs, plain = ours @ [-1, 1], theirs[:, 1], plain[:, 1]
+    np.testing.assert_allclose(ours, theirs, atol=1e-2)
+    assert np.abs(ours - plain).max() > 0.1
+
+
+def test_what_is_left_open_is_chosen_by_the_given_score():
+    """Validation rows of which a score wants the rare class right."""
+    train, valid = (labelled(*made_up(200, 3, seed)) for seed in (0, 1))
+    asked: list[int] = []
+
+    def by(logits: np.ndarray, targets: np.ndarray) -> float:
+        asked.append(len(logits))
+        return -len(asked)  # the first one that is tried
+
+    assert NbSvm().fit_chosen(train, valid, 3, by)["C"] == [nbsvm.STRENGTHS[0]]
+    assert set(asked) == {200}
 
 
 def test_two_classes_share_the_weights(kernels, exact):
@@ -102,8 +134,8 @@ def test_more_classes_than_kernels_have_a_width_for(kernels, exact):
     np.testing.assert_allclose(ours, by_scikit_learn(rows, targets, rows[:50], 1.0), atol=1e-2)
 
 
-@pytest.mark.parametrize("classes", [3, 11])
-@pytest.mark.parametrize("strength", [0.3, 30.0])
+@pytest.mark.parametrize("classes", [3, pytest.param(11, marks=pytest.mark.long)])
+@pytest.mark.parametrize("strength", [0.3, pytest.param(30.0, marks=pytest.mark.long)])
 def test_softmax_is_at_the_optimum(kernels, exact, classes, strength):
     """Against SciPy, in float64 and from the formula."""
     rows, targets = made_up(200, classes, 0)

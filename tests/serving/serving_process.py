@@ -109,6 +109,16 @@ def small_models(folder: Path) -> dict[str, str]:
     return {**english, "chinese": _compared(folder / "chinese", rows, ("textcnn",))["textcnn"]}
 
 
+def model_of_columns(folder: Path) -> str:
+    """The path of a run that reads two text columns, title and body."""
+    words = {"good": "great", "bad": "awful"}
+    rows = [
+        {"title": f"{words[label]} film {n}", "body": f"seen {n}", "label": label} for n in range(30) for label in words
+    ]
+    text = ["title", "body"]
+    return str(rnnlab.train(rows, model="gru", text=text, label="label", training={"epochs": 1}, out=folder).path)
+
+
 def _compared(folder: Path, rows: Sequence[Mapping[str, str]], models: Sequence[str]) -> dict[str, str]:
     folder.mkdir()
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

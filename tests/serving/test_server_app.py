@@ -1,6 +1,7 @@
 """The application, asked in this process: every route and every status."""
 
 import asyncio
+import base64
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -8,6 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
+from serving_process import model_of_columns
+from waves import folder_of_tones
 
 import rnnlab
 from rnnlab.serving.app import Application
@@ -344,3 +347,88 @@ def test_the_document_tells_of_the_token(served):
     headers = {"Authorization": f"Bearer {TOKEN}"}
     document = asked(served, lambda client: client.get("/openapi.json", headers=headers), access).json()
     assert "token" in json.dumps(document["components"]["securitySchemes"])
+
+
+# Models of several text columns
+
+
+@pytest.fixture(scope="module")
+def in_columns(tmp_path_factory: pytest.TempPathFactory, models: dict[str, str]) -> Models:
+    return Models([f"tickets={model_of_columns(tmp_path_factory.mktemp('columns'))}", f"rnn={models['rnn']}"])
+
+
+def test_columns_are_sent_by_name(in_columns: Models):
+    columns = {"title": "a great film", "body": "seen twice"}
+    said = post(in_columns, text=columns).json()["predictions"]
+    assert said == post(in_columns, text="a great film‖seen twice").json()["predictions"]
+    several = post(in_columns, texts=[columns, {"body": "", "title": "awful"}], explain=True).json()["predictions"]
+    assert [token["text"] for token in several[0]["tokens"]] == ["a", "great", "film", "‖", "seen", "twice"]
+    info = asked(in_columns, lambda client: client.get("/v1/models")).json()["models"]
+    assert info[0]["columns"] == ["title", "body"]
+    assert "columns" not in info[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"text": "one text"}, "this model reads the columns title, body"),
+        ({"text": {"title": "a"}}, "this model reads the columns title, body"),
+        ({"text": {"title": "a", "body": "b", "more": "c"}}, "an object with title, body, more"),
+        ({"text": {"title": "a", "body": 7}}, "text.'body': a string is needed (got the number 7)"),
+        ({"text": {"title": "a", "body": "b"}, "model": "rnn"}, "this model reads one text"),
+        ({"text": {"title": "a" * 60_000, "body": "b" * 60_000}}, "characters"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(in_columns: Models, body: dict[str, Any], reason: str):
+    answer = post(in_columns, **body)
+    assert answer.status_code == 422
+    assert reason in answer.json()["error"]["reason"]
+
+
+def test_the_document_has_the_columns(in_columns: Models):
+    document = asked(in_columns, lambda client: client.get("/openapi.json")).json()
+    text = document["components"]["schemas"]["Text"]["properties"]["text"]
+    assert list(text["properties"]) == text["required"] == ["title", "body"]
+
+
+# Recordings
+
+
+@pytest.fixture(scope="module")
+def hearing(models, tmp_path_factory: pytest.TempPathFactory):
+    """A model of tones beside one of texts, and the folder of tones."""
+    folder = tmp_path_factory.mktemp("hearing")
+    tones = folder_of_tones(folder / "tones", 2, 3, 6)
+    task = {"pattern": "{label}_{speaker}_{n}.wav"}
+    result = rnnlab.compare(tones, models=["textcnn"], seeds=1, task=task, training={"epochs": 4}, out=folder, jobs=0)
+    return Models([f"tones={result.arms[0].runs[0].path}", f"rnn={models['rnn']}"]), tones
+
+
+def test_recordings_are_sent_in_base64(hearing):
+    served, tones = hearing
+    sent = [base64.b64encode((tones / name).read_bytes()).decode() for name in ("0_anna_1.wav", "1_bert_2.wav")]
+    expected = served.find("tones").predictor.predict([tones / "0_anna_1.wav", tones / "1_bert_2.wav"])
+    found = post(served, wavs=sent).json()["predictions"]
+    assert [one["probabilities"] for one in found] == [pytest.approx(one.probabilities, abs=1e-6) for one in expected]
+    assert post(served, wav=sent[1]).json()["predictions"][0]["label"] == expected[1].label
+    assert post(served, text="a text", model="rnn").status_code == 200
+    schemas = asked(served, lambda client: client.get("/openapi.json")).json()["components"]["schemas"]
+    assert {"Wav", "Wavs", "Text"} <= set(schemas)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"text": "a text"},
+        {"wav": "no base64!"},
+        {"wav": base64.b64encode(b"RIFF, and no WAVE").decode()},
+        {"wav": 3},
+        {"wavs": []},
+        {"wavs": "UklGRg=="},
+        {"wav": "UklGRg==", "text": "both"},
+        {"wav": "UklGRg==", "explain": True},
+        {"wav": "UklGRg==", "model": "rnn"},
+    ],
+)
+def test_what_is_no_recording_is_refused(hearing, body):
+    assert error(post(hearing[0], **body)) == (422, "invalid")

@@ -159,6 +159,7 @@ def _ask_on(sock: socket.socket) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_200_slow_clients_and_an_ordinary_one(server):
     stop = threading.Event()
     beginnings = [GET + b"X: ", POST + b"Content-Length: 90000\r\n\r\n"]
@@ -196,6 +197,7 @@ def _connections(server: Serving) -> int:
     return int(next(line for line in lines if line.startswith("rnnlab_connections ")).split()[1])
 
 
+@pytest.mark.long
 def test_too_many_connections(models, tmp_path):
     with serving(models["tfidf"], limits={"connections": 5}, folder=tmp_path) as server:
         held = [connected(server) for _ in range(5)]
@@ -347,7 +349,7 @@ def _wait(server: Serving, words: str) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGINT])
 def test_it_finishes_what_was_asked(models, tmp_path, number):
     """Requests wait for others for a second; the signal comes meanwhile."""
     with serving(models["tfidf"], options=["--wait-ms", "1000"], folder=tmp_path) as server:

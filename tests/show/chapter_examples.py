@@ -128,6 +128,7 @@ def _summary(label: str, verdict: Verdict, unit: CostUnit) -> ArmSummary:
         runs=tuple(_run(label, seed) for seed in seeds_of(label)),
         in_best_group=label in verdict.best_group,
         failed_seeds=verdict.failures[label].failed if label in verdict.failures else (),
+        total_seconds=None if label in BASELINES else EPOCHS * facts["seconds"],
     )
 
 

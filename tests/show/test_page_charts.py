@@ -20,11 +20,12 @@ from rnnlab.judging.verdict import judge
 from rnnlab.show.figures import drawing as figures
 from rnnlab.show.figures.confusion import FILL, MOST_LABELS, WHITE_FROM, confusion_rows, matrices
 from rnnlab.show.figures.cost import MOST_LABELS as MOST_LABELLED
-from rnnlab.show.figures.cost import Measure, cost_rows, measures, pareto_front, score_domain
+from rnnlab.show.figures.cost import cost_rows
+from rnnlab.show.figures.cost_axes import Measure, measures, outside, pareto_front, score_domain
 from rnnlab.show.figures.figure import Figure, colours, share
 from rnnlab.show.figures.gates import gate_rows, gate_text
 from rnnlab.show.figures.gradients import epoch_rows, gradient_rows, memory_rows
-from rnnlab.show.figures.heatmap import shades, white_is_read
+from rnnlab.show.figures.heatmap import Look, Scale, shades, white_is_read
 from rnnlab.show.figures.learning import MOST_POINTS, curve_rows, ending_rows, thinned, views
 from rnnlab.show.figures.palette import BASELINE, DARK_CONFIG, FAILED, LIGHT_CONFIG, luminance, rgb, themed
 from rnnlab.show.figures.sections import chapter_figures
@@ -218,7 +219,7 @@ def test_hostile_texts_are_shown_as_they_are(hostile):
 class TestCost:
     def test_figures(self, chapter):
         rows = [row for row in cost_rows(chapter, measures(chapter.comparison.arms)) if row["k"] == "arm"]
-        assert {row["m"] for row in rows} == {"epoch", "parameters", "row"}
+        assert {row["m"] for row in rows} == {"epoch", "total", "parameters", "row"}
         by_label = {arm.label: arm for arm in chapter.comparison.arms}
         for row in rows:
             arm = by_label[row["arm"]]
@@ -226,8 +227,9 @@ class TestCost:
             assert [row["y"], row["lo"], row["hi"]] == pytest.approx(
                 [arm.score.mean, arm.score.low, arm.score.high], rel=1e-4
             )
-            assert (row["e"], row["p"]) == (arm.epoch_seconds, arm.parameters)
-            assert row["w"] == pytest.approx(1000 * examples.FACTS[arm.label]["row"])
+            assert (row["epoch"], row["parameters"]) == (arm.epoch_seconds, arm.parameters)
+            assert row["row"] == pytest.approx(1000 * examples.FACTS[arm.label]["row"])  # milliseconds
+            assert not row["out"]
         assert [row["arm"] for row in rows if row["r"] and row["m"] == "epoch"] == [
             chapter.comparison.verdict.recommended
         ]
@@ -235,7 +237,7 @@ class TestCost:
     def test_without_epochs_the_cost_is_that_of_an_update(self):
         streamed = examples.chapter(unit="milliseconds")
         found = {one.key: one for one in measures(streamed.comparison.arms)}
-        assert list(found) == ["update", "parameters", "row"]
+        assert list(found) == ["update", "total", "parameters", "row"]
         assert found["update"].costs["lstm"] == pytest.approx(10)  # 2.5 s for 250 updates
         assert "milliseconds per update" in svg(named(streamed, "cost").draw("en", True))
 
@@ -244,13 +246,13 @@ class TestCost:
         assert (near.logarithmic, near.place(8.0)) == (False, 8.0)
         assert (far.logarithmic, far.place(1000.0)) == (True, pytest.approx(3))
         assert far.ticks == [0, 1, 2, 3]
-        assert near.ticks == [2, 4, 6, 8]
+        assert near.ticks == [0, 2, 4, 6, 8]
         assert 3 in Measure("epoch", {"a": 3.0}).ticks
 
     def test_arms_without_a_score_or_cost_are_left_out(self, chapter):
         first, *others = chapter.comparison.arms
         arms = [replace(first, score=None), *(replace(arm, epoch_seconds=None) for arm in others)]
-        assert [one.key for one in measures(arms)] == ["update", "parameters", "row"]
+        assert [one.key for one in measures(arms)] == ["update", "total", "parameters", "row"]
         assert all(first.label not in one.costs for one in measures(arms))
 
     @pytest.mark.parametrize(
@@ -276,19 +278,67 @@ class TestCost:
     def test_a_baseline_that_is_far_below_is_written_at_the_edge(self, chapter):
         rows = {row["arm"]: row["k"] for row in cost_rows(chapter, measures(chapter.comparison.arms)) if "arm" in row}
         assert (rows["n-grams"], rows["majority"]) == ("line", "below")
-        low, high = score_domain(chapter)
-        assert low < 2 / 3 < high
-        assert "↓ majority  33.3%" in svg(named(chapter, "cost").draw("en", True)).replace("\u00a0", " ")
+        found = score_domain(chapter)
+        assert found.low < 2 / 3 < found.high
+        assert "Far below, and not shown: majority  33.3 %." in named(chapter, "cost").caption.en
+
+    def test_a_baseline_far_ahead_is_in_the_picture(self, chapter):
+        ahead = tuple(replace(arm, score=Estimate(0.999, 0.99, 1.0)) for arm in chapter.comparison.baselines)
+        changed = replace(chapter, comparison=replace(chapter.comparison, baselines=ahead))
+        assert score_domain(changed).high >= 0.999
+        assert {row["k"] for row in cost_rows(changed, []) if row["arm"] == "n-grams"} == {"line"}
+
+    def test_one_arm_far_below_does_not_press_seven_flat(self, chapter):
+        (arm, *_) = chapter.comparison.arms
+        means = {"bigru": 0.987, "bilstm": 0.986, "lstm": 0.985, "gru": 0.981, "rnn": 0.958}
+        means |= {"cnn": 0.886, "attention": 0.866, "linear": 0.605}
+        arms = tuple(
+            replace(arm, label=k, score=Estimate(v, v - 0.01, v + 0.01), failed_seeds=()) for k, v in means.items()
+        )
+        verdict = replace(chapter.comparison.verdict, recommended="gru")
+        many = replace(chapter, comparison=replace(chapter.comparison, arms=arms, baselines=(), verdict=verdict))
+        assert outside(many) == {"linear"}
+        found = score_domain(many)
+        assert 0.8 < found.low < 0.856
+        rows = {row["arm"]: row for row in cost_rows(many, measures(arms)[:1]) if row["k"] == "arm"}
+        assert {label for label, row in rows.items() if row["out"]} == {"linear"}
+        assert rows["linear"]["y"] == pytest.approx(0.605)  # what is said of it is true
+        assert rows["linear"]["label"] == "linear  60.5 %"
+        assert "far below the others" in named(many, "cost").caption.en
+        drawn = svg(named(many, "cost").draw("en", True)).replace("\u00a0", " ")
+        assert "linear  60.5 %" in drawn
+        assert outside(chapter) == frozenset()  # three arms: none is left out
+
+    def test_where_less_is_better_the_better_is_above(self, chapter):
+        (arm, *_) = chapter.comparison.arms
+        losses = {"a": 0.40, "b": 0.42, "c": 0.45, "d": 3.0}
+        arms = tuple(
+            replace(arm, label=k, score=Estimate(v, v - 0.01, v + 0.01), failed_seeds=(), epoch_seconds=1.0 + n)
+            for n, (k, v) in enumerate(losses.items())
+        )
+        verdict = replace(
+            chapter.comparison.verdict, metric="loss", unit="number", lower_is_better=True, recommended="a"
+        )
+        less = replace(chapter, comparison=replace(chapter.comparison, arms=arms, baselines=(), verdict=verdict))
+        found = score_domain(less)
+        assert found.pixel(0.40) < found.pixel(0.45)
+        assert outside(less) == {"d"}
+        assert found.high < 0.6
+        rows = cost_rows(less, measures(arms)[:1])
+        assert [row["y"] for row in rows if row["k"] == "front"] == [0.4]  # the cheapest is the best
+        y = named(less, "cost").draw("en", True).to_dict()["layer"][0]["encoding"]["y"]
+        assert y["scale"]["reverse"] is True
+        assert "%" not in y["axis"]["format"]
 
     def test_the_interval_of_an_arm_that_failed_does_not_press_the_others_flat(self, chapter):
         lstm = next(arm for arm in chapter.comparison.arms if arm.label == "lstm")
         assert lstm.score is not None
         assert (lstm.failed_seeds, lstm.score.low, lstm.score.high) == ((2,), 0, 1)
-        low, high = score_domain(chapter)
-        assert 0.5 < low < lstm.score.mean  # the point itself is there
-        assert high < 0.95
+        found = score_domain(chapter)
+        assert 0.5 < found.low < lstm.score.mean  # the point itself is there
+        assert found.high < 0.95
         only = replace(chapter, comparison=replace(chapter.comparison, arms=(lstm,), baselines=()))
-        assert score_domain(only)[0] == 0  # nothing else would be pressed flat
+        assert score_domain(only).low == 0  # nothing else would be pressed flat
 
     def test_the_recommended_baseline_is_said(self, chapter):
         verdict = replace(chapter.comparison.verdict, recommended="n-grams")
@@ -487,6 +537,29 @@ class TestDifferences:
         assert ("n-grams", "3–7 (75)") in found  # the best baseline
         assert ("majority", "3–7 (75)") not in found
 
+    def test_where_less_is_better_nothing_is_a_percentage(self, chapter):
+        verdict = replace(chapter.comparison.verdict, metric="loss", unit="number", lower_is_better=True)
+        arms = tuple(
+            replace(
+                arm,
+                by_length={part: replace(cell, score=2 - cell.score) for part, cell in arm.by_length.items()},
+                by_tag={part: replace(cell, score=2 - cell.score) for part, cell in arm.by_tag.items()},
+            )
+            for arm in chapter.comparison.arms
+        )
+        comparison = replace(chapter.comparison, arms=arms, baselines=(), verdict=verdict)
+        less = replace(chapter, comparison=comparison)
+        length, tag = named(less, "by-length"), named(less, "by-tag")
+        assert (length.title.en, tag.title.en) == ("Loss by length", "Loss by tag")
+        y = length.draw("en", True).to_dict()["layer"][0]["encoding"]["y"]
+        assert y["scale"]["reverse"] is True
+        assert y["scale"]["domain"][1] > 1
+        for figure in (length, tag):
+            assert "%<" not in svg(figure.draw("en", True))
+        rows = {row["v"]: row for row in tag.draw("en", True).to_dict()["data"]["values"]}
+        scale = shades(list(rows), Look(percent=False, lower_is_better=True))
+        assert scale.place(min(rows)) < scale.place(max(rows))  # the least is the darkest
+
     def test_tags_and_classes(self, chapter):
         tags = {
             (row["arm"], row["x"]): row["v"]
@@ -517,6 +590,16 @@ class TestDifferences:
             value = 0.31 + 0.66 * step / 100
             bright, written = luminance(scale.colour(value)), float(white_is_read(scale.colour(value)))
             assert (max(bright, written) + 0.05) / (min(bright, written) + 0.05) > 4.5
+
+    def test_one_low_value_does_not_leave_one_colour_to_the_others(self):
+        values = [0.02, 0.71, 0.767, 0.79, 0.82, 0.85, 0.876, 0.9, 0.93, 0.95, 0.97, 0.99]
+        one, other = (shades(values).colour(value) for value in (0.767, 0.876))
+        assert max(abs(a - b) for a, b in zip(one, other, strict=True)) > 0.15
+        alone = Scale(0.02, 0.99, logarithmic=False, darkest_high=True, percent=True)
+        one, other = (alone.colour(value) for value in (0.767, 0.876))
+        assert max(abs(a - b) for a, b in zip(one, other, strict=True)) < 0.15  # evenly spaced ones would
+        places = [shades(values).place(value) for value in values]
+        assert places == sorted(places, reverse=True)  # darker is still better
 
     def test_a_narrow_range_is_not_stretched(self):
         scale = shades([0.97, 0.98])
@@ -626,12 +709,14 @@ class TestWhy:
         assert (names[-1].en, names[-1].zh) == ("layer 1, backward · update", "第 1 层（反向） · 更新门")
         assert "遗忘门" in svg(named(chapter, "gates").draw("zh", True))
 
-    def test_a_plain_rnn_has_states_instead(self, chapter):
-        gate = replace(chapter.internals[0].gates[0], gate="state", layer="gru layer 2")
-        internals = (replace(chapter.internals[0], gates=(gate,)),)
-        figure = named(replace(chapter, internals=internals), "gates")
-        assert "plain rnn" in figure.caption.en
-        assert gate_text(gate).zh == "gru 第 2 层 · 状态"
+    def test_a_plain_rnn_has_no_section_on_gates(self, chapter):
+        state = replace(chapter.internals[0].gates[0], gate="state")
+        plain = replace(chapter.internals[0], gates=(state,))
+        alone = replace(chapter, internals=(plain,))
+        assert "gates" not in [figure.name for figure in every(alone)]
+        beside = replace(chapter, internals=(plain, *chapter.internals[1:]))
+        rows = named(beside, "gates").draw("en", True).to_dict()["data"]["values"]
+        assert {row["arm"] for row in rows} == {chapter.internals[1].arm}
 
 
 def test_baselines_are_grey(chapter):

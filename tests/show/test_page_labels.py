@@ -51,5 +51,13 @@ def test_a_long_label_between_bars_goes_above_its_own():
     assert one.box(place).bottom <= 100
 
 
+def test_a_label_never_lies_under_its_own_dot():
+    """A short bar ends within the dot: what stands where the bar ends must not."""
+    one = Labelled(300, 150, 149, 151, 70)
+    dot = Box(293, 143, 307, 157)
+    for place in one.candidates():
+        assert one.box(place).overlap(dot) == 0, place
+
+
 def test_none():
     assert places([], [], SIZE) == []

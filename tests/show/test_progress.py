@@ -5,6 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
+from rnnlab.answers.label import ACCURACY, LOSS, MACRO_F1
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.baselines import BASELINES
 from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome, Stopped
@@ -68,7 +69,15 @@ def sweep(clock: Clock, count: int, jobs: int = 1) -> PlainLines:
 
 @pytest.mark.parametrize(("outcome", "said"), OUTCOMES)
 def test_an_outcome_in_a_few_words(outcome, said):
-    assert describe(outcome).en == said
+    assert describe(outcome, ACCURACY).en == said
+
+
+@pytest.mark.parametrize(
+    ("score", "said"), [(MACRO_F1, "validation macro-F1 25.0 %"), (LOSS, "validation loss 0.7000")]
+)
+def test_an_outcome_is_told_by_the_score_that_is_judged(score, said):
+    valid = {"accuracy": 0.9, "macro_f1": 0.25, "loss": 0.7}
+    assert describe(Finished({"valid": valid}), score).en == said
 
 
 def test_time_left():

@@ -1,13 +1,16 @@
 import pytest
 
-from rnnlab.core.numbers import count, duration, percent
+from rnnlab.core.numbers import TimeUnit, count, duration, percent, plain
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
         (0, "0 s"),
-        (0.0025, "0.0025 s"),
+        (1.6e-8, "0.016 µs"),
+        (2.44e-5, "24 µs"),
+        (0.0025, "2.5 ms"),
+        (0.0994, "0.099 s"),
         (0.8, "0.8 s"),
         (0.996, "1.0 s"),
         (9.94, "9.9 s"),
@@ -43,3 +46,37 @@ def test_count(number, said):
 def test_percent():
     assert percent(0.8666) == "86.7 %"
     assert percent(1, places=0) == "100 %"
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (0, "0.00"),
+        (2.4e-5, "< 0.001"),
+        (0.004, "0.004"),
+        (0.42, "0.42"),
+        (9.996, "10.0"),
+        (12.34, "12.3"),
+        (123.4, "123"),
+        (12_345.6, "12,346"),
+    ],
+)
+def test_plain_numbers_have_no_exponent(number, said):
+    assert plain(number) == said
+
+
+@pytest.mark.parametrize(
+    ("times", "unit", "said"),
+    [
+        ([4.7e-5, 2.3e-5, 1.2e-6, 1.6e-8, None], "µs", ["47.0", "23.0", "1.20", "0.016"]),
+        ([0.42, 0.07, 0.55], "s", ["0.42", "0.070", "0.55"]),
+        ([0.004, 0.0035], "ms", ["4.00", "3.50"]),
+        ([420.0, 6000.0], "min", ["7.00", "100"]),
+        ([], "s", []),
+        ([0.0], "s", ["0.00"]),
+    ],
+)
+def test_times_of_a_column_share_a_unit(times, unit, said):
+    found = TimeUnit.of(times)
+    assert found.name.en == unit
+    assert [found.text(time) for time in times if time is not None] == said

@@ -8,6 +8,8 @@ import vl_convert
 
 from rnnlab.comparing.studies import Study
 from rnnlab.core.errors import ConfigError
+from rnnlab.core.terms import setting_name
+from rnnlab.core.words import Language, same
 from rnnlab.show.figures import drawing as figures
 from rnnlab.show.figures.figure import lines, log_ticks
 from rnnlab.show.figures.heatmap import VIRIDIS, Scale
@@ -243,6 +245,47 @@ def test_what_charts_there_are(grid, make_study):
         "bars",
     ]
     assert study_figures(make_study({"lr": [1]}, lambda lr: ["failed"])) == []
+
+
+@pytest.fixture
+def keyed(make_study) -> Study:
+    axes = {"model.hidden": [8, 16, 32, 64], "training.lr": [0.001, 0.01, 0.1]}
+    return make_study(axes, lambda hidden, lr: [100, 200] if lr < 0.1 else [None, "diverged"])
+
+
+def test_axes_have_the_words_of_the_field(keyed):
+    heat, *_, bar = study_figures(keyed)
+    assert heat.title.en == "First update at the target: hidden units × learning rate"
+    assert heat.title.zh.endswith("隐藏单元数 × 学习率")
+    words: dict[Language, tuple[str, str]] = {"en": ("hidden units", "learning rate"), "zh": ("隐藏单元数", "学习率")}
+    for language, names in words.items():
+        for figure in study_figures(keyed):
+            for for_page in (True, False):
+                said = str(figure.draw(language, for_page).to_dict())
+                assert "model.hidden" not in said
+                assert "training.lr" not in said
+        encoding = heat.draw(language, True).to_dict()["layer"][0]["encoding"]
+        assert (encoding["x"]["title"], encoding["y"]["title"]) == names
+    labels = [row["label"] for row in rows(bar.draw("zh", True)) if row["kind"] == "bar"]
+    assert labels[0] == "隐藏单元数 8 · 学习率 0.001"
+
+
+def test_a_name_that_somebody_gave_stays():
+    assert (setting_name("training.lr").en, setting_name("training.lr").zh) == ("learning rate", "学习率")
+    assert setting_name("model.embedding.width").en == "embedding width"
+    assert setting_name("lr") == same("lr")  # a name for several settings
+    assert setting_name("model.my_own") == same("my own")  # of a plug-in
+
+
+def test_on_a_page_charts_take_its_width(keyed, make_study):
+    for study in (keyed, make_study({"lr": [1, 2]}, lambda lr: [100])):
+        for figure in study_figures(study):
+            spec = figure.draw("en", True).to_dict()
+            assert "title" not in spec  # the page says it
+            assert figure.title.en
+            assert figure.caption.en.endswith(".")
+            assert spec.get("width") == "container" or "panels" in spec["usermeta"]
+            assert "title" in figure.draw("en", False).to_dict()
 
 
 def test_which_pairs_make_a_heatmap(make_study):

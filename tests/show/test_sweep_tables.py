@@ -119,7 +119,7 @@ def test_the_parts_of_a_study(grid):
     assert [column.name.en for column in columns[:7]] == names
     assert all(column.explained for column in columns[2:])
     by_place = {tuple(cell.value for cell in row.cells[:2]): [cell.text for cell in row.cells[2:]] for row in rows}
-    assert by_place[0.01, 50] == ["5/5", "150", "100–200", "", "", "100.0 % ± 0.0 %", "98.0 % ± 1.6 %", "10"]
+    assert by_place[0.01, 50] == ["5/5", "150", "100–200", "", "", "100.0 % ± 0.0 %", "98.0 % ± 1.6 %", "10.0"]
     assert by_place[0.05, 50][:5] == ["2/5", "500+", "400–500", "2/5", ""]
     assert by_place[0.1, 5][:5] == ["0/5", "", "", "5/5", ""]
     best = [row for row in rows if row.mark == "best"]

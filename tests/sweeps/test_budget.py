@@ -187,6 +187,7 @@ def test_the_same_command_finds_its_runs_again(spend, tmp_path: Path):
 # --- for real ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_real_budget_is_kept_and_its_report_agrees(tmp_path: Path):
     """Far too much is asked for: 8 seeds of models that never stop by themselves."""
     prepare(None, task={"rows": 1000})  # reading doesn't count

@@ -144,7 +144,7 @@ def test_more_seeds_are_usual_where_the_split_varies():
 class Unsplit(Task):
     """A task that doesn't say what draws its test rows."""
 
-    answer = Label()
+    shape = Label()
 
 
 @pytest.mark.parametrize(

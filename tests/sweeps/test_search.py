@@ -19,7 +19,8 @@ from rnnlab.sweeps.contest import HALVING, WORST, Score, goes_on
 from rnnlab.sweeps.draws import changes_of, draw, propose, values_of
 from rnnlab.sweeps.execution import Silent
 from rnnlab.sweeps.search import AT_RANDOM, LAG, StudySearch
-from rnnlab.sweeps.sweep_file import plan_studies, read_sweep
+from rnnlab.sweeps.sweep_file import read_sweep
+from rnnlab.sweeps.sweep_plan import plan_studies
 
 LR = '"training.lr" = { low = 1e-4, high = 1.0, log = true }'
 RNN = 'kind = "rnn"\nhidden = 4\n'

@@ -9,7 +9,8 @@ from rnnlab.api.sweep import run_sweep, unfinished
 from rnnlab.comparing.studies import Study
 from rnnlab.runs.directory import RunDirectory
 from rnnlab.sweeps.forecast import estimate
-from rnnlab.sweeps.sweep_file import plan_studies, read_sweep
+from rnnlab.sweeps.sweep_file import read_sweep
+from rnnlab.sweeps.sweep_plan import plan_studies
 
 FILE = """
 repeats = 2

@@ -4,7 +4,8 @@ import pytest
 
 from rnnlab.comparing.studies import Target
 from rnnlab.core.errors import ConfigError
-from rnnlab.sweeps.sweep_file import plan_studies, read_sweep
+from rnnlab.sweeps.sweep_file import read_sweep
+from rnnlab.sweeps.sweep_plan import plan_studies
 
 FILE = """
 name = "小实验"
@@ -125,7 +126,7 @@ def test_baselines_stand_beside_models(write):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("hidden = 4", "hiden = 4", "study.rates.model.hiden: unknown key of 'rnn'; did you mean 'hidden'?"),
+        ("hidden = 4", "hiden = 4", "model.hiden: unknown key of 'rnn'; did you mean 'hidden'?"),
         ('"training.lr" = [0.01, 0.1]', '"training.lr" = [0.01, -1]', "training.lr: input should be greater than 0"),
         ('heatmaps = [["training.lr"', 'heatmaps = [["training.rl"', "'training.rl' is no axis"),
         ("repeats = 2", "repeat = 2", "did you mean 'repeats'?"),

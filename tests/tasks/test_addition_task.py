@@ -332,7 +332,7 @@ def test_questions_without_an_end_are_refused(trained: tuple[dict[str, Any], Pat
 
 def test_padding_does_not_change_a_sum(trained: tuple[dict[str, Any], Path]) -> None:
     """A short sum beside a long one keeps what it keeps alone."""
-    answer = Addition.answer
+    answer = Addition.shape
     data = digit_pairs.sequences(digit_pairs.pairs_from([("7", "5"), ("12345", "98765")]), IDS)
     both = collate(data, np.arange(2))
     alone = collate(data, np.array([0]))

@@ -5,12 +5,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
+from corpora import write_bmes
 from torch import Tensor, nn
+from waves import folder_of_tones
 
 from rnnlab.answers.base import Answer, Kept
 from rnnlab.answers.heads import StateHead
 from rnnlab.answers.label import Label
 from rnnlab.answers.tags import Tags
+from rnnlab.core.cache import cache_dir
 from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.sequences import Targets
@@ -19,7 +22,10 @@ from rnnlab.models.baselines import BASELINES, Baseline, Majority
 from rnnlab.tasks.addition import Addition
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.tasks.classify import Classify
+from rnnlab.tasks.recognise import Recognise
+from rnnlab.tasks.speech import Speech
 from rnnlab.tasks.synthetic import Copy, Parity
+from rnnlab.tasks.tag import Tag
 from rnnlab.testing import BASELINE_LAWS, TASK_LAWS, check_baseline, check_task
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -30,6 +36,14 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def small(kind: str) -> Task:
+    if kind == "speech":
+        tones = folder_of_tones(cache_dir() / "tones", 3, 6, 6)
+        return Speech(data=str(tones), pattern="{label}_{speaker}_{n}.wav", group="speaker")
+    if kind == "recognise":
+        tones = folder_of_tones(cache_dir() / "tones", 3, 6, 6)
+        return Recognise(data=str(tones), pattern="{label}_{speaker}_{n}.wav", rows=30, held_out=30, bands=8)
+    if kind == "tag":
+        return Tag(data=str(write_bmes(cache_dir() / "corpus.bmes")), ngrams=(2,))
     return TASKS.parse({"kind": kind, **SMALL.get(kind, {"rows": 200, "length": 12, "shortest": 4})})
 
 
@@ -92,10 +106,8 @@ class LooksAhead(Tags):
 
 
 def with_answer(base: type[Task], answer: Answer, **settings: Any) -> Task:
-    shape = answer
-
     class Changed(base):
-        answer: ClassVar[Answer] = shape
+        shape: ClassVar[Answer] = answer
 
     Changed.kind = base.kind
     return Changed(**settings)

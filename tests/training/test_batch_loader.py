@@ -10,7 +10,7 @@ import torch
 
 from rnnlab.core.errors import ConfigError
 from rnnlab.data.batches import collate
-from rnnlab.data.vocabulary import UNKNOWN
+from rnnlab.data.vocabulary import SEPARATED, UNKNOWN
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.runs.directory import Finished, Stopped
 from rnnlab.sweeps.experiment import experiment_problems, parse_experiment
@@ -113,11 +113,13 @@ def test_fresh_batches_are_of_rows() -> None:
     )
 
 
-def dropping(reviews_csv: Path, share: float, ngrams: tuple[int, ...] = ()) -> RunSpec:
+def dropping(
+    reviews_csv: Path, share: float, ngrams: tuple[int, ...] = (), text: tuple[str, ...] | None = None
+) -> RunSpec:
     spec = spec_of(reviews_csv, batch_size=16)
     settings = spec.model.to_dict()
     model = ARCHITECTURES.parse({**settings, "embedding": {**settings["embedding"], "word_dropout": share}})
-    return RunSpec(Classify(data=str(reviews_csv), ngrams=ngrams).resolve(), model, spec.training, 0)
+    return RunSpec(Classify(data=str(reviews_csv), ngrams=ngrams, text=text).resolve(), model, spec.training, 0)
 
 
 def test_so_many_words_become_unknown_in_training_drawn_by_the_number_of_the_update(reviews_csv: Path) -> None:
@@ -134,6 +136,19 @@ def test_so_many_words_become_unknown_in_training_drawn_by_the_number_of_the_upd
     again = BatchLoader(spec, data).batch(7).inputs
     assert torch.equal(again, found[7][0])
     assert not torch.equal((found[0][0] == UNKNOWN)[:, :3], (found[1][0] == UNKNOWN)[:, :3])
+
+
+def test_separators_of_text_columns_are_never_dropped(reviews_csv: Path) -> None:
+    lines = reviews_csv.read_text(encoding="utf-8").splitlines()
+    reviews_csv.write_text(
+        "\n".join([f"title,{lines[0]}", *(f"a film,{line}" for line in lines[1:])]), encoding="utf-8"
+    )
+    spec = dropping(reviews_csv, 0.5, text=("title", "text"))
+    loader = BatchLoader(spec, spec.task.load())
+    for step in range(5):
+        inputs = loader.batch(step).inputs
+        assert ((inputs == SEPARATED).sum(1) == 1).all()
+        assert (inputs == UNKNOWN).any()
 
 
 def test_a_word_that_is_dropped_takes_its_n_grams_along(reviews_csv: Path) -> None:

@@ -67,7 +67,7 @@ def test_steps_shorten_a_cosine():
     assert learning_rate(training, 9, 2, PER_EPOCH, Progress()) < 0.01
 
 
-BY = Classify.answer.chosen
+BY = Classify.shape.chosen
 
 
 class Run:

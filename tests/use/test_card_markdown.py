@@ -24,7 +24,15 @@ DATA: dict[str, Any] = {
 }
 SCORES = {"accuracy": 0.8, "macro_f1": 0.75, "loss": 0.5}
 CARD = Card(
-    model={"kind": "gru", "parameters": 196_075, "seed": 2, "measure": "accuracy", "task": "classify"},
+    model={
+        "kind": "gru",
+        "parameters": 196_075,
+        "seed": 2,
+        "measure": "accuracy",
+        "score": "accuracy",
+        "unit": "percent",
+        "task": "classify",
+    },
     data=DATA,
     metrics={"valid": SCORES, "test": SCORES | {"confusion": [[270, 30], [50, 50]]}},
     accuracy=Interval(0.8, 0.7613, 0.8387, 1),
@@ -42,9 +50,18 @@ def test_markdown():
     assert "| parameters | 196 K |" in text
     assert "| test | 80.0 % | 75.0 % | 0.5000 |" in text
     assert "Test: accuracy 80.0 % (95 % interval 76.1–83.9 %, from the test rows of one run)." in text
-    assert "| bad\\|worse | 300 | 90.0 % |\n| 好 | 100 | 50.0 % |" in text
+    assert "| bad\\|worse | 300 | 90.0 % | 84.4 % | 87.1 % |\n| 好 | 100 | 50.0 % | 62.5 % | 55.6 % |" in text
     assert "ECE 8.1 % before, 1.2 % after (temperature 1.23, fitted on 1,000 validation rows" in text
     assert text.endswith("## Limits\n\n- The first.\n- The second.\n")
+
+
+def test_the_score_that_is_judged_by():
+    model = CARD.model | {"measure": "loss", "score": "loss", "unit": "number"}
+    metrics = {"valid": SCORES, "test": CARD.metrics["test"] | {"loss_by_class": [0.25, 1.25]}}
+    text = card_markdown(replace(CARD, model=model, metrics=metrics, accuracy=Interval(0.5, 0.4, 0.61, 3)), "x")
+    assert "Test: loss 0.5000 (95 % interval 0.4000–0.6100, over 3 seeds)." in text
+    assert "| label | test rows | recall | precision | F1 | loss |" in text
+    assert "| 62.5 % | 55.6 % | 1.2500 |" in text
 
 
 def test_what_validation_chose():
@@ -56,7 +73,7 @@ def test_what_validation_chose():
 def test_a_label_without_test_rows_has_no_recall():
     metrics = {"valid": SCORES, "test": SCORES | {"confusion": [[270, 30], [0, 0]]}}
     card = replace(CARD, metrics=metrics, data=DATA | {"test_labels": [300, 0]})
-    assert "| 好 | 0 | – |" in card_markdown(card, "x")
+    assert "| 好 | 0 | – | 0.0 % | 0.0 % |" in card_markdown(card, "x")
 
 
 def test_answers_of_another_kind(tmp_path):

@@ -89,7 +89,9 @@ def test_what_the_tokens_add_makes_up_the_answer(runs, label):
     text = "the great unheard film , dull"
     for explained in (None, *model.labels):
         found = model.explain(text, explained)
-        assert found.prediction == model.predict([text])[0]
+        again = model.predict([text])[0]  # meanwhile a table of products may have been made: the same but for rounding
+        assert found.prediction.label == again.label
+        assert found.prediction.probabilities == pytest.approx(again.probabilities, rel=1e-5)
         assert found.label == (explained or found.prediction.label)
         assert [token for token, _ in found.tokens] == text.split()
         target = model.labels.index(found.label)
@@ -235,3 +237,9 @@ def test_arrays_that_do_not_fit(numeric, array):
 def test_a_text_for_a_numeric_model(numeric):
     with pytest.raises(DataError, match=r"this model reads numeric sequences \(got str\)"):
         rnnlab.load(numeric).predict(["1 2 3"])
+
+
+def test_nothing_recommended_is_said_and_not_opened():
+    """`result.recommended_run` is None while single runs don't tell."""
+    with pytest.raises(RunError, match=r"nothing is recommended; result\.verdict\.sentence says why"):
+        rnnlab.load(None)

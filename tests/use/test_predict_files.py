@@ -13,7 +13,8 @@ import rnnlab
 from rnnlab.core.errors import DataError, RunError
 from rnnlab.data.formats import base, source
 from rnnlab.use import Predictor, asking
-from rnnlab.use.asking import InputFile, predict_file
+from rnnlab.use.asking import predict_file
+from rnnlab.use.input_file import InputFile
 
 TEXTS = [
     "a lovely film",
@@ -168,7 +169,7 @@ def test_a_text_a_line(model, tmp_path):
 def test_the_column_that_is_read(tmp_path):
     def column(lines: str, given: str | None = None) -> str:
         (tmp_path / "in.csv").write_text(lines.replace(" | ", "\n") + "\n")
-        return InputFile(tmp_path / "in.csv", given, numeric=False).column
+        return InputFile(tmp_path / "in.csv", given, numeric=False).columns[0]
 
     assert column("id,Phrase | 1,a b | 2,c d") == "Phrase"
     assert column("x,y | 1,a | 2,b", "x") == "x"

@@ -38,7 +38,7 @@ MODELS: list[dict[str, Any]] = [
 
 
 class Tagger(Classify):
-    answer: ClassVar[Answer] = Tags()
+    shape: ClassVar[Answer] = Tags()
 
 
 def model_of(

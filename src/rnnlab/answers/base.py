@@ -1,14 +1,15 @@
 """What a shape of an answer has to say for itself."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from torch import Tensor, nn
 
 from rnnlab.answers.calibration import Calibration
-from rnnlab.answers.prediction import Prediction
+from rnnlab.answers.prediction import Asked, Prediction
 from rnnlab.answers.score import Score
 from rnnlab.data.batches import Batch
 from rnnlab.data.preprocessor import Preprocessor
@@ -24,21 +25,43 @@ class Answer(ABC):
 
     scores: tuple[Score, ...]
     """The first one is judged."""
-    beside: ClassVar[str] = "loss"
+    beside: str = "loss"
     """The score that tables show beside the judged one."""
     chosen_by: str | None = None
     """The score by which epochs and trials are chosen on validation rows; None: the first one."""
     reads: ClassVar[Literal["summary", "states"]] = "summary"
     """What the head reads: the summary of a row, or the state at every step. There nothing is pooled."""
-    baselines: ClassVar[tuple[str, ...]] = ()
+    ranks: ClassVar[bool] = False
+    """Of an answer that reads states: whether a row has several answers as a whole, some more probable than others."""
+    baselines: tuple[str, ...] = ()
     """What needs no network and runs beside every comparison, by name."""
     kernel: ClassVar[str | None] = None
     """What native code calls this head and loss (`kernels`); of the class that defines both, not of one that changes
     the loss."""
+    balances: ClassVar[bool] = False
+    """Whether targets are classes, so that rare ones can count more in the loss."""
     looks_up: ClassVar[bool] = False
     """Whether rows that stand in the training rows can be answered by what stands there."""
+    chains: bool = False
+    """Whether answers are tags, one per step, that a chain can score by those beside them (``model.crf``)."""
+    scheme: str | None = None
+    """How tags are parts of entities (`data.tagged.schemes`); None where they are not."""
     counts_whole: bool = True
     """Whether a row is right or wrong as a whole; else it is right in part."""
+
+    @property
+    def metrics(self) -> dict[str, Score]:
+        """The scores that one can ask to be judged by, as ``--metric`` calls them."""
+        return {score.option: score for score in self.scores}
+
+    def judged_by(self, metric: str | None) -> Self:
+        """A copy whose epochs are chosen and whose answers are judged by one of the `metrics`; None: as it is."""
+        if metric is None:
+            return self
+        score, changed = self.metrics[metric], copy.copy(self)
+        changed.scores = (score, *(one for one in self.scores if one is not score))
+        changed.chosen_by = None
+        return changed
 
     @property
     def judged(self) -> Score:
@@ -51,7 +74,7 @@ class Answer(ABC):
 
     @property
     def beside_the_judged(self) -> Score:
-        return next(score for score in self.scores if score.name == self.beside)
+        return next((one for one in self.scores[1:] if one.name == self.beside), self.scores[1])
 
     @property
     def native(self) -> str | None:
@@ -71,17 +94,43 @@ class Answer(ABC):
     def loss(self, out: Tensor, batch: Batch) -> Tensor:
         """The mean loss of a batch, to differentiate."""
 
+    def weighted_loss(self, out: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        """The same, where a target of class c counts ``weights[c]`` (C,); of an answer that `balances`."""
+        raise NotImplementedError
+
     @abstractmethod
     def right(self, out: Tensor, batch: Batch) -> float:
         """How many rows of a batch are right, cheaply: for the curve of the training rows."""
 
     @abstractmethod
     def keep(self, out: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """What evaluation keeps of the outputs: (B, …), or (B, L, …) where a row has up to L targets."""
+        """What evaluation keeps of the outputs: (B, …); where a row has up to L targets, (B, L, …), or (B,) of the
+        rows."""
+
+    def taught(self, data: Sequences) -> np.ndarray:
+        """The targets that a baseline is fitted to."""
+        return data.targets
+
+    def kept_of(self, outputs: np.ndarray, data: Sequences, chain: np.ndarray | None = None) -> Kept:
+        """What is kept of the outputs of a baseline to all rows of a split, (rows, C), or (N, C) for all steps."""
+        return {"logits": outputs}
+
+    def forbidden(self, outputs: int) -> np.ndarray:
+        """(C + 2, C): what is added to the chain of an answer that `chains`; far below 0 for what must not come out."""
+        raise NotImplementedError
 
     @abstractmethod
     def counts(self, kept: Kept, targets: Targets) -> dict[str, np.ndarray]:
         """What all scores are sums of, row by row: addable, never means of means."""
+
+    def decided(self, kept: Kept, targets: Targets) -> dict[str, np.ndarray]:
+        """What is chosen by the answers to the validation rows, and belongs to what is kept of all rows from then on;
+        for most shapes nothing."""
+        return {}
+
+    def prepared(self, preprocessor: Preprocessor, kept: Kept, targets: Targets) -> Preprocessor:
+        """With what was `decided` by the validation rows: all that a model needs to answer new rows."""
+        return preprocessor
 
     def totals(self, kept: Kept, targets: Targets) -> dict[str, np.ndarray]:
         """`counts`, summed over the rows: (1,) or (1, k)."""
@@ -110,12 +159,18 @@ class Answer(ABC):
         """(rows,) int64, the label that each row got, where an answer is one label; for a table of confusions."""
         return None
 
+    def answers(self, kept: Kept) -> np.ndarray | None:
+        """(rows, C) bool, the labels that each row got, where there may be several or none."""
+        return None
+
+    def tags(self, kept: Kept) -> np.ndarray | None:
+        """(N,) the label that each step of each row got, where every step has one of its own and labels are known."""
+        return None
+
     def calibration(self, valid: tuple[Kept, Targets], test: tuple[Kept, Targets]) -> Calibration | None:
         """By what outputs are divided so that probabilities are honest; None where there are no probabilities."""
         return None
 
-    def predictions(
-        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, preprocessor: Preprocessor
-    ) -> Sequence[Prediction]:
+    def predictions(self, outputs: np.ndarray, asked: Asked) -> Sequence[Prediction]:
         """What to tell of each row, given all outputs: (rows, C), or (N, C) for all steps."""
         raise NotImplementedError

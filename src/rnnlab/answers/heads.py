@@ -10,7 +10,7 @@ class SummaryHead(nn.Module):
 
     def __init__(self, width: int, outputs: int):
         super().__init__()
-        self.linear = nn.Linear(width, outputs)
+        self.linear: nn.Linear = nn.Linear(width, outputs)
 
     def forward(self, encoded: Encoded) -> Tensor:
         return self.linear(encoded.summary)
@@ -21,7 +21,7 @@ class StateHead(nn.Module):
 
     def __init__(self, width: int, outputs: int):
         super().__init__()
-        self.linear = nn.Linear(width, outputs)
+        self.linear: nn.Linear = nn.Linear(width, outputs)
 
     def forward(self, encoded: Encoded) -> Tensor:
         return self.linear(encoded.states)

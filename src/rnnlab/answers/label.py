@@ -9,33 +9,42 @@ from torch.nn import functional as F
 from rnnlab.answers.base import Answer, Kept
 from rnnlab.answers.calibration import Calibration, calibrate
 from rnnlab.answers.heads import SummaryHead
-from rnnlab.answers.prediction import Prediction
+from rnnlab.answers.prediction import Asked, Prediction
 from rnnlab.answers.score import Score, ratio
 from rnnlab.data.batches import Batch
 from rnnlab.data.preprocessor import Preprocessor
-from rnnlab.data.sequences import Sequences, Targets
+from rnnlab.data.sequences import Targets
 
 
 def macro_f1(totals: np.ndarray) -> float:
     """Of true positives, answers and rows of each class, (3 C,): F1 over the classes that occur, in truth or answer."""
     right, answered, true = totals.reshape(3, -1)
     occurring = answered + true > 0
-    return float((2 * right[occurring] / (answered + true)[occurring]).mean())
+    return float((2 * right[occurring] / (answered + true)[occurring]).mean()) if occurring.any() else 0.0
+
+
+def balanced_accuracy(totals: np.ndarray) -> float:
+    """Of right answers and rows of each class, (2 C,): the mean recall over the classes that have rows."""
+    right, rows = totals.reshape(2, -1)
+    occurring = rows > 0
+    return float((right[occurring] / rows[occurring]).mean())
 
 
 ACCURACY = ratio("accuracy", "accuracy", "right", "rows")
 MACRO_F1 = Score("macro_f1", "macro-F1", ("right_by_class", "answered_by_class", "rows_by_class"), macro_f1)
-LOSS = ratio("loss", "loss", "nats", "rows", lower_is_better=True, unit="number")
+BALANCED = Score("balanced_accuracy", "balanced accuracy", ("right_by_class", "rows_by_class"), balanced_accuracy)
+LOSS = ratio("loss", "loss", "nats", "rows", lower_is_better=True, unit="number", metric="log-loss")
 
 
 class Label(Answer):
     """Outputs (B, C), targets (B,). All outputs are kept: they are small, and calibration needs them."""
 
-    scores = (ACCURACY, MACRO_F1, LOSS)
-    beside: ClassVar[str] = "macro_f1"
-    baselines: ClassVar[tuple[str, ...]] = ("lookup", "majority", "nbsvm", "statistics", "tfidf")
+    scores: tuple[Score, ...] = (ACCURACY, MACRO_F1, LOSS, BALANCED)
+    beside: str = "macro_f1"
+    baselines: tuple[str, ...] = ("lookup", "majority", "mfcc", "nbsvm", "statistics", "tfidf")
     kernel: ClassVar[str | None] = "class"
     looks_up: ClassVar[bool] = True
+    balances: ClassVar[bool] = True
 
     def outputs(self, preprocessor: Preprocessor) -> int:
         return len(preprocessor.labels)
@@ -45,6 +54,9 @@ class Label(Answer):
 
     def loss(self, out: Tensor, batch: Batch) -> Tensor:
         return F.cross_entropy(out, batch.targets)
+
+    def weighted_loss(self, out: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        return (weights[batch.targets] * F.cross_entropy(out, batch.targets, reduction="none")).mean()
 
     def right(self, out: Tensor, batch: Batch) -> float:
         return float((out.argmax(1) == batch.targets).sum())
@@ -74,10 +86,18 @@ class Label(Answer):
         return {name: np.array([total]) for name, total in (sums | by_class).items()}
 
     def details(self, kept: Kept, targets: Targets) -> dict[str, Any]:
-        return {"confusion": confusion(kept["logits"], targets.values).tolist()}
+        found: dict[str, Any] = {"confusion": confusion(kept["logits"], targets.values).tolist()}
+        if self.judged is LOSS:
+            classes = kept["logits"].shape[1]
+            rows = np.maximum(np.bincount(targets.values, minlength=classes), 1)
+            sums = np.bincount(targets.values, surprise(kept["logits"], targets.values), classes)
+            found["loss_by_class"] = (sums / rows).tolist()
+        return found
 
     def chance(self, targets: Targets) -> float:
-        return float(np.bincount(targets.values).max() / len(targets))
+        shares = np.bincount(targets.values) / len(targets)
+        logits = np.log(np.maximum(shares, np.finfo(np.float64).tiny))  # the answer is the most frequent class
+        return self.chosen.of(self.totals({"logits": np.tile(logits, (len(targets), 1))}, targets))
 
     def classes(self, kept: Kept) -> np.ndarray | None:
         return kept["logits"].argmax(1)
@@ -85,13 +105,11 @@ class Label(Answer):
     def calibration(self, valid: tuple[Kept, Targets], test: tuple[Kept, Targets]) -> Calibration | None:
         return calibrate(valid[0]["logits"], valid[1].values, test[0]["logits"], test[1].values)
 
-    def predictions(
-        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, preprocessor: Preprocessor
-    ) -> list[Prediction]:
-        labels, shares = preprocessor.labels, probabilities(outputs)
+    def predictions(self, outputs: np.ndarray, asked: Asked) -> list[Prediction]:
+        labels, shares = asked.preprocessor.labels, probabilities(outputs / np.float64(asked.temperature))
         return [
             Prediction(labels[best], row[best], dict(zip(labels, row, strict=True)), share)
-            for best, row, share in zip(shares.argmax(1).tolist(), shares.tolist(), known.tolist(), strict=True)
+            for best, row, share in zip(shares.argmax(1).tolist(), shares.tolist(), asked.known.tolist(), strict=True)
         ]
 
 

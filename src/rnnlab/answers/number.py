@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from rnnlab.answers.base import Answer, Kept
 from rnnlab.answers.heads import SummaryHead
-from rnnlab.answers.score import ratio
+from rnnlab.answers.score import Score, ratio
 from rnnlab.data.batches import Batch
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Targets
@@ -24,8 +24,8 @@ class Number(Answer):
 
     def __init__(self, close: float):
         self.close = close
-        self.scores = (ratio("accuracy", f"share within {close:g}", "close", "rows"), LOSS)
-        self.chosen_by = "loss"
+        self.scores: tuple[Score, ...] = (ratio("accuracy", f"share within {close:g}", "close", "rows"), LOSS)
+        self.chosen_by: str | None = "loss"
 
     def outputs(self, preprocessor: Preprocessor) -> int:
         return 1

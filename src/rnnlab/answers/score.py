@@ -20,6 +20,12 @@ class Score:
     margin: float = 0.01  # what a person would not care about, in the score's own unit
     unit: Literal["percent", "number"] = "percent"
     gradient: Callable[[np.ndarray], np.ndarray] | None = None  # totals (K,) -> (K,); computed where there is none
+    metric: str = ""  # as --metric calls it, if not by its name
+
+    @property
+    def option(self) -> str:
+        """As ``--metric`` calls it."""
+        return self.metric or self.name.replace("_", "-")
 
     @property
     def sign(self) -> float:
@@ -55,6 +61,7 @@ def ratio(
     lower_is_better: bool = False,
     margin: float = 0.01,
     unit: Literal["percent", "number"] = "percent",
+    metric: str = "",
 ) -> Score:
     """One total per another: a share, or a mean."""
     return Score(
@@ -66,6 +73,7 @@ def ratio(
         margin,
         unit,
         lambda totals: np.array([1 / totals[1], -totals[0] / totals[1] ** 2]),
+        metric,
     )
 
 

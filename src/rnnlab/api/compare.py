@@ -62,6 +62,8 @@ def compare(
     *,
     models: Sequence[str] | None = None,
     seeds: int | None = None,
+    text: str | Sequence[str] | None = None,
+    label: str | None = None,
     task: dict[str, Any] | None = None,
     training: dict[str, Any] | None = None,
     vectors: str | None = None,
@@ -82,8 +84,10 @@ def compare(
 
     ``data`` is a file, a catalogue name, an experiment file (.toml), or None for the embedded reviews; or rows in
     memory: a pandas or polars frame, a dict of columns, a list of (text, label), a tuple of inputs and labels, a
-    ``datasets.Dataset``, or a dict of these by split. Their runs are those of the same rows in a file. ``task`` and
-    ``training`` set fields (``task={"text": "body"}``, ``training={"epochs": 5}``); ``settings`` are ``--set`` texts.
+    ``datasets.Dataset``, or a dict of these by split. Their runs are those of the same rows in a file. ``text`` and
+    ``label`` name columns; several text columns, ``text=["subject", "body"]``, are read together. ``task`` and
+    ``training`` set fields (``task={"metric": "macro-f1"}``, ``training={"class_weights": "balanced"}``); ``settings``
+    are ``--set`` texts.
     ``match="parameters"`` makes the models equally large, ``match="seconds"`` gives them the same training time (of
     ``training={"minutes": …}``). With ``vary_split=True`` the seed of a run draws the split of the data too, so that
     the verdict counts the luck of the split and of the training rows; ``seeds`` is then 5 where you don't say.
@@ -97,7 +101,7 @@ def compare(
         data,
         models=models,
         seeds=seeds,
-        task=task,
+        task=_with_columns(task, text, label),
         training=training,
         vectors=vectors,
         match=match,
@@ -118,6 +122,17 @@ def compare(
         plugins=plugins,
         display=display,
     )
+
+
+def _with_columns(
+    task: dict[str, Any] | None, text: str | Sequence[str] | None, label: str | None
+) -> dict[str, Any] | None:
+    """The settings of the task, and the columns that were named beside them."""
+    named = {key: value for key, value in (("text", text), ("label", label)) if value is not None}
+    twice = [key for key in named if key in (task or {})]
+    if twice:
+        raise ConfigError("{key}: it is given twice, by itself and in task; leave one of them out", key=twice[0])
+    return {**(task or {}), **named} if named else task
 
 
 def prepare(data: Data = None, *, plugins: Sequence[str] = (), **options: Any) -> tuple[Experiment, EncodedData]:
@@ -263,6 +278,8 @@ def train(
     *,
     model: str = "lstm",
     seed: int = 0,
+    text: str | Sequence[str] | None = None,
+    label: str | None = None,
     task: dict[str, Any] | None = None,
     training: dict[str, Any] | None = None,
     vectors: str | None = None,
@@ -275,7 +292,7 @@ def train(
     experiment, _ = prepare(
         data,
         models=[model],
-        task=task,
+        task=_with_columns(task, text, label),
         training=training,
         vectors=vectors,
         plugins=plugins,

@@ -27,7 +27,7 @@ NEEDED = (
     *("numpy", "scipy", "pydantic", "safetensors"),
     *("typer", "rich", "altair", "vl-convert-python", "jinja2"),
 )  # besides torch, which has a line of its own
-EXTRAS = {
+EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {
     "parquet": (("pyarrow",), note("reads and writes .parquet files")),
     "excel": (("openpyxl",), note("reads and writes Excel files (.xlsx)")),
     "sklearn": (("scikit-learn",), note("models as estimators of scikit-learn (rnnlab.sklearn)")),

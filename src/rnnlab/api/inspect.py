@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import torch
@@ -13,13 +13,15 @@ from rnnlab.core.config import assign, parse_setting
 from rnnlab.core.errors import ConfigError, DataError, RnnlabError
 from rnnlab.core.seeding import stream_seed
 from rnnlab.data.preprocessor import Preprocessor
+from rnnlab.data.spelling import UNKNOWN_LETTER
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 from rnnlab.inspecting.cost import Cost, cost, has_formula
-from rnnlab.inspecting.inspection import Inspection, Subject, examine
+from rnnlab.inspecting.inspection import Subject, examine
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import build_network
 from rnnlab.runs.directory import find_run
+from rnnlab.show.notebook import Inside, inside_of
 from rnnlab.sweeps.plan import named_model
 from rnnlab.training.monitor import probe_batch
 from rnnlab.training.run import own_process_state
@@ -31,12 +33,13 @@ RANDOM_ROWS = 16
 
 
 @own_process_state(threads=1)  # as in training
-def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
+def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside:
     """A finished run: on a text, or on validation rows (random input, when the data can't be found any more)."""
     found = find_run(run)
     spec, preprocessor, network = open_run(found)
     assert isinstance(spec.model, Architecture)
     about = _about(found.path.resolve().name, spec.model, preprocessor)
+    about = replace(about, by_step=spec.task.answer.reads == "states")
     if text is not None:
         inputs, lengths, tokens = _read_text(preprocessor, text)
         ids = inputs[0] if inputs.ndim == 2 else inputs[0, :, 0]  # the token's own comes first
@@ -51,15 +54,18 @@ def inspect_run(run: str | Path, text: str | None = None) -> Inspection:
         words=len(preprocessor.vocabulary) if preprocessor.vocabulary else None,
         features=preprocessor.features,
         tokens=preprocessor.tokens,
+        columns=len(preprocessor.text_columns),
+        letters=preprocessor.letters,
+        narrow=preprocessor.narrow,
         classes=len(preprocessor.labels) or 1,
         reads=spec.task.answer.reads,
     )
     first, epochs = at_first(spec, preprocessor), recorded_gradients(found)
-    return examine(subject, network, inputs, lengths, at_first=first, epochs=epochs, cost=costs)
+    return inside_of(examine(subject, network, inputs, lengths, at_first=first, epochs=epochs, cost=costs))
 
 
 @own_process_state(threads=1)  # as in training
-def inspect_model(model: str, *, settings: Sequence[str] = (), length: int | None = None, seed: int = 0) -> Inspection:
+def inspect_model(model: str, *, settings: Sequence[str] = (), length: int | None = None, seed: int = 0) -> Inside:
     """An untrained model on random tokens, all drawn from the seed. ``settings`` are like ``"model.hidden=64"``."""
     architecture = _architecture(model, settings)
     length = LENGTH if length is None else length
@@ -70,7 +76,8 @@ def inspect_model(model: str, *, settings: Sequence[str] = (), length: int | Non
     generator = torch.Generator().manual_seed(stream_seed(seed, "data"))
     inputs = torch.randint(len(SPECIAL), WORDS, (RANDOM_ROWS, length), generator=generator)
     costs = _cost(architecture, words=WORDS, classes=CLASSES)
-    return examine(_about(model, architecture), network, inputs, torch.full((RANDOM_ROWS,), length), cost=costs)
+    lengths = torch.full((RANDOM_ROWS,), length)
+    return inside_of(examine(_about(model, architecture), network, inputs, lengths, cost=costs))
 
 
 def _cost(architecture: Architecture, **sizes: Any) -> Callable[[int], Cost] | None:
@@ -83,7 +90,13 @@ def _cost(architecture: Architecture, **sizes: Any) -> Callable[[int], Cost] | N
 def _about(name: str, model: Architecture, preprocessor: Preprocessor | None = None) -> Subject:
     settings = {key: value for key, value in model.to_dict().items() if key != "kind"}
     return Subject(
-        name, model.kind, settings, preprocessor is not None, "random", preprocessor.labels if preprocessor else ()
+        name,
+        model.kind,
+        settings,
+        trained=preprocessor is not None,
+        source="random",
+        labels=preprocessor.labels if preprocessor else (),
+        several=bool(preprocessor and preprocessor.thresholds),
     )
 
 
@@ -109,7 +122,7 @@ def _read_text(preprocessor: Preprocessor, text: str) -> tuple[Tensor, Tensor, t
         raise DataError("this model reads no texts: leave --text out to look at its validation rows")
     text = text.encode("utf-8", "replace").decode()  # a shell may hand over bytes that are no text
     data, _ = preprocessor.encode([text])
-    tokens = tuple(preprocessor.tokenizer.tokenize(text)[: preprocessor.max_length]) or (SPECIAL[UNKNOWN],)
+    tokens = tuple(preprocessor.words_of(text))
     inputs = torch.from_numpy(data.values).long()[None]
     assert inputs.shape[1] == len(tokens)
     return inputs, torch.tensor([len(tokens)]), tokens
@@ -125,12 +138,17 @@ def _validation_rows(spec: RunSpec) -> tuple[Tensor, Tensor] | None:
 
 
 def _random_rows(preprocessor: Preprocessor, seed: int) -> tuple[Tensor, Tensor]:
-    """Any words of the vocabulary, or standard normal numbers."""
+    """Any words of the vocabulary, of any letters, or standard normal numbers."""
     generator = torch.Generator().manual_seed(stream_seed(seed, "data"))
     length = min(LENGTH, preprocessor.max_length or LENGTH)
     lengths = torch.full((RANDOM_ROWS,), length)
     if preprocessor.vocabulary is not None:
-        words = len(preprocessor.vocabulary)
-        shape = (RANDOM_ROWS, length) if preprocessor.tokens == 1 else (RANDOM_ROWS, length, preprocessor.tokens)
-        return torch.randint(min(len(SPECIAL), words - 1), words, shape, generator=generator), lengths
+        words, letters = len(preprocessor.vocabulary), preprocessor.letters
+        shape = RANDOM_ROWS, length, preprocessor.tokens
+        ids = torch.randint(min(len(SPECIAL), words - 1), words, shape, generator=generator)
+        if letters and preprocessor.spelling is not None:
+            shape = RANDOM_ROWS, length, preprocessor.spelling.length
+            spelled = torch.randint(UNKNOWN_LETTER, letters, shape, generator=generator)
+            return torch.cat([ids, spelled], dim=2), lengths
+        return ids.squeeze(2) if preprocessor.tokens == 1 else ids, lengths
     return torch.randn(RANDOM_ROWS, length, preprocessor.features or 1, generator=generator), lengths

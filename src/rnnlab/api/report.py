@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 
 from rnnlab.comparing.comparison import Comparison, arm_scores
@@ -20,7 +21,7 @@ from rnnlab.show.telling import Watch, tell
 
 
 def write_report(
-    runs: str | Path | Sequence[str | Path],
+    runs: str | PathLike[str] | Sequence[str | PathLike[str]],
     output: str | Path | None = "report.html",
     *,
     figures_in: str | Path | None = None,
@@ -36,7 +37,7 @@ def write_report(
     are comparisons among them that were just made, and needn't be judged again."""
     for plugin in plugins:
         load_plugin(plugin)
-    paths = [runs] if isinstance(runs, str | Path) else list(runs)
+    paths = [runs] if isinstance(runs, str | PathLike) else list(runs)
     if output is not None:
         output = page_path(output)
     report = tell(paths, watch, judged)

@@ -10,7 +10,7 @@ from typing import Any
 from rnnlab.claims.judgement import decide
 from rnnlab.comparing.records import why_no_score
 from rnnlab.comparing.studies import Point, Repeat, Study, Target, first_step
-from rnnlab.core.errors import ConfigError, did_you_mean
+from rnnlab.core.errors import ConfigError
 from rnnlab.core.registry import load_plugin
 from rnnlab.core.words import Both, both, joined, note, retold
 from rnnlab.execute.executors import Executor, Limits, executor_for
@@ -22,7 +22,8 @@ from rnnlab.sweeps.draws import require_optuna
 from rnnlab.sweeps.execution import Display, Silent, run_all
 from rnnlab.sweeps.experiment import seed_numbers
 from rnnlab.sweeps.search import StudySearch
-from rnnlab.sweeps.sweep_file import PlannedPoint, PlannedStudy, SweepFile, plan_studies, read_sweep, with_target
+from rnnlab.sweeps.sweep_file import SweepFile, read_sweep
+from rnnlab.sweeps.sweep_plan import PlannedPoint, PlannedStudy, plan_studies, with_target
 from rnnlab.training.spec import RunSpec
 
 
@@ -153,40 +154,6 @@ def unfinished(studies: Sequence[Study]) -> Both:
 
 
 # --- claims: run what experiment files ask for, and say which of the documents' claims the runs support -------------
-
-
-def experiments_folder() -> Path:
-    """Beside the code in an installed package, at the root of a checkout."""
-    package = Path(__file__).parent.parent
-    installed = package / "experiments"
-    return installed if installed.is_dir() else package.parents[1] / "experiments"
-
-
-def find_experiments(names: Sequence[str] = ()) -> list[Path]:
-    """The files of the documents' experiments, or those named: by name, by its beginning, or by path."""
-    folder = experiments_folder()
-    shipped = {path.stem: path for path in sorted(folder.glob("[0-9]*.toml"))}
-    if not names:
-        if not shipped:
-            raise ConfigError("{folder}: no experiment files; give the path of one", folder=folder)
-        return list(shipped.values())
-    found = []
-    for name in names:
-        alike = [path for stem, path in shipped.items() if stem.startswith(name)]
-        if name.endswith(".toml"):
-            found.append(Path(name))
-        elif len(alike) == 1:
-            found.append(alike[0])
-        else:
-            hint = did_you_mean(name, shipped) or both(
-                "; there are {names}, and files that end in .toml", names=", ".join(shipped)
-            )
-            raise ConfigError(
-                both("{name}: several experiments begin so{hint}", name=name, hint=hint)
-                if alike
-                else both("{name}: no such experiment{hint}", name=name, hint=hint)
-            )
-    return found
 
 
 def read_experiments(paths: Sequence[Path], quick: bool, settings: Sequence[str] = ()) -> list[SweepFile]:

@@ -26,7 +26,8 @@ class Examination:
         self.pad_to = pad_to
         self.called = called
         self.seed = seed
-        self.groups = {length: VARIANTS * number for number, length in enumerate(lengths)}  # the first of each length
+        first = (VARIANTS * number for number in range(len(lengths)))  # of each length
+        self.groups: dict[int, int] = dict(zip(lengths, first, strict=True))
         self.notes: list[str] = []
         self.tolerance: float | None = None
         self.spread: float | None = None

@@ -26,7 +26,7 @@ class Undecided(Exception):
 
     def __init__(self, kind: str, **gaps: Any):
         super().__init__(kind)
-        self.note = Note(kind, gaps)
+        self.note: Note = Note(kind, gaps)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from rnnlab.training.record import Recorded
 
 Unit = Literal["share", "seconds", "steps", "epochs", "megabytes", "parameters", "tokens", "number"]
 
-SCORES = ("accuracy", "exact", "loss", "macro_f1")
+SCORES = ("accuracy", "balanced_accuracy", "exact", "loss", "macro_f1")
 PARTS = ("total", "trainable", "embedding", "encoder", "head")
 EVENTS = ("train_loss", "train_accuracy", *(f"valid_{score}" for score in SCORES), "seconds")
 PLAIN: dict[str, Unit] = {

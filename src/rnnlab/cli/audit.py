@@ -29,9 +29,10 @@ def audit(
     as_json: options.Json = False,
     lang: options.Lang = None,
 ) -> None:
-    """Check any PyTorch module: padding, neighbours and order of a batch must not change its answers.
+    """Check any PyTorch module: does padding change its answers?
 
-    Says which law is broken, by how much, at which lengths, why, and what to write instead.
+    Padding, neighbours and the order of a batch must not change them. Says which law is broken, by how much, at which
+    lengths, why, and what to write instead.
 
     Example: rnnlab audit mypackage.model:factory --vocabulary 1000
 

@@ -33,7 +33,7 @@ def say_how_long(screen: "Screen", found: "Forecast", yes: bool, remedies: Both 
         shorter = [name for name, seconds in _BUDGETS.items() if seconds <= min(LONG, 0.6 * found.expected)]
         told = joined([told, remedies.format(budget=shorter[-1] if shorter else "1m")], CLAUSES)
     screen.how_long(str(told))
-    if found.expected > LONG and not yes and not screen.quiet and _a_person_is_there():
+    if found.expected > LONG and not yes and screen.talks and _a_person_is_there():
         screen.how_long(say("that is more than 30 minutes, so this is a question (--yes doesn't ask)"))
         if not _confirmed():
             nothing = both("nothing was begun")

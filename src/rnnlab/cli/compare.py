@@ -53,8 +53,13 @@ def compare(
     ] = None,
     text: options.Text = None,
     label: options.Label = None,
+    tags: options.Tags = None,
+    multi_label: options.MultiLabel = None,
     group: options.Group = None,
     tag: options.Tag = None,
+    pattern: options.Pattern = None,
+    test_where: options.TestWhere = None,
+    leave_out: options.LeaveOut = None,
     columns: options.Columns = None,
     valid: options.Valid = None,
     test: options.Test = None,
@@ -63,6 +68,7 @@ def compare(
     language: options.Language = None,
     rows: options.Rows = None,
     vectors: options.Vectors = None,
+    metric: options.Metric = None,
     device: options.Device = None,
     settings: options.Settings = None,
     on: options.On = "processes",
@@ -70,6 +76,7 @@ def compare(
     out: options.Out = "runs",
     plugin: options.Plugins = None,
     as_json: Annotated[bool, flag("--json", "Print the comparison as JSON and nothing else.")] = False,
+    quiet: options.Quiet = False,
     markdown: options.TableFile = None,
     csv: options.TableFile = None,
     scores: Annotated[
@@ -78,9 +85,11 @@ def compare(
     report: options.Report = None,
     lang: options.PageLanguage = None,
 ) -> None:
-    """Train several models over several seeds and say which fits your data.
+    """Train models over several seeds and say which fits your data.
 
     Example: rnnlab compare reviews.csv --models rnn,lstm,textcnn --seeds 5
+
+    By the score that counts for you: rnnlab compare tickets.csv --metric macro-f1
 
     Until it is sure: rnnlab compare reviews.csv --until-sure --budget 30m
 
@@ -115,7 +124,7 @@ def compare(
     wanted = UntilSure.of(max_seeds) if until_sure else None
     seconds = None if budget is None else seconds_of(budget)
     plugins = plugin or []
-    screen = terminal.Screen(quiet=as_json)
+    screen = terminal.Screen(json=as_json, quiet=quiet)
     experiment, encoded = prepare(
         data,
         models=options.names(models),
@@ -131,6 +140,7 @@ def compare(
         plugins=plugins,
     )
     screen.profile(encoded.profile, experiment.notes)
+    options.propose_score(screen, encoded.profile, experiment)
     options.say_if_slow(screen, [arm.training for arm in experiment.arms.values()])
     executor_for(on, jobs, plugins)  # a mistake in these shows before anything is timed
     places = at_a_time(on, jobs)

@@ -6,7 +6,9 @@ import typer
 
 from rnnlab.cli import options
 
-app = typer.Typer(help="Public data sets, and a look at your own.", no_args_is_help=True, rich_markup_mode=None)
+app: typer.Typer = typer.Typer(
+    help="Public data sets, and a look at your own.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.callback()
@@ -15,7 +17,7 @@ def _options(lang: options.Lang = None) -> None: ...
 
 @app.command("list")
 def list_sets(lang: options.Lang = None) -> None:
-    """The catalogue: names, sizes, licences, and where each is on this machine.
+    """The catalogue: names, sizes, licences, and where each one is.
 
     Example: rnnlab data list
     """
@@ -26,15 +28,19 @@ def list_sets(lang: options.Lang = None) -> None:
 
 
 @app.command()
-def get(name: Annotated[str, typer.Argument(metavar="NAME")], lang: options.Lang = None) -> None:
-    """Fetch a data set from its publisher, or say what to do when that needs an account.
+def get(
+    name: Annotated[str, typer.Argument(metavar="NAME")], quiet: options.Quiet = False, lang: options.Lang = None
+) -> None:
+    """Fetch a data set from its publisher.
+
+    Where that needs an account, it says what to do.
 
     Example: rnnlab data get imdb
     """
     from rnnlab.data import catalogue
     from rnnlab.show.terminal import output as terminal
 
-    with terminal.download_progress() as progress:
+    with terminal.download_progress(quiet) as progress:
         path = catalogue.get(name, progress)
     print(f"{name}: {path}")
 
@@ -44,7 +50,12 @@ def profile(
     data: options.Data = None,
     text: options.Text = None,
     label: options.Label = None,
+    tags: options.Tags = None,
+    multi_label: options.MultiLabel = None,
     group: options.Group = None,
+    pattern: options.Pattern = None,
+    test_where: options.TestWhere = None,
+    leave_out: options.LeaveOut = None,
     columns: options.Columns = None,
     valid: options.Valid = None,
     test: options.Test = None,
@@ -57,10 +68,12 @@ def profile(
 
     Example: rnnlab data profile reviews.csv
     """
-    from rnnlab.core.config import parse
     from rnnlab.show.terminal import output as terminal
-    from rnnlab.tasks.classify import Classify
+    from rnnlab.tasks.base import TASKS
+    from rnnlab.tasks.choosing import USUAL, task_for
 
     settings = options.given(data=data) | options.task_settings(locals())
-    encoded = parse(Classify, settings, "options").load()
+    meant = None if data is None else task_for(data, settings)
+    settings = {"kind": meant or USUAL} | settings
+    encoded = TASKS.parse(settings, "options").load()
     terminal.data_profile(encoded.profile, as_json)

@@ -6,7 +6,7 @@ from rnnlab.cli import options
 
 
 def doctor(as_json: options.Json = False, lang: options.Lang = None) -> None:
-    """Say what works on this machine, what is missing, and what to do about it.
+    """Say what works on this machine, what is missing and what to do.
 
     Example: rnnlab doctor
 

@@ -28,12 +28,13 @@ def inspect(
     as_json: Annotated[bool, flag("--json", "Print JSON; a page is then written only with -o.")] = False,
     plugin: options.Plugins = None,
 ) -> None:
-    """Look inside: gradients through time, gates, attention, and what an answer rests on.
+    """Look inside a model: gradients, gates, attention, saliency.
 
     Example: rnnlab inspect runs/1f0c --text "The pace drags, but overall it is worth seeing"
 
-    Prints a summary and writes a page with charts, one file that needs no network. Without --text it looks at
-    validation rows. A model that isn't trained: rnnlab inspect --model lstm --set model.hidden=64 --length 100
+    Shows gradients through time, what gates and attention do, and what an answer rests on: a summary, and a page with
+    charts, one file that needs no network. Without --text it looks at validation rows. A model that isn't trained:
+    rnnlab inspect --model lstm --set model.hidden=64 --length 100
     """
     import sys
 

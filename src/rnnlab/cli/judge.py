@@ -36,11 +36,12 @@ def judge(
     ] = None,
     alpha: Annotated[float, option("A", "The share of intervals that may miss the truth.")] = 0.05,
     as_json: Annotated[bool, flag("--json", "Print the verdict as JSON, nothing else.")] = False,
+    quiet: options.Quiet = False,
     markdown: options.TableFile = None,
     report: Annotated[str | None, option("FILE.html", "Write a page to this file, too.")] = None,
     lang: options.PageLanguage = None,
 ) -> None:
-    """Say which model to use, from scores of any framework: per model, seed and test row.
+    """Say which model to use, from the scores of any framework.
 
     Example: rnnlab judge results.csv --report verdict.html
 
@@ -61,7 +62,7 @@ def judge(
     verdict = judge_results(
         found, margin=margin, lower_is_better=lower_is_better, metric=metric, alpha=alpha, cost_unit=cost_unit
     )
-    screen = Screen(quiet=as_json)
+    screen = Screen(json=as_json, quiet=quiet)
     if as_json:
         typer.echo(to_json(verdict, found.notes), nl=False)
     else:

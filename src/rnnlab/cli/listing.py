@@ -8,7 +8,9 @@ from rnnlab.cli import options
 from rnnlab.cli.options import argument
 from rnnlab.core.words import both
 
-app = typer.Typer(help="Models, tasks and vectors to choose from.", no_args_is_help=True, rich_markup_mode=None)
+app: typer.Typer = typer.Typer(
+    help="Models, tasks and vectors to choose from.", no_args_is_help=True, rich_markup_mode=None
+)
 Name = Annotated[str | None, argument("NAME", "Show the options of this one.", show_default=False)]
 
 

@@ -14,11 +14,11 @@ from rnnlab.core.wrapping import fitted
 
 VERBS = (  # a module each, in the order of the help
     *("compare", "train", "sweep", "reproduce", "predict", "pack", "export", "serve"),
-    *("inspect", "report", "judge", "runs", "new", "check", "audit", "doctor"),
+    *("inspect", "report", "judge", "runs", "new", "check", "audit", "doctor", "completion"),
 )
 GROUPS = {"data": "data", "list": "listing"}  # of verbs, and their modules
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="rnnlab",
     help="Measure which sequence model fits your data, see why, and keep the trained model.",
     epilog="Begin with: rnnlab compare (embedded data), or rnnlab compare reviews.csv",
@@ -45,12 +45,21 @@ def _options(
         raise typer.Exit
 
 
+def _complete(shell: str = "", *words: str) -> None:
+    from rnnlab.cli.completing import answer
+
+    print("\n".join(answer(translation.translated(app), shell, words)))
+
+
 def main() -> None:
     """A user's mistake is said in words and ends with its exit code; only a mistake of ours shows a traceback."""
     with ExitStack() as stack:
         try:
             try:
                 stack.enter_context(speaking(translation.asked_for(sys.argv[1:])))
+                if sys.argv[1:2] == ["__complete"]:  # a shell asks, see cli.completion
+                    _complete(*sys.argv[2:])
+                    sys.exit(0)
                 code = translation.translated(app)(prog_name="rnnlab", standalone_mode=False)  # however it was started
             finally:
                 sys.stdout.flush()  # a pipe that was closed is noticed here, not when Python has ended

@@ -15,7 +15,8 @@ from rnnlab.core.words import say
 if TYPE_CHECKING:
     from rnnlab.comparing.comparison import Comparison
     from rnnlab.show.terminal.output import Screen
-    from rnnlab.sweeps.sweep_file import PlannedStudy
+    from rnnlab.sweeps.experiment import Experiment
+    from rnnlab.sweeps.sweep_plan import PlannedStudy
     from rnnlab.training.spec import Training
 
 
@@ -45,16 +46,38 @@ Data = Annotated[
     str | None,
     argument(
         "DATA",
-        "A file (.csv .tsv .jsonl .parquet .xlsx .ts), a data set of the catalogue, an experiment file (.toml), "
-        "or nothing: the embedded reviews.",
+        "A file (.csv .tsv .jsonl .parquet .xlsx .ts .conllu .bmes), a folder (also of .wav, or their archive), a data "
+        "set of the catalogue, an "
+        "experiment (.toml, or its name), or nothing: the embedded reviews.",
         show_default=False,
     ),
 ]
 Task = Annotated[str | None, option("NAME", "A generated task instead of DATA: see rnnlab list tasks (classify).")]
-Text = Annotated[str | None, option("COLUMN", "Column that holds the text (or the numbers).")]
+Text = Annotated[
+    list[str] | None,
+    option("COLUMN", "Column that holds the text (or the numbers). Several are read together: --text subject,body."),
+]
 Label = Annotated[str | None, option("COLUMN", "Column that holds the label.")]
+Tags = Annotated[
+    str | None,
+    option("COLUMN", "Tag every token: the column that holds the tags, of CoNLL-U upos (default), xpos or deprel."),
+]
+MultiLabel = Annotated[
+    str | None,
+    option("SEP", "A row may have several labels, with this between them, for example ';'.", "--multi-label"),
+]
 Group = Annotated[str | None, option("COLUMN", "Rows with equal values in this column stay in the same split.")]
 Tag = Annotated[str | None, option("COLUMN", "Show accuracy by the values of this column.")]
+Pattern = Annotated[
+    str | None, option("PATTERN", "What names of recordings tell, for example '{label}_{speaker}_{n}.wav'.")
+]
+TestWhere = Annotated[
+    str | None, option("WHERE", "Test recordings by a field: speaker=theo, n=0,1,2 or n<5.", "--test-where")
+]
+LeaveOut = Annotated[
+    str | None,
+    option("FIELD", "Values of this field are the test recordings one by one, with --vary-split.", "--leave-out"),
+]
 Columns = Annotated[str | None, option("A,B,…", "Names of the columns, if the file has no header.")]
 Valid = Annotated[str | None, option("FILE", "File with the validation rows (else they are split off).")]
 Test = Annotated[str | None, option("FILE", "File with the test rows (else they are split off).")]
@@ -63,6 +86,14 @@ Tokenizer = Annotated[str | None, option("NAME", "Tokeniser: auto, words, chars,
 Language = Annotated[str | None, option("en|zh", "Language of the embedded reviews.")]
 Rows = Annotated[int | None, option("N", "Number of embedded reviews (6,000).")]
 Vectors = Annotated[str | None, option("FILE", "Pre-trained vectors: a file, or glove-6b-50d.")]
+Metric = Annotated[
+    str | None,
+    option(
+        "NAME",
+        "Score that chooses epochs and trials and judges the models: accuracy (default), macro-f1, "
+        "balanced-accuracy or log-loss.",
+    ),
+]
 Epochs = Annotated[int | None, option("N", "Epochs per run at most (10).")]
 Minutes = Annotated[float | None, option("M", "Minutes per run at most.")]
 Device = Annotated[str | None, option("NAME", "Device: auto (default), cpu, cuda or mps.")]
@@ -87,18 +118,42 @@ LimitMinutes = Annotated[float | None, option("M", "Minutes per run; a longer ru
 LimitMemory = Annotated[int | None, option("MB", "Memory per run; a larger run is ended and counts as failed.")]
 Report = Annotated[str | None, option("FILE.html", "Write the report page to this file, too; see rnnlab report.")]
 TableFile = Annotated[str | None, option("FILE", "Write the table to this file, too.")]
+Quiet = Annotated[
+    bool,
+    typer.Option("-q", "--quiet", help="Print only the result and errors: no notes, progress or questions."),
+]
 Json = Annotated[bool, flag("--json", "Print JSON.")]
 LANG_HELP = "Language of what is printed and of pages (RNNLAB_LANG, or that of the system)."
 Lang = Annotated[Literal["en", "zh"] | None, option("en|zh", LANG_HELP, hidden=True)]
 """Every verb takes it; it is read before typer reads the options (`cli.translation`)."""
 PageLanguage = Annotated[Literal["en", "zh"] | None, option("en|zh", LANG_HELP, show_default=False)]
 
-TASK = ("text", "label", "group", "tag", "columns", "valid", "test", "skip_bad", "tokenizer", "language", "rows")
+TASK = (
+    "text",
+    "label",
+    "tags",
+    "multi_label",
+    "group",
+    "tag",
+    "columns",
+    "valid",
+    "test",
+    "skip_bad",
+    "tokenizer",
+    "language",
+    "rows",
+    "metric",
+    "pattern",
+    "test_where",
+    "leave_out",
+)
 
 
 def task_settings(verb: Mapping[str, Any]) -> dict[str, Any]:
     """What was given for the task among the parameters of a verb (its ``locals()``)."""
     settings = {name: verb.get(name) for name in TASK} | {"columns": names(verb["columns"])}
+    if verb.get("text"):  # given once, it may be "a,b": the reader knows the columns
+        settings["text"] = verb["text"][0] if len(verb["text"]) == 1 else verb["text"]
     return given(kind=verb.get("task"), **settings)
 
 
@@ -117,9 +172,9 @@ def names(text: str | None) -> list[str] | None:
     return found
 
 
-def typed() -> str:
-    """The command as it was typed."""
-    return "rnnlab " + shlex.join(sys.argv[1:])
+def typed(more: Sequence[str] = ()) -> str:
+    """The command as it was typed, with more options."""
+    return "rnnlab " + shlex.join([*sys.argv[1:], *more])
 
 
 def say_if_slow(screen: "Screen", trainings: Sequence["Training | None"]) -> None:
@@ -138,6 +193,23 @@ def trainings_of(studies: Sequence["PlannedStudy"]) -> list["Training | None"]:
 
     known = [spec.training for study in studies for point in study.points for spec in point.specs]
     return known or [Training()]
+
+
+def propose_score(screen: "Screen", profile: Mapping[str, Any], experiment: "Experiment") -> None:
+    """Where labels are out of balance: the command that judges and trains by all of them alike, unless it is this
+    one."""
+    from rnnlab.data.cautions import imbalance
+
+    answer = experiment.task.answer
+    if "labels" not in profile or imbalance(profile) is None or not answer.balances:
+        return
+    if answer.judged.unit == "number":  # of probabilities, which weights would distort
+        return
+    weighed = all(arm.training.class_weights for arm in experiment.arms.values())
+    more = [] if experiment.task.metric else ["--metric", "macro-f1"]
+    more += [] if weighed else ["--set", "training.class_weights=balanced"]
+    if more:
+        screen.note(say("so that rare labels count as much as common ones: {command}", command=typed(more)))
 
 
 def write_report(screen: "Screen", folder: str, report: str, judged: "Sequence[Comparison]" = ()) -> None:

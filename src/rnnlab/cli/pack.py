@@ -29,5 +29,5 @@ def pack(
     written = pack_run(run, output)
     model = open_model(written)
     out = Screen().out
-    for line in packed_lines(written, model.card, model.spec.task.question):
+    for line in packed_lines(written, model.card, model.spec.task.example):
         out.print(line, soft_wrap=True)

@@ -10,21 +10,36 @@ from rnnlab.cli.options import argument, flag, option
 def predict(
     model: Annotated[str, argument("MODEL", "A run directory, for example runs/1f0c…, or a bundle (.rnnlab).")],
     texts: Annotated[
-        list[str] | None, argument("TEXT", "Texts to answer; without any, they are read from stdin, one per line.")
+        list[str] | None,
+        argument(
+            "TEXT",
+            "Texts to answer, or one per text column of the model; without any, lines of stdin are answered.",
+        ),
     ] = None,
     file: Annotated[
         str | None,
-        option("FILE", "File with rows to answer: .csv .tsv .jsonl .parquet .xlsx, .txt (one text per line) or .ts."),
+        option(
+            "FILE",
+            "File with rows to answer: .csv .tsv .jsonl .parquet .xlsx, .txt (one text per line) or .ts; to be "
+            "tagged, also .conllu, .bmes, .bio and the like.",
+        ),
     ] = None,
     out: Annotated[
         str | None, option("FILE", "Write the rows of --file with the answers added to this file.", "-o", "--out")
     ] = None,
-    text: Annotated[str | None, option("COLUMN", "The text column of --file.")] = None,
+    text: Annotated[
+        list[str] | None,
+        option("COLUMN", "The text column of --file; of a model of several, as many: --text subject,body."),
+    ] = None,
     top: Annotated[int | None, option("K", "Show the K most probable labels.", min=1)] = None,
     probabilities: Annotated[
         bool, flag("--probabilities", "Show the probabilities of all labels; with -o, one column per label.")
     ] = False,
     explain: Annotated[bool, flag("--explain", "Show the tokens that speak for the label and against it.")] = False,
+    token: Annotated[
+        str | None,
+        option("TOKEN", "The token whose tag --explain explains, by its text or number; else the least sure one."),
+    ] = None,
     as_json: Annotated[bool, flag("--json", "Print one JSON object per line, with all probabilities.")] = False,
     skip_bad: Annotated[
         bool, flag("--skip-bad", "Leave the prediction of bad rows of --file empty and count them.")
@@ -37,6 +52,7 @@ def predict(
             "a new one.",
         ),
     ] = False,
+    quiet: options.Quiet = False,
     plugin: options.Plugins = None,
     lang: options.Lang = None,
 ) -> None:
@@ -51,31 +67,36 @@ def predict(
         from rnnlab.show.terminal.predictions import print_predictions
         from rnnlab.use import asking, load
 
-    asking.check_options(texts, file, out, explain, as_json)
+    column = text[0] if text and len(text) == 1 else text
+    asking.check_options(texts, file, out, explain, as_json, token)
     if stream and (texts or file is not None or explain):
         raise RunError("--stream reads standard input, and explains nothing; leave TEXT, --file and --explain out")
     opened = load(model)
     if file is not None and out is not None:
         from rnnlab.show.terminal.output import prediction_progress  # for one text it would take as long as the answer
 
-        with prediction_progress() as progress:
+        with prediction_progress(quiet) as progress:
             done = asking.predict_file(
                 opened,
                 file,
                 out,
-                column=text,
+                column=column,
                 top=top or 1,
                 probabilities=probabilities,
                 skip_bad=skip_bad,
                 progress=progress,
             )
-        print(done.sentence, file=sys.stderr)
+        if not quiet:
+            print(done.sentence, file=sys.stderr)
         return
+    asking.check_top(opened, top, probabilities)
     shown = len(opened.labels) if probabilities else top
     if stream:
         for name, answer in asking.read_on(opened):
             print_predictions([name], [answer], as_json, shown)
         return
-    portions = asking.ask(opened, texts or [], file=file, column=text, skip_bad=skip_bad, explain=explain)
+    portions = asking.ask(
+        opened, texts or [], file=file, column=column, skip_bad=skip_bad, explain=explain, token=token
+    )
     for names, answers in portions:
         print_predictions(names, answers, as_json, shown)

@@ -22,8 +22,9 @@ def report(
     ] = None,
     lang: options.PageLanguage = None,
     plugin: options.Plugins = None,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Show what runs found on one page: the answer, charts, where models differ and why.
+    """Show on one page what runs found: verdict, charts, differences.
 
     Example: rnnlab report runs -o report.html
 
@@ -34,7 +35,7 @@ def report(
 
     if output is None and figures is None:
         output = "report.html"
-    screen = Screen()
+    screen = Screen(quiet=quiet)
     with screen.working() as watch:
         written = write_report(
             runs or ["runs"], output, figures_in=figures, language=words.language(), plugins=plugin or [], watch=watch

@@ -23,8 +23,11 @@ def reproduce(
     lang: options.PageLanguage = None,
     plugin: options.Plugins = None,
     as_json: Annotated[bool, flag("--json", "Print the ledger as JSON and nothing else.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Put the documents' claims to the test: supported, contradicted, or cannot tell.
+    """Run the documents' experiments and judge their claims.
+
+    Each claim is supported, contradicted, or the runs cannot tell.
 
     Example: rnnlab reproduce 001 --quick
 
@@ -38,14 +41,15 @@ def reproduce(
     from rnnlab.execute.executors import Limits, at_a_time, executor_for
     from rnnlab.show.pages import ledger as ledgers
     from rnnlab.show.terminal import output as terminal
+    from rnnlab.sweeps.experiment_names import find_experiments
     from rnnlab.sweeps.forecast import estimate
-    from rnnlab.sweeps.sweep_file import plan_studies
+    from rnnlab.sweeps.sweep_plan import plan_studies
 
     executor = executor_for(on, jobs, plugin or [], Limits(limit_minutes, limit_memory))
-    files = reproducing.read_experiments(reproducing.find_experiments(names or []), quick, settings or [])
+    files = reproducing.read_experiments(find_experiments(names or []), quick, settings or [])
     planned = [plan_studies(file, file.name) for file in files]
     everything = [study for own in planned for study in own]
-    screen = terminal.Screen(quiet=as_json)
+    screen = terminal.Screen(json=as_json, quiet=quiet)
     at_once = at_a_time(on, jobs)
     if dry_run:
         screen.estimate(estimate(everything, Path(out)), at_once)

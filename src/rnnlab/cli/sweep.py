@@ -8,7 +8,9 @@ from rnnlab.core import words
 
 
 def sweep(
-    file: Annotated[str, argument("FILE.toml", "A file with axes; see docs/sweeps.md.")],
+    file: Annotated[
+        str, argument("FILE", "A file with axes (.toml), or the name of an experiment: 001. See docs/sweeps.md.")
+    ],
     only: Annotated[str | None, option("STUDY,…", "Run these studies of the file only (all).")] = None,
     quick: options.Quick = False,
     dry_run: options.DryRun = False,
@@ -23,10 +25,11 @@ def sweep(
     lang: options.PageLanguage = None,
     plugin: options.Plugins = None,
     as_json: Annotated[bool, flag("--json", "Print the result as JSON and nothing else.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Vary settings over a grid (or search them), with repeats, and show curves, bars and heatmaps.
+    """Vary or search settings, and show curves, bars and heatmaps.
 
-    Example: rnnlab sweep experiments/001-addition.toml --quick --only rate-length
+    Example: rnnlab sweep 001 --quick --only rate-length
 
     Finished runs are found again: a wider grid computes only its new cells. Ctrl-C keeps what is finished.
     """
@@ -40,14 +43,15 @@ def sweep(
     from rnnlab.show.terminal import output as terminal
     from rnnlab.show.terminal import sweep_table
     from rnnlab.sweeps.forecast import estimate
-    from rnnlab.sweeps.sweep_file import plan_studies, read_sweep
+    from rnnlab.sweeps.sweep_file import read_sweep
+    from rnnlab.sweeps.sweep_plan import plan_studies
 
     if report:
         page_path(report)
     executor = executor_for(on, jobs, plugin or [], Limits(limit_minutes, limit_memory))
     asked = read_sweep(file, quick=quick, settings=settings or [], only=options.names(only) or [])
     planned = plan_studies(asked, file)
-    screen = terminal.Screen(quiet=as_json)
+    screen = terminal.Screen(json=as_json, quiet=quiet)
     at_once = at_a_time(on, jobs)
     if dry_run:
         screen.estimate(estimate(planned, Path(out)), at_once)

@@ -19,7 +19,11 @@ def train(
     minutes: options.Minutes = None,
     text: options.Text = None,
     label: options.Label = None,
+    tags: options.Tags = None,
+    multi_label: options.MultiLabel = None,
     group: options.Group = None,
+    pattern: options.Pattern = None,
+    test_where: options.TestWhere = None,
     columns: options.Columns = None,
     valid: options.Valid = None,
     test: options.Test = None,
@@ -28,6 +32,7 @@ def train(
     language: options.Language = None,
     rows: options.Rows = None,
     vectors: options.Vectors = None,
+    metric: options.Metric = None,
     device: options.Device = None,
     settings: options.Settings = None,
     yes: options.Yes = False,
@@ -39,6 +44,7 @@ def train(
     as_json: Annotated[
         bool, flag("--json", "Print the result, or what --find-lr found, as JSON and nothing else.")
     ] = False,
+    quiet: options.Quiet = False,
     lang: options.Lang = None,
 ) -> None:
     """Train one model once; its run directory is the model.
@@ -57,7 +63,7 @@ def train(
     from rnnlab.show.terminal.rate_search import print_range_test
     from rnnlab.sweeps.forecast import forecast
 
-    screen = terminal.Screen(quiet=as_json)
+    screen = terminal.Screen(json=as_json, quiet=quiet)
     experiment, encoded = prepare(
         data,
         models=[model],
@@ -68,6 +74,7 @@ def train(
         plugins=plugin or [],
     )
     screen.profile(encoded.profile, experiment.notes)
+    options.propose_score(screen, encoded.profile, experiment)
     options.say_if_slow(screen, [arm.training for arm in experiment.arms.values()])
     if find_lr:
         print_range_test(find_rate(experiment, encoded), sys.argv[1:], as_json)

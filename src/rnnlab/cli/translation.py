@@ -14,8 +14,9 @@ from typing import Any
 import typer
 from typer.main import get_command
 
+from rnnlab.cli.hints import mistake_hint
 from rnnlab.core.errors import ConfigError
-from rnnlab.core.words import LANGUAGES, Language, both, language, note, retold, say
+from rnnlab.core.words import LANGUAGES, Language, both, note, retold, say
 from rnnlab.core.words import translated as translated_text
 from rnnlab.core.wrapping import columns, wrapped
 
@@ -65,7 +66,7 @@ def _translate(command: Any) -> None:
     command.context_class = type("Context", (command.context_class,), {"formatter_class": _formatter(command)})
     paragraphs = _paragraphs(command.help or "")
     command.help = "\n\n".join(map(_said, paragraphs))
-    if language() != "en" and paragraphs:  # English ones are made, and cut, by typer
+    if paragraphs:  # else typer makes one, and cuts it where the line ends
         command.short_help = _said(paragraphs[0])
     if command.epilog:
         command.epilog = _said(command.epilog)
@@ -173,4 +174,9 @@ def show_mistake(error: Any) -> None:
         print(context.get_usage(), file=sys.stderr)
         hint = say("Try '{command} {option}' for help.", command=context.command_path, option="-h")
         print(f"{hint}\n", file=sys.stderr)
+    hint = mistake_hint(error)
+    if hint and hasattr(error, "possibilities"):
+        error.possibilities = None  # which look alike, and mean something else
     print(say("Error: {problem}", problem=retold(error.format_message())), file=sys.stderr)
+    if hint:
+        print(hint, file=sys.stderr)

@@ -7,6 +7,7 @@ from rnnlab.comparing.comparison import Comparison
 from rnnlab.comparing.studies import Study
 
 Split = Literal["train", "valid"]
+Counted = Literal["rows", "tokens", "entities"]  # what has a class
 
 
 @dataclass(frozen=True)
@@ -54,20 +55,27 @@ class Learning:
 
 @dataclass(frozen=True)
 class ClassScore:
-    """How an arm does on one class, the mean of its runs."""
+    """How an arm does on one class, the mean of its runs. Of taggers, a tag or a type of entities."""
 
     arm: str
     label: str
-    rows: int  # test rows of the class
+    rows: int  # test rows of the class; of taggers, tokens or entities
     recall: float  # of its rows, how many were found
     precision: float | None  # of the rows said to be of it, how many are; None when none was
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of the two; 0 for a class that was never answered."""
+        precision = self.precision or 0.0
+        return 2 * precision * self.recall / (precision + self.recall) if precision + self.recall else 0.0
 
 
 @dataclass(frozen=True)
 class Confusion:
     arm: str
     runs: int
-    counts: tuple[tuple[float, ...], ...]  # [true label][answer]: test rows, the mean of the runs
+    counts: tuple[tuple[float, ...], ...]  # [true label][answer]: test rows, the mean of the runs; of entities as
+    # `schemes.confuse_spans` counts them
 
 
 @dataclass(frozen=True)
@@ -113,14 +121,56 @@ class DisputedRow:
 
 
 @dataclass(frozen=True)
+class TaggerScore:
+    """How an arm does on the tokens that training had, on others, and on whole sentences; the mean of its runs."""
+
+    arm: str
+    seen: float | None  # share of right tags among tokens that stand in the training rows; None where there are none
+    unseen: float | None  # … among all others
+    whole: float  # share of sentences all of whose tags are right
+    illegal: float | None  # steps that the scheme of entities doesn't know; None without entities
+
+
+@dataclass(frozen=True)
+class TaggedBy:
+    arm: str
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DisputedSentence:
+    """A test row that arms tag differently."""
+
+    row: int  # its place among the test rows, from 0
+    tokens: tuple[str, ...]
+    tags: tuple[str, ...]  # the right ones
+    answers: tuple[TaggedBy, ...]  # of the best run of each arm by validation
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """What there is to tell of taggers alone."""
+
+    sentences: int  # test rows
+    tokens: int  # in them
+    unseen: int  # of these, those that the training rows lack
+    scheme: str | None  # how tags are parts of entities
+    arms: tuple[TaggerScore, ...]
+    disputed: tuple[DisputedSentence, ...] = ()  # those whose tags differ most first
+    spaced: bool = True  # whether a space stands between tokens
+
+
+@dataclass(frozen=True)
 class Differences:
-    """Where arms differ; empty for tasks that don't ask for one label a sequence."""
+    """Where arms differ; empty for tasks that ask for other answers than labels."""
 
     labels: tuple[str, ...]
     classes: tuple[ClassScore, ...]
     confusions: tuple[Confusion, ...]
     rows: tuple[DisputedRow, ...]  # the most disputed first
     looked: str | None = None  # the arm whose looks are shown
+    counted: Counted = "rows"  # what has a label
+    tagging: Tagging | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from rnnlab.answers.score import Score
-from rnnlab.comparing.endings import option_to_train_longer
+from rnnlab.comparing.endings import option_to_train_longer, seconds_of
 from rnnlab.comparing.records import HeldOut, Record, by_arm, splits_vary, why_no_score
 from rnnlab.comparing.tuning import Tuning
 from rnnlab.core.terms import status_text
@@ -70,6 +70,7 @@ class ArmSummary:
     failed_seeds: tuple[int, ...] = ()  # that failed to learn: see `judging.failures`
     cut_short: bool = False  # whether its runs still improved when a limit ended them
     by_seen: dict[str, Cell] = field(default_factory=dict)  # "seen": test rows that stand in train, too; "unseen"
+    total_seconds: float | None = None  # of training a run from its first epoch to its last, the median
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,11 @@ class Comparison:
     def ranking(self) -> tuple[ArmSummary, ...]:
         """Models and baselines in one list, the best first; those without a score last."""
         return _ranked((*self.arms, *self.baselines), self.verdict)
+
+    @property
+    def recommended_first(self) -> tuple[ArmSummary, ...]:
+        """As pages list them: what is recommended, then all others as they rank."""
+        return tuple(sorted(self.ranking, key=lambda arm: arm.label != self.verdict.recommended))
 
     @property
     def seen_matters(self) -> bool:
@@ -167,7 +173,7 @@ def summarise(
         arms=_ranked([summaries[arm.label] for arm in arms if not arm.baseline], verdict),
         baselines=tuple(summaries[arm.label] for arm in arms if arm.baseline),
         verdict=verdict,
-        question=task.question,
+        question=task.example,
         recommended_run=best_run(summaries.get(verdict.recommended or ""), judged.lower_is_better),
         beside=Measure.of(task.answer.beside_the_judged),
         notes=tuple(dict.fromkeys((*notes, *_chosen_notes(arms), *_mixed_notes(records)))),  # a report has them already
@@ -291,7 +297,13 @@ def _summary(arm: _Arm, rows: HeldOut, verdict: Verdict) -> ArmSummary:
         in_best_group=label in verdict.best_group,
         failed_seeds=verdict.failures[label].failed if label in verdict.failures else (),
         cut_short=label in verdict.cut_short,
+        total_seconds=statistics.median(trained) if (trained := _training_times(arm.finished)) else None,
     )
+
+
+def _training_times(runs: Sequence[Record]) -> list[float]:
+    """Seconds of each; baselines, which record no epochs, have none."""
+    return [seconds for run in runs if run.spec.training and (seconds := seconds_of(run.events))]
 
 
 def _test_per_train(task: Task) -> float:

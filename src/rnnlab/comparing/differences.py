@@ -1,6 +1,7 @@
 """Where arms differ: class by class, what they take for what, and the test rows on which they disagree most.
 
-For tasks that ask for one label per sequence. All figures come from the recorded predictions; majority, which says the
+For tasks that ask for one label per sequence, or for several: there a set of labels is an answer, and what is taken for
+what can't be said. All figures come from the recorded predictions; majority, which says the
 same of every row, is left out. Where every seed has test rows of its own, no row was answered by all runs of an arm, so
 none is listed.
 """
@@ -30,13 +31,23 @@ def differences(
 ) -> Differences:
     """``labels`` and ``tags`` are the names behind the recorded numbers; ``most`` rows are listed."""
     taking_part = [record for record in records if record.finished and not isinstance(record.spec.model, Majority)]
-    splits, arms = _read(taking_part, len(labels))
+    sets = _Sets(labels)
+    splits, arms = _read(taking_part, len(labels), sets)
     if not labels or not arms:
         return Differences((), (), (), ())
+    if sets.tallies:
+        return Differences(
+            labels=tuple(labels),
+            classes=tuple(
+                score for arm, tallies in sets.tallies.items() for score in label_scores(arm, tallies, labels)
+            ),
+            confusions=(),
+            rows=tuple(_disputed_rows(splits[0], arms, sets.names, tags, most)) if len(splits) == 1 else (),
+        )
     counts = {arm: _confusion(runs, len(labels)) for arm, runs in arms.items()}
     return Differences(
         labels=tuple(labels),
-        classes=tuple(score for arm, confusion in counts.items() for score in _class_scores(arm, confusion, labels)),
+        classes=tuple(score for arm, confusion in counts.items() for score in class_scores(arm, confusion, labels)),
         confusions=tuple(
             Confusion(arm, len(arms[arm]), tuple(map(tuple, confusion.tolist())))
             for arm, confusion in counts.items()
@@ -93,7 +104,33 @@ class _Run:
     answers: np.ndarray  # (rows,) numbers of labels
 
 
-def _read(records: Sequence[Record], labels: int) -> tuple[list[_Rows], dict[str, list[_Run]]]:
+class _Sets:
+    """Sets of labels as numbers, in the order in which they are met; and how often each label was met."""
+
+    def __init__(self, labels: Sequence[str]):
+        self.labels, self.names = labels, list[str]()
+        self.tallies: dict[str, list[np.ndarray]] = {}  # by arm, of each run: right, given and true labels, (3, C)
+        self._numbers: dict[bytes, int] = {}
+
+    def numbers_of(self, members: np.ndarray) -> np.ndarray:
+        """(rows,), of which rows have which labels (rows, C) bool."""
+        found, which = np.unique(members, axis=0, return_inverse=True)
+        numbers = []
+        for one in found:
+            if one.tobytes() not in self._numbers:
+                self._numbers[one.tobytes()] = len(self.names)
+                self.names.append(", ".join(self.labels[number] for number in np.flatnonzero(one).tolist()) or "–")
+            numbers.append(self._numbers[one.tobytes()])
+        return np.array(numbers, np.int32)[which.ravel()]
+
+    def read(self, arm: str, answered: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What was answered and what is right, as numbers."""
+        tally = np.stack([(answered & true).sum(0), answered.sum(0), true.sum(0)])
+        self.tallies.setdefault(arm, []).append(tally)
+        return self.numbers_of(answered), self.numbers_of(true)
+
+
+def _read(records: Sequence[Record], labels: int, sets: _Sets) -> tuple[list[_Rows], dict[str, list[_Run]]]:
     """The test rows of every split and, by arm, what its runs answered. One file is open at a time, and of its outputs
     only the answers are kept."""
     splits: dict[str, _Rows] = {}
@@ -101,10 +138,13 @@ def _read(records: Sequence[Record], labels: int) -> tuple[list[_Rows], dict[str
     small = np.int16 if labels <= np.iinfo(np.int16).max else np.int32
     for record in records:
         saved = record.answers
-        answers = saved.answer.classes(saved.kept("test"))
+        kept, targets = saved.kept("test"), saved.truth("test").values
+        answers, several = saved.answer.classes(kept), saved.answer.answers(kept)
+        if several is not None:
+            answers, targets = sets.read(record.label, several, targets > 0)
+            small = np.int32
         if answers is None:  # there is no label per row, and nothing to confuse
             continue
-        targets = saved.truth("test").values
         data = canonical_json(record.spec.task.identity())
         if data not in splits:
             splits[data] = _Rows(record.path, targets, saved.groups, saved.arrays.get("test.tags"))
@@ -128,7 +168,7 @@ def _confusion(runs: Sequence[_Run], labels: int) -> np.ndarray:
     return cells.reshape(labels, labels) / len(runs)
 
 
-def _class_scores(arm: str, confusion: np.ndarray, labels: Sequence[str]) -> Iterator[ClassScore]:
+def class_scores(arm: str, confusion: np.ndarray, labels: Sequence[str]) -> Iterator[ClassScore]:
     """Of the classes that the test has. Precision is of all answers of the runs together, as the matrix shows them: a
     run that gives an answer once has no precision worth an equal say."""
     rows, said, found = confusion.sum(1), confusion.sum(0), np.diag(confusion)
@@ -139,6 +179,15 @@ def _class_scores(arm: str, confusion: np.ndarray, labels: Sequence[str]) -> Ite
             yield ClassScore(arm, label, round(float(rows[number])), recall, precision)
 
 
+def label_scores(arm: str, tallies: Sequence[np.ndarray], labels: Sequence[str]) -> Iterator[ClassScore]:
+    """The same where a row may have several labels."""
+    right, said, rows = np.mean(tallies, axis=0)
+    for number, label in enumerate(labels):
+        if rows[number]:
+            precision = float(right[number] / said[number]) if said[number] else None
+            yield ClassScore(arm, label, round(float(rows[number])), float(right[number] / rows[number]), precision)
+
+
 # --- row by row ---------------------------------------------------------------------------------------------------
 
 
@@ -147,7 +196,7 @@ def _disputed_rows(
 ) -> Iterator[DisputedRow]:
     answers = {arm: np.stack([run.answers for run in runs]) for arm, runs in arms.items()}  # each (runs, rows)
     disagreement = disagreements(list(answers.values()), len(labels))
-    for row in _most_disputed(disagreement, rows.groups, most):
+    for row in most_disputed(disagreement, rows.groups, most):
         target = int(rows.targets[row])
         yield DisputedRow(
             row=row,
@@ -186,7 +235,7 @@ def disagreements(answers: Sequence[np.ndarray], labels: int) -> np.ndarray:
     return np.clip(np.round(found, DECIMALS), 0, 1)
 
 
-def _most_disputed(disagreement: np.ndarray, groups: np.ndarray, most: int) -> list[int]:
+def most_disputed(disagreement: np.ndarray, groups: np.ndarray, most: int) -> list[int]:
     """Row numbers, the most disputed first, of equals the first; one of each group, since its rows resemble each
     other. Rows on which all agree aren't disputed."""
     order = np.argsort(-disagreement, kind="stable")

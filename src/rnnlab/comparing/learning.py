@@ -12,6 +12,7 @@ from rnnlab.comparing.records import Record, by_arm, why_no_score
 from rnnlab.runs.directory import Diverged
 from rnnlab.tasks.base import Task
 
+MARKS = (1, *(number * 10**power for power in range(5) for number in (5, 10, 20)))  # epochs that a table has
 MOST_POINTS = 100  # of a curve: more than that aren't told apart on a page
 SPLITS: tuple[Split, ...] = ("train", "valid")
 
@@ -27,7 +28,7 @@ def learning(records: Sequence[Record], task: Task) -> Learning:
     for arm, runs in arms.items():
         clock = _clock(runs)
         ended = _endings(arm, runs, clock)
-        kept = _thinned(list(clock), _worth_keeping(runs, ended, task))
+        kept = _thinned(list(clock), _worth_keeping(runs, ended, task) | set(MARKS))
         for quantity, keys in names.items():
             for split, key in keys.items():
                 points = _points(runs, key, clock, kept)
@@ -128,6 +129,12 @@ def _worth_keeping(runs: Sequence[_Run], endings: Iterable[Ending], task: Task) 
     finite = {epoch: mean for epoch, mean in means.items() if math.isfinite(mean)}
     best = {max(finite, key=lambda epoch: (finite[epoch], -epoch))} if finite else set[int]()
     return best | {ending.epoch for ending in endings}
+
+
+def marks(curves: Iterable[Curve]) -> list[int]:
+    """The epochs of a table of these curves: 1, 5, 10, 20, 50 … as far as they go; of a few epochs, all."""
+    longest = max((curve.points[-1].epoch for curve in curves), default=0)
+    return list(range(1, longest + 1)) if longest < MARKS[1] else [epoch for epoch in MARKS if epoch <= longest]
 
 
 def _thinned(epochs: Sequence[int], wanted: set[int]) -> list[int]:

@@ -1,22 +1,26 @@
 """Frozen settings: TOML in, canonical JSON and a digest out, every problem at once with its path."""
 
 import hashlib
+import itertools
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rnnlab.core.errors import ConfigError, did_you_mean, known_are
+from rnnlab.core.other_names import paths_of
 from rnnlab.core.words import Both, both, note, retold, same, say
 
 
 class Config(BaseModel):
     """Pure data. An unknown key is an error; NaN and infinity are errors; nothing can be changed afterwards."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True
+    )
 
     kind: ClassVar[str] = ""
     """The name under which a registry knows the class; empty for settings that have only one kind."""
@@ -93,7 +97,7 @@ def parse(cls: type[C], values: Mapping[str, Any], path: str = "", elsewhere: El
     try:
         return cls.model_validate(dict(values))
     except ValidationError as error:
-        raise ConfigError(same("\n".join(_explained(cls, error, path, elsewhere)))) from None
+        raise ConfigError(same("\n".join(_explained(cls, values, error, path, elsewhere)))) from None
 
 
 def problems(
@@ -103,19 +107,57 @@ def problems(
     try:
         cls.model_validate(dict(values))
     except ValidationError as error:
-        return _explained(cls, error, path, elsewhere)
+        return _explained(cls, values, error, path, elsewhere)
     return []
 
 
-def _explained(cls: type[Config], error: ValidationError, path: str, elsewhere: Elsewhere | None) -> list[str]:
-    return [_explain(cls, item, path, elsewhere or {}) for item in error.errors(include_url=False)]
+def _explained(
+    cls: type[Config], values: Mapping[str, Any], error: ValidationError, path: str, elsewhere: Elsewhere | None
+) -> list[str]:
+    items = error.errors(include_url=False)
+    return [_explain(cls, item, path, elsewhere or {}) for item in [*items, *_broken_rules(cls, values, items)]]
+
+
+def sound(cls: type[Config], values: Mapping[str, Any]) -> dict[str, Any]:
+    """What of ``values`` isn't wrong by itself."""
+    try:
+        cls.model_validate(dict(values))
+    except ValidationError as error:
+        wrong = {str(item["loc"][0]) for item in error.errors(include_url=False) if item["loc"]}
+        return {name: value for name, value in values.items() if name not in wrong}
+    return dict(values)
+
+
+def _broken_rules(cls: type[Config], values: Mapping[str, Any], items: Sequence[Any]) -> list[Any]:
+    """Rules between fields, which pydantic doesn't look at while a field is wrong: those that are broken whatever the
+    wrong ones were meant to be."""
+    wrong = {str(item["loc"][0]) for item in items if item["loc"]}
+    fields = {name: field for name, field in cls.model_fields.items() if name in wrong}
+    if not wrong or any(field.is_required() for field in fields.values()):
+        return []
+    right = {name: value for name, value in values.items() if name not in wrong}
+    meant = {name: get_args(f.annotation) for name, f in fields.items() if get_origin(f.annotation) is Literal}
+    broken = [
+        _rules_of(cls, right | dict(zip(meant, each, strict=True))) for each in itertools.product(*meant.values())
+    ]
+    return [item for text, item in broken[0].items() if all(text in each for each in broken)]
+
+
+def _rules_of(cls: type[Config], values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is wrong with no field by itself, by its text."""
+    try:
+        cls.model_validate(dict(values))
+    except ValidationError as error:
+        return {item["msg"]: item for item in error.errors(include_url=False) if not item["loc"]}
+    return {}
 
 
 def _explain(cls: type[Config], item: Any, path: str, elsewhere: Elsewhere) -> str:
     where = ".".join([path, *map(str, item["loc"])] if path else list(map(str, item["loc"]))) or cls.__name__
     if item["type"] == "extra_forbidden":
         key = str(item["loc"][-1])
-        return say("{path}: {problem}", path=where, problem=_explain_key(_owner(cls, item["loc"][:-1]), key, elsewhere))
+        owner, root = _owner(cls, item["loc"][:-1]), path.rpartition(".")[2]
+        return say("{path}: {problem}", path=where, problem=_explain_key(owner, key, elsewhere, root))
     if item["type"] == "missing":
         return say("{path}: required, but not given", path=where)
     if item["type"] == "value_error":
@@ -154,21 +196,58 @@ PYDANTIC_SAYS = (
 )
 
 
-def _explain_key(owner: type[Config], key: str, elsewhere: Elsewhere) -> Both:
+def _explain_key(owner: type[Config], key: str, elsewhere: Elsewhere, root: str) -> Both:
     known = sorted(owner.model_fields)
-    hint = did_you_mean(key, known)
+    within = _called_here(key, lambda parts: _has(owner, parts)) or did_you_mean(key, known)
     if owner.kind and key in elsewhere:
         names = ", ".join(known)
         return both(
             "'{kind}' has no such option; it belongs to {others}{hint}",
             kind=owner.kind,
             others=", ".join(elsewhere[key]),
-            hint=hint or both("; '{kind}' has: {names}", kind=owner.kind, names=names),
+            hint=within or both("; '{kind}' has: {names}", kind=owner.kind, names=names),
         )
-    hint = hint or known_are(known)
+    kinds = {f"{root}.{name}": kinds for name, kinds in elsewhere.items()}
+    hint = within or _called_elsewhere(key, kinds) or known_are(known)
     if owner.kind:
         return both("unknown key of '{kind}'{hint}", kind=owner.kind, hint=hint)
     return both("unknown key{hint}", hint=hint)
+
+
+def _called_here(key: str, known: Callable[[list[str]], bool]) -> Both:
+    """How a table calls that which other tools call ``key``, if it has it."""
+    for parts in (path.split(".") for path in paths_of(key)):
+        for start in range(len(parts)):
+            if known(parts[start:]):
+                return both("; did you mean '{name}'?", name=".".join(parts[start:]))
+    return same("")
+
+
+def _called_elsewhere(key: str, kinds: Elsewhere) -> Both:
+    """Where that stands which other tools call ``key``, if anywhere, with the ``kinds`` that have it."""
+    path = next(iter(paths_of(key)), None)
+    if path is None:
+        return same("")
+    if path in kinds:
+        return both("; in rnnlab it is '{path}', of {kinds}", path=path, kinds=", ".join(kinds[path]))
+    return both("; in rnnlab it is '{path}'", path=path)
+
+
+def unknown_keys(given: Collection[str], known: Collection[str], path: str = "") -> Iterator[str]:
+    """A line for each key that a table doesn't have, with the one that was meant."""
+    for key in given:
+        if key not in known:
+            hint = _called_here(key, lambda parts: parts[0] in known) or did_you_mean(key, known)
+            hint = hint or _called_elsewhere(key, {}) or known_are(known)
+            yield say("{key}: unknown key{hint}", key=f"{path}{key}", hint=hint)
+
+
+def _has(owner: type[Config], parts: list[str]) -> bool:
+    """Whether there is such an option, also in a table within."""
+    if parts == ["kind"]:
+        return bool(owner.kind)
+    field = owner.model_fields.get(parts[0])
+    return field is not None and (len(parts) == 1 or any(_has(c, parts[1:]) for c in _classes_in(field.annotation)))
 
 
 def _owner(cls: type[Config], location: tuple) -> type[Config]:
@@ -192,7 +271,9 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        raise ConfigError("{path}: no such file", path=path) from None
+        beside = Path(path).parent
+        hint = did_you_mean(Path(path).name, (file.name for file in beside.glob("*.toml")))
+        raise ConfigError("{path}: no such file{near}", path=path, near=hint) from None
     except UnicodeDecodeError as error:
         raise ConfigError(
             "{path}: TOML files are UTF-8, this one isn't (byte {start})", path=path, start=error.start

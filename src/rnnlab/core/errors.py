@@ -62,8 +62,13 @@ class WrongValue(ValueError):
 
 def did_you_mean(name: str, choices: Iterable[str]) -> Both:
     """``"; did you mean 'hidden'?"`` for the nearest choice, or an empty text."""
-    close = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)
-    return both("; did you mean '{name}'?", name=close[0]) if close else same("")
+    close = nearest(name, choices)
+    return both("; did you mean '{name}'?", name=close) if close is not None else same("")
+
+
+def nearest(name: str, choices: Iterable[str]) -> str | None:
+    """The choice that looks most like ``name``, if one does."""
+    return next(iter(difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)), None)
 
 
 def known_are(names: Iterable[str]) -> Both:

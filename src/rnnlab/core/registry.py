@@ -9,8 +9,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from rnnlab.core.config import Config, parse, problems
-from rnnlab.core.errors import ConfigError, did_you_mean, known_are
+from rnnlab.core.config import Config, parse, problems, unknown_keys
+from rnnlab.core.errors import ConfigError, did_you_mean, known_are, nearest
 from rnnlab.core.words import both
 
 C = TypeVar("C", bound=Config)
@@ -62,16 +62,22 @@ class Registry(Generic[C]):
     def parse(self, values: Mapping[str, Any], path: str = "") -> C:
         """``{"kind": "lstm", "hidden": 64}`` → an instance of the class registered as ``lstm``."""
         cls, rest = self._split(values, path)
-        return parse(cls, rest, path, self._options())
+        return parse(cls, rest, path, self.options())
 
     def problems(self, values: Mapping[str, Any], path: str = "") -> list[str]:
+        """Every reason why ``values`` is none of these, a line each. Of an unknown kind, also what is wrong with the
+        rest: for the kind that was probably meant, or for all."""
         try:
             cls, rest = self._split(values, path)
         except ConfigError as error:
-            return [str(error)]
-        return problems(cls, rest, path, self._options())
+            rest = {key: value for key, value in values.items() if key != "kind"}
+            near = nearest(str(values.get("kind", "")), self._classes)
+            if near is not None:
+                return [str(error), *problems(self[near], rest, path, self.options())]
+            return [str(error), *unknown_keys(rest, ("kind", *self.options()), f"{path}." if path else "")]
+        return problems(cls, rest, path, self.options())
 
-    def _options(self) -> dict[str, list[str]]:
+    def options(self) -> dict[str, list[str]]:
         """Every option with the kinds that have it, to say whose a misplaced one is."""
         found: dict[str, list[str]] = {}
         for cls in self:

@@ -1,4 +1,4 @@
-"""What is recorded by a key, scores and how runs ended, as people call it."""
+"""What is recorded by a key, scores, settings and how runs ended, as people call it."""
 
 from rnnlab.core.words import Both, both, same
 
@@ -16,12 +16,84 @@ METRICS = {
     "exact match": both("exact match"),
     "macro_f1": both("macro-F1"),
     "macro-F1": both("macro-F1"),
+    "micro_f1": both("micro-F1"),
+    "micro-F1": both("micro-F1"),
+    "entity_f1": both("entity F1"),
+    "entity F1": both("entity F1"),
+    "unknown_words": both("accuracy on unseen words"),
+    "accuracy on unseen words": both("accuracy on unseen words"),
+    "balanced_accuracy": both("balanced accuracy"),
+    "balanced accuracy": both("balanced accuracy"),
     "loss": both("loss"),
     "error rate": both("error rate"),
+    "wer": both("word error rate"),
+    "word error rate": both("word error rate"),
     "score": both("score"),
     "share within 0.04": both("share within 0.04"),
     "share recalled": both("share recalled"),
 }
+
+SETTINGS = {  # by the last part of their paths, or where that would say too little, by the last two
+    "activation": both("activation"),
+    "batch_size": both("batch size"),
+    "batch_tokens": both("tokens per batch"),
+    "bidirectional": both("bidirectional"),
+    "class_weights": both("class weights"),
+    "clip": both("gradient clipping"),
+    "crf": both("chain over tags (crf)"),
+    "decay": both("decay"),
+    "dropout": both("dropout"),
+    "embedding.dropout": both("embedding dropout"),
+    "embedding.spread": both("embedding spread"),
+    "embedding.width": both("embedding width"),
+    "epochs": both("epochs"),
+    "feedforward": both("feed-forward width"),
+    "filters": both("filters"),
+    "forget_bias": both("forget bias"),
+    "gamma": both("factor of a cut"),
+    "heads": both("attention heads"),
+    "hidden": both("hidden units"),
+    "initial_scale": both("scale of the initial state"),
+    "initial_state": both("initial state"),
+    "layer_norm": both("layer normalisation"),
+    "layers": both("layers"),
+    "length": both("sequence length"),
+    "look_ahead": both("sees later tokens"),
+    "lr": both("learning rate"),
+    "model.kind": both("model"),
+    "momentum": both("momentum"),
+    "ngrams": both("longest n-gram"),
+    "optimizer": both("optimiser"),
+    "patience": both("patience"),
+    "pooling": both("pooling"),
+    "positions": both("positions"),
+    "recurrent_dropout": both("recurrent dropout"),
+    "recurrent_init": both("initial recurrent weights"),
+    "reset": both("reset gate"),
+    "residual": both("residual connections"),
+    "rows": both("rows"),
+    "schedule": both("learning-rate schedule"),
+    "schedule.shape": both("learning-rate schedule"),
+    "state": both("state between batches"),
+    "steps": both("updates"),
+    "task.kind": both("task"),
+    "vectors": both("pre-trained vectors"),
+    "warmup": both("warm-up"),
+    "weight_decay": both("weight decay"),
+    "width": both("width"),
+    "widths": both("window widths"),
+    "word_dropout": both("word dropout"),
+}
+
+
+def setting_name(path: str) -> Both:
+    """``training.lr`` → ``learning rate``. A name that somebody gave, which has no point in it, stays; so does the last
+    part of a path that a plug-in brings."""
+    if "." not in path:
+        return same(path)
+    parts = path.split(".")
+    last = parts[-1]
+    return SETTINGS.get(".".join(parts[-2:])) or SETTINGS.get(last) or same(last.replace("_", " "))
 
 
 def status_text(status: str) -> Both:

@@ -18,7 +18,7 @@ POOL = 50  # batches sorted by length together: enough to leave little padding, 
 class Batch:
     inputs: Tensor  # (B, T) or (B, T, K) int64 token ids, or (B, T, D) float32 features, right-padded with zero
     lengths: Tensor  # (B,) int64, each >= 1
-    targets: Tensor  # (B,) int64 classes or float32 numbers; or (B, L) int64, IGNORE at padding
+    targets: Tensor  # (B,) int64 classes or float32 numbers; (B, L) int64, IGNORE at padding; or (B, C) uint8
 
     @property
     def tokens(self) -> int:
@@ -41,10 +41,10 @@ def collate(data: Sequences, rows: np.ndarray) -> Batch:
     inputs[~inside] = 0
     if inputs.dtype.kind == "i":
         inputs = inputs.astype(np.int64)
-    return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(_targets(data, rows)))
+    return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(targets_of(data, rows)))
 
 
-def _targets(data: Sequences, rows: np.ndarray) -> np.ndarray:
+def targets_of(data: Sequences, rows: np.ndarray) -> np.ndarray:
     """(B,), or (B, L) with IGNORE behind the last one of a row and where nothing is counted."""
     truth = data.truth
     if truth.offsets is None:

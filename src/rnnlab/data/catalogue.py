@@ -25,7 +25,7 @@ from rnnlab.core.files import locked, write_atomically
 from rnnlab.core.words import Both, both, joined, listed, note
 from rnnlab.data.download import Progress, fetch
 from rnnlab.data.examples import Examples
-from rnnlab.data.published import ENTRIES, Download, Entry
+from rnnlab.data.published import ENTRIES, Download, Entry, SoundArchive
 from rnnlab.runs.directory import pretty_json, sha256_of
 
 
@@ -112,6 +112,16 @@ def paths(name: str) -> dict[str, Path]:
     """The files that ``load`` would read, each under the name of the data set and its own. Fetches what is missing."""
     wanted, folder = entry(name), get(name)
     return {f"{name}/{file}": folder / file for file in _present(wanted, folder)}
+
+
+def recordings(name: str) -> tuple[Path, SoundArchive]:
+    """Of a data set of sounds: its archive, fetched if it is nowhere, and what is known of its names."""
+    known = entry(name).sound
+    if known is None:
+        raise DataError(
+            "{name}: no recordings; it is a data set for the task '{task}'", name=name, task=entry(name).task
+        )
+    return get(name) / known.file, known
 
 
 # Where files are, and whether they are what they should be

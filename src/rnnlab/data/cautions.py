@@ -34,15 +34,39 @@ def _of_labels(figures: Mapping[str, Any]) -> Iterator[str]:
     for name, counts in figures["labels"].items():
         if name != "train" and (missing := [label for label in labels if label not in counts]):
             yield note("{split} has no row of {labels}", split=SPLITS[name], labels=_some(missing))
-    largest, smallest = max(labels.values()), min(labels.values())
-    if largest > IMBALANCE * smallest:
-        yield note("labels are out of balance, {ratio:,.0f} to 1: look at more than accuracy", ratio=largest / smallest)
+    if divisible := figures.get("divisible"):
+        yield note(
+            "labels such as {example!r} look like several in one: --multi-label {separator!r} would divide them",
+            example=divisible["example"],
+            separator=divisible["separator"],
+        )
+    ratio = imbalance(figures)
+    if ratio is not None and figures.get("label_sets"):
+        yield note(
+            "labels are out of balance, {ratio:,.0f} to 1: micro-F1 speaks mostly of the large ones; with --metric "
+            "macro-f1 all count alike",
+            ratio=ratio,
+        )
+    elif ratio is not None:
+        yield note("labels are out of balance, {ratio:,.0f} to 1: accuracy hardly counts the rare ones", ratio=ratio)
+
+
+def imbalance(figures: Mapping[str, Any]) -> float | None:
+    """Rows of the largest class per row of the smallest one, where that is much."""
+    counts = over_all_splits(figures["labels"]).values()
+    ratio = max(counts) / min(counts)
+    return ratio if ratio > IMBALANCE else None
 
 
 def _of_repeated_rows(figures: Mapping[str, Any]) -> Iterator[str]:
     """Rows that stand under several labels, in several splits, or in groups that do."""
     total = sum(figures["rows"].values())
-    if figures["conflicts"] > SHARE * total:
+    if figures["conflicts"] > SHARE * total and figures.get("label_sets"):
+        yield note(
+            "{share:.1f} % of the rows stand elsewhere with other labels: no model can get them all right",
+            share=100 * figures["conflicts"] / total,
+        )
+    elif figures["conflicts"] > SHARE * total:
         yield note(
             "{share:.1f} % of the rows stand under several labels: no model can get them all right",
             share=100 * figures["conflicts"] / total,

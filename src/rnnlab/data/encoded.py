@@ -10,18 +10,20 @@ import numpy as np
 
 from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.core.words import note
-from rnnlab.data import splits
+from rnnlab.data import label_sets, splits
 from rnnlab.data.examples import Examples
+from rnnlab.data.joined import check_length, numbers_in, parts_of, tokenize_joined
 from rnnlab.data.ngrams import Ngrams
 from rnnlab.data.preprocessor import Preprocessor, Scaler, Side
 from rnnlab.data.profile import profile
 from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
 from rnnlab.data.tables import Selection
 from rnnlab.data.text import Tokenized, count_values, tokenize_all, translate
-from rnnlab.data.tokenizers import Tokenizer, choose_tokenizer, describe_scripts, scripts
+from rnnlab.data.tokenizers import Tokenizer, choose_tokenizer, describe_scripts, scripts, tokenizer_of_columns
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN, Vocabulary
 
 SPLITS = ("train", "valid", "test")
+SAMPLE = 4_000  # rows of several columns by which scripts are told
 MOST_EXTRA = 20_000  # words that no row has: of 50 numbers each, they take 4 MB in every run
 
 
@@ -92,7 +94,7 @@ class Division:
 
     given: list[Examples]
     labels: tuple[str, ...]
-    targets: np.ndarray
+    targets: np.ndarray  # or (rows, C), where a row may have several labels
     contents: np.ndarray  # as `splits.contents` numbers them
     units: np.ndarray  # as `splits.units` does
     rows: dict[str, np.ndarray]  # per split
@@ -111,7 +113,10 @@ def divide(
     given = [parts[name] for name in SPLITS if name in parts]
     labels = _labels_of(parts)
     number = {label: i for i, label in enumerate(labels)}
-    targets = np.fromiter((number[label] for part in given for label in part.labels), np.int64)
+    if given[0].separator is None:
+        targets = np.fromiter((number[label] for part in given for label in part.labels), np.int64)
+    else:
+        targets = np.concatenate([label_sets.matrix(part.labels, part.separator or "", number) for part in given])
     per_part = splits.contents(given)
     units = np.concatenate(splits.units(given, per_part))
     wanted = {"test": test_fraction, "valid": valid_fraction}
@@ -135,19 +140,36 @@ def _encode_texts(
     ngram_size: int,
 ) -> tuple[Arrays, Side, dict[str, Any]]:
     texts = {name: _texts_of(given, chosen) for name, chosen in rows.items()}
-    if tokenizer == "auto":
-        tokenizer, reason = choose_tokenizer(texts["train"])
-    else:
+    columns = given[0].text_columns
+    check_length(max_length, len(columns))
+    looked_at: Sequence[str] = texts["train"]
+    if columns:
+        looked_at = list(parts_of(looked_at[:: max(1, len(looked_at) // SAMPLE)]))
+    if tokenizer != "auto":
         tokenizer = Tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
         reason = note("as asked for")
-    tokenized = tokenize_all(itertools.chain.from_iterable(texts.values()), tokenizer, max_length)
+    elif columns:
+        by_name = {name: looked_at[at :: len(columns)] for at, name in enumerate(columns)}
+        tokenizer, reason = tokenizer_of_columns(by_name)
+    else:
+        tokenizer, reason = choose_tokenizer(looked_at)
+    every = itertools.chain.from_iterable(texts.values())
+    if columns:
+        tokenized = tokenize_joined(every, len(columns), tokenizer, max_length)
+    else:
+        tokenized = tokenize_all(every, tokenizer, max_length)
     arrays = _divided(tokenized, {name: len(chosen) for name, chosen in rows.items()})
     counts = {name: count_values(values, len(tokenized.tokens)) for name, (values, _) in arrays.items()}
-    vocabulary = Vocabulary.build(tokenized.tokens, counts["train"].tolist(), min_count=min_count, max_size=max_size)
-    notes = []
+    vocabulary = Vocabulary.build(
+        tokenized.tokens, counts["train"].tolist(), min_count=min_count, max_size=max_size, joined=bool(columns)
+    )
+    notes = [] if not columns else [_about_columns(columns)]
+    if columns and max_length is not None:
+        notes.append(note("where a row is cut, each column keeps its first tokens, as many as have room"))
+    numbered = numbers_in if columns else Tokenized.numbers_in
     if ngrams:
         values, offsets = arrays["train"]
-        ids = tokenized.numbers_in(vocabulary)[values]
+        ids = numbered(tokenized, vocabulary)[values]
         found = Ngrams.build(ids, offsets, ngrams, ngram_size, len(vocabulary))
         vocabulary = replace(vocabulary, ngrams=found)
         notes.append(
@@ -167,21 +189,35 @@ def _encode_texts(
                 count_2=len(frequent),
             )
         )
-    numbers = tokenized.numbers_in(vocabulary)
+    numbers = numbered(tokenized, vocabulary)
     translate(tokenized.values, numbers)
     arrays = {name: (vocabulary.with_ngrams(*array), array[1]) for name, array in arrays.items()}
     about = {
         "lengths": tokenized.lengths,
         "unit": "characters" if tokenizer.name == "chars" else "tokens",
-        "script": describe_scripts(scripts(texts["train"])),
+        "script": describe_scripts(scripts(looked_at)),
         "tokenizer": tokenizer.name,
         "tokenizer_reason": reason,
         "vocabulary": len(vocabulary.learnt_words),
         "notes": notes,
         "unknown": {name: float(found[numbers == UNKNOWN].sum() / found.sum()) for name, found in counts.items()},
     }
-    side = Side(tokenizer=tokenizer, vocabulary=vocabulary, max_length=max_length, tokens=1 + len(ngrams))
+    side = Side(
+        tokenizer=tokenizer,
+        vocabulary=vocabulary,
+        max_length=max_length,
+        tokens=1 + len(ngrams),
+        text_columns=columns,
+    )
     return arrays, side, about
+
+
+def _about_columns(columns: Sequence[str]) -> str:
+    return note(
+        "texts of {count} columns, joined in this order, a separator between them: {names}",
+        count=len(columns),
+        names=", ".join(columns),
+    )
 
 
 def words_beyond(
@@ -226,13 +262,13 @@ def _encode_series(
     offsets = offsets_of(lengths)
     values = np.concatenate(series).astype(np.float32, copy=False)
     raw = {name: gather_rows(values, offsets, chosen, max_length) for name, chosen in rows.items()}
-    scaler = _scaler_of(raw["train"][0])
+    scaler = scaler_of(raw["train"][0])
     arrays = {name: (scaler.apply(values), own_offsets) for name, (values, own_offsets) in raw.items()}
     about = {"lengths": lengths, "unit": "steps", "channels": channels}
     return arrays, Side(scaler=scaler, max_length=max_length), about
 
 
-def _scaler_of(values: np.ndarray) -> Scaler:
+def scaler_of(values: np.ndarray) -> Scaler:
     wide = values.astype(np.float64)
     constant = wide.min(axis=0) == wide.max(axis=0)
     return Scaler(tuple(wide.mean(axis=0).tolist()), tuple(np.where(constant, 1.0, wide.std(axis=0)).tolist()))
@@ -280,10 +316,12 @@ def _rows_of_splits(
 
 def _labels_of(parts: Mapping[str, Examples]) -> tuple[str, ...]:
     """The labels of the training part, in their natural order: by number where they are numbers."""
-    known = set(parts["train"].labels)
+    known = parts["train"].distinct_labels
     for name, part in parts.items():
-        for row, label in enumerate(part.labels):
-            if label not in known:
+        if part.distinct_labels <= known:
+            continue
+        for row, cell in enumerate(part.labels):
+            for label in set(label_sets.labels_of(cell, part.separator)) - known:
                 raise DataError(
                     "{where}: the label {label!r} of {name} isn't in train, so no model can learn it; labels "
                     "of train: {names}",
@@ -336,6 +374,14 @@ def _check(parts: Mapping[str, Examples], min_count: int, max_size: int | None, 
         if (part.texts is None) != (parts["train"].texts is None):
             raise DataError(
                 "{source}: {name} and train must both be texts or both be series", source=part.source, name=name
+            )
+        if part.text_columns != parts["train"].text_columns:
+            raise DataError(
+                "{source}: {name} has the text columns {found}, and train has {wanted}; they must be the same",
+                source=part.source,
+                name=name,
+                found=", ".join(part.text_columns) or "–",
+                wanted=", ".join(parts["train"].text_columns) or "–",
             )
     for option, value, least in (("min_count", min_count, 1), ("max_size", max_size, 3), ("max_length", max_length, 1)):
         if value is not None and value < least:

@@ -9,6 +9,7 @@ import numpy as np
 from rnnlab.core.seeding import generator
 from rnnlab.core.words import note
 from rnnlab.data.formats.base import BadRow
+from rnnlab.data.label_sets import labels_of
 
 T = TypeVar("T")
 
@@ -27,9 +28,15 @@ class Examples:
     digest: str = ""  # SHA-256 of the content
     skipped: tuple[BadRow, ...] = ()  # rows left out, with the reason
     notes: tuple[str, ...] = field(default=())  # what the reader decided and a person should know
+    text_columns: tuple[str, ...] = ()  # where a text is several columns, joined: see `data.joined`
+    separator: str | None = None  # between the labels of a row, where it may have several or none
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def distinct_labels(self) -> set[str]:
+        return {label for cell in set(self.labels) for label in labels_of(cell, self.separator)}
 
 
 def drawn(examples: Examples, rows: int, seed: int) -> Examples:

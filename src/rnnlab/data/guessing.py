@@ -130,9 +130,9 @@ class Column:
     """What a column holds, as far as it matters here."""
 
     def __init__(self, name: str, values: Sequence[str]):
-        self.name = Name(name)
+        self.name: Name = Name(name)
         self.values = values
-        self.sample = [v.strip() for v in values[:: max(1, len(values) // SAMPLE)] if v.strip()]
+        self.sample: list[str] = [v.strip() for v in values[:: max(1, len(values) // SAMPLE)] if v.strip()]
 
     @cached_property
     def distinct(self) -> int:

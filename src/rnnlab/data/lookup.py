@@ -31,11 +31,15 @@ class Lookup:
 
     keys: np.ndarray  # (R,) int64, ascending
     counts: np.ndarray  # (R, C) int32: training rows of each label
+    rows: np.ndarray | None = None  # (R,) int32: all of them, where a row may have several labels or none
 
     @classmethod
     def build(cls, train: Sequences, classes: int) -> Self:
         keys, row = np.unique(row_keys(train), return_inverse=True)
         counts = np.zeros((len(keys), classes), np.int32)
+        if train.targets.ndim == 2:
+            np.add.at(counts, row, train.targets)
+            return cls(keys, counts, np.bincount(row).astype(np.int32))
         np.add.at(counts, (row, train.targets), 1)
         return cls(keys, counts)
 
@@ -45,14 +49,19 @@ class Lookup:
         keys = row_keys(data)
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         seen = np.flatnonzero(self.keys[at] == keys)
+        answered = np.array(logits, np.float32)
         wide = logits[seen].astype(np.float64)
+        if self.rows is not None:  # log odds of each label
+            share = (self.counts[at[seen]] + 1 / (1 + np.exp(-wide))) / (self.rows[at[seen]] + 1)[:, None]
+            answered[seen] = np.log(np.maximum(share, 1e-12)) - np.log(np.maximum(1 - share, 1e-12))
+            return answered
         guessed = np.exp(wide - wide.max(1, keepdims=True))
         guessed /= guessed.sum(1, keepdims=True)
         counted = self.counts[at[seen]] + guessed
-        answered = np.array(logits, np.float32)
         answered[seen] = np.log(np.maximum(counted / counted.sum(1, keepdims=True), 1e-30))
         return answered
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """As they are kept among the weights of a model."""
-        return {"lookup.keys": self.keys, "lookup.counts": self.counts}
+        arrays = {"lookup.keys": self.keys, "lookup.counts": self.counts}
+        return arrays if self.rows is None else {**arrays, "lookup.rows": self.rows}

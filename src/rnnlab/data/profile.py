@@ -9,6 +9,7 @@ import numpy as np
 
 from rnnlab.core.numbers import percent_text
 from rnnlab.core.words import COMMAS, Both, both, joined, listed, plural, retold, same
+from rnnlab.data import label_sets
 from rnnlab.data.cautions import SPLITS, UNITS, cautions, over_all_splits
 from rnnlab.data.examples import Examples
 
@@ -40,9 +41,13 @@ class Profile:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]  # as `cautions` words them
     saved_by_cutting: float | None = None  # share of all lengths beyond p99; None in profiles of earlier versions
+    label_sets: dict[str, float] | None = None  # where rows may have several labels: mean, most, and rows without any
+    divisible: dict[str, str] | None = None  # where labels look like several in one: the separator, and one of them
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"notes": list(self.notes), "warnings": list(self.warnings)}
+        """Without what most data don't have."""
+        values = asdict(self) | {"notes": list(self.notes), "warnings": list(self.warnings)}
+        return {k: v for k, v in values.items() if v is not None or k not in ("label_sets", "divisible")}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -55,6 +60,15 @@ class Profile:
         splits = _by_split({name: f"{count:,}" for name, count in self.rows.items()})
         lines = [both("{rows}: {splits}", rows=rows_text(total), splits=splits)]
         lines.append(_labels_text(over_all_splits(self.labels), total))
+        if self.label_sets is not None:
+            lines.append(
+                both(
+                    "labels per row: {mean:.2f} on average, at most {most:d}; without a label: {none}",
+                    mean=self.label_sets["mean"],
+                    most=int(self.label_sets["most"]),
+                    none=share_text(int(self.label_sets["none"]), total),
+                )
+            )
         lines.append(self._lengths_text())
         if self.channels is not None:
             lines.append(
@@ -107,7 +121,9 @@ class Profile:
 
     def _duplicates_text(self, total: int) -> Both:
         told = both("{rows} equal to an earlier one", rows=share_text(self.duplicates, total))
-        if self.conflicts:
+        if self.conflicts and self.label_sets is not None:
+            told = both("{rows}, {conflicts:,} stand elsewhere with other labels", rows=told, conflicts=self.conflicts)
+        elif self.conflicts:
             told = both("{rows}, {conflicts:,} stand under several labels", rows=told, conflicts=self.conflicts)
         seen = [
             both("{count:,} of {split}", count=count, split=retold(SPLITS[name]))
@@ -152,10 +168,17 @@ def profile(
 ) -> Profile:
     """The ``rows`` of each split count through the parts laid end to end, and so do ``contents`` and ``units``,
     numbered as ``splits`` does; ``lengths`` come in any order."""
-    names = sorted({label for part in parts for label in part.labels})
-    number_of = {label: number for number, label in enumerate(names)}
-    labels = np.fromiter((number_of[label] for part in parts for label in part.labels), np.int32)
-    per_split = {name: np.bincount(labels[chosen], minlength=len(names)).tolist() for name, chosen in rows.items()}
+    separator = parts[0].separator
+    cells = sorted({cell for part in parts for cell in part.labels})
+    number_of = {cell: number for number, cell in enumerate(cells)}
+    labels = np.fromiter((number_of[cell] for part in parts for cell in part.labels), np.int32)  # sets, where they are
+    of_cells = {name: np.bincount(labels[chosen], minlength=len(cells)) for name, chosen in rows.items()}
+    names = sorted({label for part in parts for label in part.distinct_labels})
+    members = None if separator is None else label_sets.matrix(cells, separator, {n: i for i, n in enumerate(names)})
+    per_split = {
+        name: (counts if members is None else counts @ members.astype(np.int64)).tolist()
+        for name, counts in of_cells.items()
+    }
     in_train = np.zeros(contents.max(initial=0) + 1, bool)
     in_train[contents[rows["train"]]] = True
     groups, largest, straddling = _group_figures(parts, rows, units)
@@ -192,8 +215,15 @@ def profile(
         notes=(*dict.fromkeys(note for part in parts for note in part.notes), *notes),
         warnings=(),
         saved_by_cutting=1 - float(np.minimum(lengths, quantiles[2]).sum() / lengths.sum()),
+        label_sets=None if members is None else _figures_of_sets(members.sum(1, dtype=np.int64)[labels]),
+        divisible=label_sets.looks_divisible(cells, np.bincount(labels)) if separator is None else None,
     )
     return replace(found, warnings=tuple(cautions(found.to_dict())))
+
+
+def _figures_of_sets(per_row: np.ndarray) -> dict[str, float]:
+    """Of the number of labels of each row, (rows,)."""
+    return {"mean": float(per_row.mean()), "most": int(per_row.max()), "none": int((per_row == 0).sum())}
 
 
 def _have_several(keys: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -20,6 +20,11 @@ from rnnlab.data.download import unpack
 from rnnlab.data.examples import Examples
 from rnnlab.data.formats.base import BadRow
 from rnnlab.data.reading import read_examples
+from rnnlab.data.sound.mel import LogMel
+from rnnlab.data.sound.names import Where
+from rnnlab.data.sound.recordings import read_recordings
+from rnnlab.data.tagged.finding import has_tags, parts_of
+from rnnlab.data.tagged.reading import read_sentences
 from rnnlab.runs.directory import sha256_of
 
 
@@ -32,6 +37,15 @@ class Download:
     unpack: Callable[[Path, Path], None] | None = None  # (archive, folder); None: the download is the data file
     sha256: str | None = None  # None: nobody we can cite has published one
     size: int | None = None
+
+
+@dataclass(frozen=True)
+class SoundArchive:
+    """Recordings as they are published: which file has them, what their names tell, and which are for the test."""
+
+    file: str
+    pattern: str
+    test_where: str
 
 
 @dataclass(frozen=True)
@@ -53,6 +67,8 @@ class Entry:
     downloads: tuple[Download, ...] = ()  # empty: the publisher wants an account
     tested: Mapping[str, str] = field(default_factory=dict)  # file → SHA-256 of our copy
     read_phrases: Callable[[Path], Examples] | None = None  # the training rows where parts of them have labels, too
+    task: str = "classify"  # what is asked of it, unless somebody says otherwise
+    sound: SoundArchive | None = None  # of recordings
 
 
 # How each set is read
@@ -279,7 +295,37 @@ def _read_thucnews(folder: Path) -> dict[str, Examples]:
     return splits
 
 
+_EWT_FILES = tuple(f"en_ewt-ud-{part}.conllu" for part in ("train", "dev", "test"))
 _TRAIN_DEV_TEST = {"train": "train", "valid": "dev", "test": "test"}
+
+
+def _read_spoken_digits(folder: Path) -> dict[str, Examples]:
+    """As frames of the usual kind; the task `speech` hears them as it is told to."""
+    known = ENTRIES["fsdd"].sound
+    assert known is not None
+    found = read_recordings(folder / known.file, LogMel().frames, pattern=known.pattern)
+    where = Where(known.test_where)
+    tested = np.array(where.holds(found.column(where.field, "test_where")), bool)
+    return {
+        split: Examples(
+            source=str(folder / known.file),
+            labels=[found.labels[row] for row in np.flatnonzero(rows)],
+            series=[found.heard[row] for row in np.flatnonzero(rows)],
+            tags=[found.fields["speaker"][row] for row in np.flatnonzero(rows)],
+        )
+        for split, rows in (("train", ~tested), ("test", tested))
+    }
+
+
+def _read_tagged(folder: Path) -> dict[str, Examples]:
+    """Sentences as texts; the task `tag` reads tokens and tags by itself."""
+    found = {}
+    for split, path in parts_of(folder).items():
+        rows = read_sentences(path, tagged=has_tags(path))
+        texts = [" ".join(rows.tokens_of(row)) for row in range(len(rows))]
+        labels = [" ".join(rows.tags_of(row)) for row in range(len(rows))]
+        found[split] = Examples(str(path), labels, texts=texts, lines=rows.lines, digest=rows.digest)
+    return found
 
 
 def _uea(problem: str) -> Callable[[Path], dict[str, Examples]]:
@@ -449,6 +495,108 @@ ENTRIES = {
                 "BasicMotions_TRAIN.ts": "8dc43cc6306cb679c888c01e26f91772ac4441a916da43bac8b79734a538b9d6",
                 "BasicMotions_TEST.ts": "79213102bc6fca1a398ad98ce1185dff0208fa3d1465e687f48288946b0ff8dc",
             },
+        ),
+        Entry(
+            name="ud-english-ewt",
+            title="UD English EWT",
+            description="English web texts, a part of speech for every word",
+            languages=("en",),
+            rows={"train": 12_544, "valid": 2_001, "test": 2_077},
+            licence="CC BY-SA 4.0",
+            citation="Silveira et al. 2014, A gold standard dependency corpus for English",
+            homepage="https://github.com/UniversalDependencies/UD_English-EWT",
+            folder="ud-english-ewt",
+            files=_EWT_FILES,
+            read=_read_tagged,
+            downloads=tuple(
+                Download(
+                    f"https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/master/{file}", (file,)
+                )
+                for file in _EWT_FILES
+            ),
+            tested={
+                "en_ewt-ud-train.conllu": "3fb78e2b55482c8ee00caa653af436c88c9e5bc9a73ce26e4ae3ddc79d2b7e7b",
+                "en_ewt-ud-dev.conllu": "531a54ff90d6ab12201c5a50c3e78e6ddac4de69abc4bce5d275d3cd29efe2b6",
+                "en_ewt-ud-test.conllu": "e266e515a0a7547657ed3d90d9ba46487d6bd251f27ad4269d4e8a427c8555cd",
+            },
+            task="tag",
+        ),
+        Entry(
+            name="resume-ner",
+            title="Resume NER",
+            description="Chinese résumés, entities of eight types marked on characters",
+            languages=("zh",),
+            rows={"train": 3_821, "valid": 463, "test": 477},
+            licence="research use",
+            citation="Zhang and Yang 2018, Chinese NER using Lattice LSTM",
+            homepage="https://github.com/jiesutd/LatticeLSTM",
+            folder="resume-ner",
+            files=("train.bmes", "dev.bmes", "test.bmes"),
+            read=_read_tagged,
+            downloads=tuple(
+                Download(
+                    f"https://raw.githubusercontent.com/jiesutd/LatticeLSTM/master/ResumeNER/{part}.char.bmes",
+                    (f"{part}.bmes",),
+                )
+                for part in ("train", "dev", "test")
+            ),
+            tested={
+                "train.bmes": "93b9bb0be5dd4730121587f9dc1378de3fbbe55cba1c575edec271f822c27be7",
+                "dev.bmes": "1b0d67153e6e8543e9444936ed1b107bd843078c282533898085e1a9aa293952",
+                "test.bmes": "c4a9f42622819a4b59f66e184d446ebfa89b2f1dbba06e11d70675e59fe7e79b",
+            },
+            task="tag",
+        ),
+        Entry(
+            name="cluener",
+            title="CLUENER 2020",
+            description="Chinese news, entities of ten types as spans; the test rows have no labels",
+            languages=("zh",),
+            rows={"train": 10_748, "valid": 1_343, "test": 1_345},
+            licence="research use",
+            citation="Xu et al. 2020, CLUENER2020: fine-grained named entity recognition for Chinese",
+            homepage="https://github.com/CLUEbenchmark/CLUENER2020",
+            folder="cluener",
+            files=("train.jsonl", "dev.jsonl", "test.jsonl"),
+            read=_read_tagged,
+            downloads=(
+                Download(
+                    "https://storage.googleapis.com/cluebenchmark/tasks/cluener_public.zip",
+                    ("train.jsonl", "dev.jsonl", "test.jsonl"),
+                    lambda archive, folder: unpack(
+                        archive, {f"{part}.jsonl": f"{part}.json" for part in ("train", "dev", "test")}, folder
+                    ),
+                ),
+            ),
+            tested={
+                "train.jsonl": "60299d202779dc84f3c3bd81f4dc08f5323d0dbf762cb50cd62dd51aa9a871f8",
+                "dev.jsonl": "90036b59832e007c45d11eafe5ed80549f58a18a29aaa7fe8b1229622c69ec38",
+                "test.jsonl": "5ca36f6fbe29230a6e3244110fcd9487fc2f5a672f5bfeba82a30f0ece72aa69",
+            },
+            task="tag",
+        ),
+        Entry(
+            name="fsdd",
+            title="Free Spoken Digit Dataset",
+            description="six speakers saying the digits 0 to 9 in English, fifty times each",
+            languages=("en",),
+            rows={"train": 2_700, "test": 300},
+            licence="CC BY-SA 4.0",
+            citation="Jackson et al. 2018, Free Spoken Digit Dataset v1.0.8, Zenodo 1342401",
+            homepage="https://github.com/Jakobovski/free-spoken-digit-dataset",
+            folder="fsdd",
+            files=("recordings.tar.gz",),
+            read=_read_spoken_digits,
+            downloads=(
+                Download(
+                    "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz",
+                    ("recordings.tar.gz",),
+                    lambda archive, folder: write_atomically(folder / "recordings.tar.gz", archive.read_bytes()),
+                ),
+            ),
+            tested={"recordings.tar.gz": "f19814a642af455d727161c83a4178f271707ee978e3dd1cf2cf40209f6deb84"},
+            task="speech",
+            sound=SoundArchive("recordings.tar.gz", "{label}_{speaker}_{n}.wav", "n<5"),
         ),
     )
 }

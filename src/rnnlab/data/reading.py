@@ -1,5 +1,6 @@
 """Labelled examples from a file: which column is the text, which the label, and which rows can't be used."""
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,17 +9,19 @@ from typing import NoReturn, TypeVar
 import numpy as np
 
 from rnnlab.core.errors import DataError, did_you_mean
-from rnnlab.core.words import Both, both, joined, note, retold, same
-from rnnlab.data import formats, guessing, series
+from rnnlab.core.words import Both, both, joined, note, retold
+from rnnlab.data import formats, guessing, label_sets, series
+from rnnlab.data.classes import NOTHING, SHOWN, hint_to_divide, listed, short
 from rnnlab.data.examples import Examples
 from rnnlab.data.formats.base import BadRow, RowFile
+from rnnlab.data.joined import joined_columns, named_columns
+from rnnlab.data.label_sets import labels_of
 from rnnlab.data.series import Series
 from rnnlab.data.tables import Table, tabulate
 
-SHOWN = 20  # bad rows, columns or classes listed in one error
 MANY = 1_000  # classes beyond which a column is certainly no label
 MANY_BLANKS = 100  # one row in so many without a text is too many
-NO_TEXT = note("no text")
+NO_TEXT, NO_LABEL = note("no text"), note("no label")
 OFTEN = 50  # rows per text from which on texts are suspiciously few
 
 T = TypeVar("T")
@@ -27,54 +30,69 @@ T = TypeVar("T")
 def read_examples(
     path: str | Path,
     *,
-    text: str | None = None,
+    text: str | Sequence[str] | None = None,
     label: str | None = None,
     group: str | None = None,
     tag: str | None = None,
     columns: Sequence[str] | None = None,
     skip_bad: bool = False,
+    multi_label: str | None = None,
 ) -> Examples:
     """Read a labelled file: a table, or series of numbers (.ts, or JSON lines where ``text`` is a column of arrays).
 
-    ``text`` and ``label`` are guessed where there is no doubt. ``columns`` names the columns of a file without a
-    header. Rows that can't be used are one error that lists them, or with ``skip_bad`` go to ``skipped``."""
+    ``text`` and ``label`` are guessed where there is no doubt. Several columns, as a list or as ``"a,b"``, are one text
+    (`data.joined`). ``columns`` names the columns of a file without a
+    header. Rows that can't be used are one error that lists them, or with ``skip_bad`` go to ``skipped``. At
+    ``multi_label`` the cells of the label column are split into several labels; an empty one has none."""
     table, numbers = _open(path, text, columns)
     _require_rows(table, skip_bad)
     given = {name for name in (label, group, tag) if name is not None}
     for role, name in (("label", label), ("group", group), ("tag", tag)):
         require_column(table, role, name)
+    several: tuple[str, ...] = ()
     if numbers is None:
-        require_column(table, "text", text)
-        text_column = text if text is not None else guess_text(table, given)
+        named = named_columns(text, table.columns)
+        for name in named:
+            require_column(table, "text", name)
+        text_column = ",".join(named) or guess_text(table, given)
+        several = named if len(named) > 1 else ()
     else:
         text_column = numbers.column
         if not table.columns:
             raise DataError("{path}: there are only series, without labels", path=path)
-    label_column = label if label is not None else _guess_label(table, given | {text_column})
-    if label_column == text_column:
+    label_column = label if label is not None else _guess_label(table, given | {text_column, *several}, multi_label)
+    if label_column in (text_column, *several):
         raise DataError(
             "{path}: {text_column!r} can't be both the text and the label; pass --text and --label",
             path=path,
-            text_column=text_column,
+            text_column=label_column,
         )
 
-    texts = table.values[text_column] if numbers is None else None
-    labels = _stripped(table, label_column)
+    texts = None
+    if numbers is None:
+        texts = table.values[text_column] if not several else joined_columns([table.values[name] for name in several])
+    labels, sets = _stripped(table, label_column), None
+    if multi_label is not None:
+        sets = label_sets.read_sets(labels, multi_label)
+        labels = sets.cells
     groups = None if group is None else _stripped(table, group)
     tags = None if tag is None else _stripped(table, tag)
-    bad = sorted(table.bad + _unusable(table, texts, labels, groups), key=lambda row: row.line)
+    unusable = _unusable(table, texts, None if sets else labels, groups)
+    unusable += [BadRow(int(table.lines[row]), problem) for row, problem in (sets.problems if sets else {}).items()]
+    bad = sorted(table.bad + unusable, key=lambda row: row.line)
     if bad and not skip_bad and not _few_blanks(table, bad):
-        _refuse(table, bad)
+        missing = any(row.reason == NO_LABEL for row in bad)
+        _refuse(table, bad, hint_to_divide(Counter(labels)) if missing else NOTHING)
 
     keep = np.flatnonzero(~np.isin(table.lines, np.array([row.line for row in bad], np.int64)))
     if not len(keep):
         _none_left(table, bad)
     labels = _pick(labels, keep)
-    _check_label_column(table, label_column, labels)
+    _check_label_column(table, label_column, [one for cell in labels for one in labels_of(cell, multi_label)])
     if texts is not None:
         texts = _pick(texts, keep)
         _check_text_column(table, text_column, texts)
-    notes, rows = list(table.notes), len(table) + len(table.bad)
+    notes, rows = [*table.notes, *(sets.notes if sets else ())], len(table) + len(table.bad)
     if None in (text, label) and text_column:
         if numbers is None:
             notes.append(
@@ -107,48 +125,38 @@ def read_examples(
         digest=table.digest,
         skipped=tuple(bad),
         notes=tuple(notes),
+        text_columns=several,
+        separator=multi_label,
     )
 
 
-def check_classes(labels: Sequence[str], source: str) -> None:
-    """Refuse to train on fewer than two classes, or on a class with one row, which couldn't be validated."""
-    counts = Counter(labels)
-    if len(counts) < 2:
-        if counts:
-            label = _short(next(iter(counts)))
-            found = both("all {count:,} rows have the class {label}", count=len(labels), label=label)
-        else:
-            found = both("there are no rows")
-        raise DataError("{source}: {found}; a classifier needs at least two classes", source=source, found=found)
-    single = sorted(name for name, count in counts.items() if count == 1)
-    if single:
-        if len(single) == 1:
-            what = both("the class {label} has only one row", label=_short(single[0]))
-        else:
-            what = both("{count:,} classes have only one row: {labels}", count=len(single), labels=_listed(single))
-        raise DataError(
-            "{source}: {what}\na class needs two, to learn from one and check on "
-            "the other; add rows, or merge or drop the class",
-            source=source,
-            what=what,
-        )
-
-
-def _open(path: str | Path, text: str | None, columns: Sequence[str] | None) -> tuple[Table, Series | None]:
+def _open(
+    path: str | Path, text: str | Sequence[str] | None, columns: Sequence[str] | None
+) -> tuple[Table, Series | None]:
     """The table, and the series in it if its inputs are numbers. The file is read once."""
     file = formats.read_whole(path, columns)
     if _holds_series(file, text):
-        found = series.gather(file, text)
+        found = series.gather(file, text if text is None or isinstance(text, str) else ",".join(text))
         return found.table, found
     return tabulate(file, file.portions()), None
 
 
-def _holds_series(file: RowFile, text: str | None) -> bool:
+def _holds_series(file: RowFile, text: str | Sequence[str] | None) -> bool:
     if len(file.holds) == 1:
         return "numbers" in file.holds
     arrays, seen = series.peek(file)
     if text is not None:
-        return text in arrays
+        named = named_columns(text, seen)
+        numeric = [name for name in named if name in arrays]
+        if numeric and len(named) > 1:
+            raise DataError(
+                "{path}: --text {names}: several columns are joined as texts, and {numeric!r} holds arrays of numbers; "
+                "leave it out, or give it alone",
+                path=file.path,
+                names=",".join(named),
+                numeric=numeric[0],
+            )
+        return bool(numeric)
     return bool(arrays) and not any(guessing.is_text_name(name) for name in seen if name not in arrays)
 
 
@@ -164,7 +172,7 @@ def require_column(table: Table, role: str, name: str | None) -> None:
             name=name,
             role=role,
             hint=hint,
-            listed=_listed(table.columns),
+            listed=listed(table.columns),
         )
 
 
@@ -175,8 +183,12 @@ def guess_text(table: Table, taken: set[str]) -> str:
     return known[0]
 
 
-def _guess_label(table: Table, taken: set[str]) -> str:
-    known = guessing.label_candidates((name, table.values[name]) for name in table.columns if name not in taken)
+def _guess_label(table: Table, taken: set[str], multi_label: str | None = None) -> str:
+    """Where rows may have several labels, a cell is taken for its first one."""
+    columns = {name: table.values[name] for name in table.columns if name not in taken}
+    if multi_label is not None:
+        columns = {name: [cell.split(multi_label)[0] for cell in values] for name, values in columns.items()}
+    known = guessing.label_candidates(columns.items())
     if len(known) != 1:
         _ask(table, "label", known)
     if guessing.says_nothing(known[0]) and known[0] in map(str.strip, table.values[known[0]]):
@@ -193,19 +205,30 @@ def _guess_label(table: Table, taken: set[str]) -> str:
 def _ask(table: Table, role: str, candidates: list[str]) -> NoReturn:
     found = both("no column looks like it")
     if candidates:
-        found = both("it could be {names}", names=_listed(candidates))
+        found = both("it could be {names}", names=listed(candidates))
     may_lack_header = formats.format_of(table.path).takes_names
-    hint = same("")
+    hint = NOTHING
     if may_lack_header:
         hint = both("\n(if the first line isn't a header, name the columns with --columns)")
+    todo = both("pass --{role} NAME", role=role)
+    if role == "text" and len(candidates) > 1:
+        todo = both("{todo}, or several to be read together: --text {names}", todo=todo, names=_command(candidates))
     raise DataError(
-        "{path}: which column is the {role}? {found}; pass --{role} NAME\n{described}{hint}",
+        "{path}: which column is the {role}? {found}; {todo}\n{described}{hint}",
         path=table.path,
         role=role,
         found=found,
+        todo=todo,
         described=_described(table),
         hint=hint,
     )
+
+
+def _command(names: Sequence[str]) -> str:
+    """As an option takes them."""
+    if any("," in name for name in names):
+        return " --text ".join(map(shlex.quote, names))
+    return shlex.quote(",".join(names))
 
 
 def _described(table: Table) -> Both:
@@ -216,9 +239,9 @@ def _described(table: Table) -> Both:
         lines.append(
             both(
                 "  {name}: {count:,} distinct, for example {example}",
-                name=_short(name),
+                name=short(name),
                 count=len(set(values)),
-                example=_short(example),
+                example=short(example),
             )
         )
     if len(table.columns) > SHOWN:
@@ -239,7 +262,7 @@ def _check_text_column(table: Table, column: str, texts: Sequence[str]) -> None:
         column=column,
         distinct=len(counts),
         count=len(texts),
-        most=_short(texts[int(rows[counts.argmax()])]),
+        most=short(texts[int(rows[counts.argmax()])]),
         described=_described(table),
     )
 
@@ -254,12 +277,13 @@ def _check_label_column(table: Table, column: str, labels: Sequence[str]) -> Non
         what = both("these are numbers, and regression isn't supported")
     raise DataError(
         "{path}: the label column {column!r} has {distinct:,} different values in {count:,} rows: "
-        "{what}; pass --label with a column of classes\n{described}",
+        "{what}; pass --label with a column of classes{hint}\n{described}",
         path=table.path,
         column=column,
         distinct=distinct,
         count=len(labels),
         what=what,
+        hint=hint_to_divide(Counter(labels)),
         described=_described(table),
     )
 
@@ -286,10 +310,12 @@ def _none_left(table: Table, bad: list[BadRow]) -> NoReturn:
     )
 
 
-def _unusable(table: Table, texts: Sequence[str] | None, labels: list[str], groups: list[str] | None) -> list[BadRow]:
+def _unusable(
+    table: Table, texts: Sequence[str] | None, labels: list[str] | None, groups: list[str] | None
+) -> list[BadRow]:
     """Rows whose text is blank, or which have no label or group."""
     reasons: dict[int, str] = {}
-    for reason, values in ((note("no group"), groups), (note("no label"), labels), (NO_TEXT, texts)):
+    for reason, values in ((note("no group"), groups), (NO_LABEL, labels), (NO_TEXT, texts)):
         if values is not None:
             reasons.update({row: reason for row, value in enumerate(values) if not value.strip()})
     return [BadRow(int(table.lines[row]), reason) for row, reason in reasons.items()]
@@ -300,18 +326,19 @@ def _few_blanks(table: Table, bad: list[BadRow]) -> bool:
     return all(row.reason == NO_TEXT for row in bad) and len(bad) * MANY_BLANKS < len(table) + len(table.bad)
 
 
-def _refuse(table: Table, bad: list[BadRow]) -> NoReturn:
+def _refuse(table: Table, bad: list[BadRow], hint: Both = NOTHING) -> NoReturn:
     rows = len(table) + len(table.bad)
-    listed = [both("{path}:{row}", path=table.path, row=_line_of(row)) for row in bad[:SHOWN]]
+    lines = [both("{path}:{row}", path=table.path, row=_line_of(row)) for row in bad[:SHOWN]]
     if len(bad) > SHOWN:
-        listed.append(both("... and {more:,} more", more=len(bad) - SHOWN))
+        lines.append(both("... and {more:,} more", more=len(bad) - SHOWN))
     raise DataError(
         "{path}: {bad:,} of {rows:,} rows can't be used\n{listed}\nmend these rows, or pass --skip-bad to leave "
-        "them out",
+        "them out{hint}",
         path=table.path,
         bad=len(bad),
         rows=rows,
-        listed=joined(listed, "\n"),
+        listed=joined(lines, "\n"),
+        hint=hint,
     )
 
 
@@ -328,14 +355,3 @@ def _stripped(table: Table, column: str) -> list[str]:
 
 def _pick(values: Sequence[T], rows: np.ndarray) -> Sequence[T]:
     return values if len(rows) == len(values) else [values[row] for row in rows.tolist()]
-
-
-def _listed(names: Sequence[str]) -> Both:
-    shown = ", ".join(map(_short, names[:SHOWN]))
-    if len(names) <= SHOWN:
-        return same(shown)
-    return both("{listed} and {more:,} more", listed=shown, more=len(names) - SHOWN)
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:39] + "…")

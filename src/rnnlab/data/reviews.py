@@ -49,7 +49,7 @@ from rnnlab.data.examples import Examples
 
 FILES = {language: Path(__file__).parent / "grammars" / f"{language}.toml" for language in ("en", "zh")}
 LABELS = ("0", "1", "2", "3", "4")
-LABEL_NAMES = {
+LABEL_NAMES: dict[str, dict[str, str]] = {
     "en": dict(zip(LABELS, ("very negative", "negative", "neutral", "positive", "very positive"), strict=True)),
     "zh": dict(zip(LABELS, ("非常负面", "负面", "中性", "正面", "非常正面"), strict=True)),
 }

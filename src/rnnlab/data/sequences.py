@@ -16,8 +16,11 @@ class Targets:
     """What would be right, row by row. Row i's are ``values[offsets[i]:offsets[i + 1]]``; without offsets each row has
     one."""
 
-    values: np.ndarray  # (rows,) or (M,): int64 classes, IGNORE where nothing is asked; or float32 numbers
+    values: np.ndarray
+    """(rows,) or (M,): int64 classes, IGNORE where nothing is asked; or float32 numbers; or (rows, C) uint8, 1 where a
+    row has a label."""
     offsets: np.ndarray | None = None  # (rows + 1,) int64
+    unseen: np.ndarray | None = None  # (M,) bool: of tokens that the training rows lack; None: nobody asks
 
     def __len__(self) -> int:
         return len(self.values) if self.offsets is None else len(self.offsets) - 1
@@ -37,11 +40,12 @@ class Sequences:
     values: np.ndarray  # (N,) or, several per step, (N, K) int32 token ids; or (N, D) float32 features
     starts: np.ndarray  # (rows,) int64
     ends: np.ndarray  # (rows,) int64
-    targets: np.ndarray  # (rows,) int64 classes or float32 numbers; or (M,), as target_offsets say
+    targets: np.ndarray  # as `Targets.values`; (M,) as target_offsets say
     groups: np.ndarray  # (rows,) int64: rows with the same number are not independent of each other
     tags: np.ndarray | None = None  # (rows,) int64, numbers into the task's tag names
     target_offsets: np.ndarray | None = None  # (rows + 1,) int64: as `Targets.offsets`
     scored_from: np.ndarray | None = None  # (rows,) int64: targets before are context, read and not counted; None: 0
+    unseen: np.ndarray | None = None  # as `Targets.unseen`
 
     @classmethod
     def end_to_end(
@@ -77,6 +81,14 @@ class Sequences:
     def row(self, number: int) -> np.ndarray:
         return self.values[self.starts[number] : self.ends[number]]
 
+    def chosen(self, rows: np.ndarray) -> Self:
+        """Copies of some rows, in this order, laid end to end."""
+        values, offsets = gather_rows(self.values, self.offsets, rows)
+        if self.target_offsets is None:
+            return type(self).end_to_end(values, offsets, self.targets[rows], self.groups[rows])
+        targets, target_offsets = gather_rows(self.targets, self.target_offsets, rows)
+        return type(self).end_to_end(values, offsets, targets, self.groups[rows], target_offsets=target_offsets)
+
     @property
     def target_counts(self) -> np.ndarray:
         """(rows,)"""
@@ -86,10 +98,10 @@ class Sequences:
     def truth(self) -> Targets:
         """What is asked and counted: targets that are context alone are ignored."""
         if self.scored_from is None or self.target_offsets is None:
-            return Targets(self.targets, self.target_offsets)
+            return Targets(self.targets, self.target_offsets, self.unseen)
         number = np.arange(len(self.targets)) - np.repeat(self.target_offsets[:-1], self.target_counts)
         context = number < np.repeat(self.scored_from, self.target_counts)
-        return Targets(np.where(context, IGNORE, self.targets), self.target_offsets)
+        return Targets(np.where(context, IGNORE, self.targets), self.target_offsets, self.unseen)
 
     @property
     def ids_per_step(self) -> int:
@@ -100,6 +112,13 @@ class Sequences:
     def tokens(self) -> np.ndarray:
         """(N,): of several ids per step the first, which is the token's own; of a series all values, (N, D)."""
         return np.ascontiguousarray(self.values[:, 0]) if self.ids_per_step > 1 else self.values
+
+
+def balanced_weights(targets: np.ndarray, classes: int) -> np.ndarray:
+    """(C,): what a row of each class counts so that all classes that have rows count the same, and a row 1 on
+    average."""
+    rows = np.bincount(targets, minlength=classes)
+    return len(targets) / (np.count_nonzero(rows) * np.maximum(rows, 1))
 
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:

@@ -65,17 +65,19 @@ def units(parts: Sequence[Examples], contents: Sequence[np.ndarray]) -> list[np.
 def assign(
     targets: np.ndarray, units: np.ndarray, fractions: Mapping[str, float], seed: int, source: str = "the data"
 ) -> dict[str, np.ndarray]:
-    """Row numbers for ``train`` and each of ``fractions``. Every label has its fraction of rows in each split, to
-    within one row when no rows belong together. A label found in a single unit goes to train; a second unit goes to
-    the first of ``fractions``, a third to the next, however small the fractions are."""
+    """Row numbers for ``train`` and each of ``fractions``, of targets (rows,), or (rows, C) where rows may have several
+    labels. Every label has its fraction of rows in each split, to within one row when no rows belong together and each
+    has one label. A label found in a single unit goes to train; a second unit goes to the first of ``fractions``, a
+    third to the next, however small the fractions are."""
     share = _shares(fractions)
+    row, labels = _labelled(targets)
     sizes = np.bincount(units)
     if not sizes.all():  # a number that no row has: units are counted from 0 without gaps
         units = (np.cumsum(sizes > 0) - 1)[units]
         sizes = sizes[sizes > 0]
-    counts = _LabelCounts.of(targets, units, len(sizes))
+    counts = _LabelCounts.of(labels, units if row is None else units[row], len(sizes))
     order = _order(sizes, seed)
-    home = _place(order, counts, np.bincount(targets).tolist(), list(share.values()))
+    home = _place(order, counts, np.bincount(labels).tolist(), list(share.values()))
     rows = {name: np.flatnonzero(home[units] == number) for number, name in enumerate(share)}
     for name, found in rows.items():
         if not len(found):
@@ -90,6 +92,16 @@ def assign(
                 count_3=len(share),
             )
     return rows
+
+
+def _labelled(targets: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+    """Of targets (rows, C) the row and the label of each 1. As if they were labels more, to be divided alike: rows
+    without any, and all rows. Targets (rows,) are the labels themselves."""
+    if targets.ndim == 1:
+        return None, targets
+    none = ~targets.any(1, keepdims=True)
+    row, label = np.nonzero(np.hstack([targets, none, np.ones_like(none)]))
+    return row, label
 
 
 def _shares(fractions: Mapping[str, float]) -> dict[str, float]:

@@ -5,7 +5,7 @@ import importlib.metadata
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -70,6 +70,14 @@ def _cut_words(piece: str) -> list[str]:
     return _WORDS.findall(plain)
 
 
+def word_places(text: str) -> list[tuple[int, int]]:
+    """Where the words of a text are, in characters: cut by the same rules, with every character left as it is."""
+    return [found.span() for found in _WORDS.finditer(text.translate(_SAME_LENGTH))]
+
+
+_SAME_LENGTH = {at: spelling for at, spelling in ONE_SPELLING.items() if spelling is not None and len(spelling) == 1}
+
+
 def _cut_nothing(piece: str) -> list[str]:
     return [piece]
 
@@ -86,6 +94,13 @@ def load_jieba() -> Callable[[str], list[str]]:
         return [token for token in cut(whole) if not token.isspace()]
 
     return cut_text
+
+
+def load_jieba_tagger() -> Callable[[str], list[tuple[str, str]]]:
+    """A text to its words and what part of speech each is, by the dictionary."""
+    load_jieba()  # which says what to install
+    tag = importlib.import_module("rjieba").tag
+    return lambda text: tag(text.encode("utf-8", "replace").decode())
 
 
 def _current_version(name: str) -> str:
@@ -196,6 +211,20 @@ def describe_scripts(shares: dict[str, float]) -> str:
     if len(main) == 1:
         return main[0][0]
     return ", ".join(f"{name} {share:.0%}".replace("%", " %") for name, share in main) or "no letters"
+
+
+def tokenizer_of_columns(columns: Mapping[str, Sequence[str]]) -> tuple[Tokenizer, str]:
+    """One for all columns: ``chars`` where each of them asks for it. Where one has words between spaces and another
+    hasn't, ``words`` suits both: a character of a script without spaces is a token there, too."""
+    chosen = {name: choose_tokenizer(texts)[0].name for name, texts in columns.items()}
+    if len(set(chosen.values())) == 1:
+        return choose_tokenizer([text for texts in columns.values() for text in texts])
+    unspaced = ", ".join(name for name, tokenizer in chosen.items() if tokenizer == "chars")
+    reason = note(
+        "the columns differ: {names} of a script without spaces between words, where each character is a token",
+        names=unspaced,
+    )
+    return Tokenizer("words"), reason
 
 
 def choose_tokenizer(texts: Sequence[str]) -> tuple[Tokenizer, str]:

@@ -13,6 +13,9 @@ from rnnlab.data.ngrams import Ngrams
 
 PADDING, UNKNOWN = 0, 1
 SPECIAL = ("<pad>", "<unk>")
+SEPARATOR = "‖"
+SEPARATED = 2  # the separator of text columns, where there are several: see `data.joined`
+JOINED = (*SPECIAL, SEPARATOR)
 BEGIN, END = 2, 3
 WRITTEN = (*SPECIAL, "<s>", "</s>")  # of a vocabulary whose words are written: before the first, and after the last
 
@@ -28,12 +31,17 @@ class Vocabulary:
     Where the words are ``written``, 2 begins and 3 ends a text. No text that is read has a special one: `</s>` typed by
     a person is unknown.
 
-    Where n-grams are inputs too, their numbers come behind those of the ``learnt`` words, and before the others'."""
+    Where several columns are ``joined``, 2 stands between them.
+
+    Where n-grams are inputs too, their numbers come behind those of the ``learnt`` words, and before the others'; so do
+    those of ``marks`` (`data.marks`), behind the n-grams'."""
 
     words: tuple[str, ...]
     learnt: int | None = None  # None: all of them
     ngrams: Ngrams | None = None
     written: bool = False
+    joined: bool = False
+    marks: int = 0  # how many have a number
 
     @classmethod
     def build(
@@ -44,29 +52,41 @@ class Vocabulary:
         min_count: int = 1,
         max_size: int | None = None,
         written: bool = False,
+        joined: bool = False,
     ) -> Self:
         """The tokens counted at least ``min_count`` times (and at least once), the most frequent first, equals in
         alphabetical order; ``max_size`` counts the special ones too. Count in the training rows alone."""
-        special = WRITTEN if written else SPECIAL
+        special = _special(written, joined)
         kept = [
             (-count, token)
             for token, count in zip(tokens, counts, strict=True)
             if count >= max(min_count, 1) and token not in special
         ]
         ordered = (token for _, token in sorted(kept))
-        return cls((*special, *ordered)[:max_size], written=written)
+        return cls((*special, *ordered)[:max_size], written=written, joined=joined)
 
     def __len__(self) -> int:
         """How many numbers there are."""
-        return len(self.words) + self.ngram_count
+        return len(self.words) + self.further
 
     @property
-    def ngram_count(self) -> int:
-        return 0 if self.ngrams is None else len(self.ngrams)
+    def further(self) -> int:
+        """How many n-grams and marks have a number."""
+        return (0 if self.ngrams is None else len(self.ngrams)) + self.marks
+
+    @property
+    def first_mark(self) -> int:
+        """The number of the first mark."""
+        return len(self.learnt_words) + self.further - self.marks
 
     def extended(self, words: Iterable[str]) -> Self:
         """With further words, which the training rows lack."""
         return replace(self, words=(*self.words, *words), learnt=len(self.words))
+
+    @property
+    def special(self) -> tuple[str, ...]:
+        """The first of the words, which no text that is read has."""
+        return _special(self.written, self.joined)
 
     @property
     def learnt_words(self) -> tuple[str, ...]:
@@ -76,9 +96,9 @@ class Vocabulary:
     @cached_property
     def index(self) -> dict[str, int]:
         """The number of each word; the special ones aren't words."""
-        learnt, first = len(self.learnt_words), len(WRITTEN if self.written else SPECIAL)
+        learnt, first = len(self.learnt_words), len(self.special)
         return {
-            word: number if number < learnt else number + self.ngram_count
+            word: number if number < learnt else number + self.further
             for number, word in enumerate(self.words)
             if number >= first
         }
@@ -105,8 +125,12 @@ class Vocabulary:
             values["learnt"] = self.learnt
         if self.ngrams is not None:
             values["ngrams"] = self.ngrams.to_dict()
+        if self.marks:
+            values["marks"] = self.marks
         if self.written:
             values["written"] = True
+        if self.joined:
+            values["joined"] = True
         return values
 
     @classmethod
@@ -114,7 +138,17 @@ class Vocabulary:
         words, learnt, ngrams = tuple(values["words"]), values.get("learnt"), values.get("ngrams")
         if learnt is not None and (type(learnt) is not int or not len(SPECIAL) <= learnt <= len(words)):
             raise ValueError(f"'learnt' must be a number of words, up to {len(words)} (got {learnt!r})")
-        written = values.get("written", False) is True
-        if written and words[: len(WRITTEN)] != WRITTEN:
-            raise ValueError(f"a written vocabulary begins with {', '.join(WRITTEN)}")
-        return cls(words, learnt, None if ngrams is None else Ngrams.from_dict(ngrams), written)
+        written, joined = (values.get(name, False) is True for name in ("written", "joined"))
+        special = _special(written, joined)
+        if (written or joined) and words[: len(special)] != special:
+            raise ValueError(f"this vocabulary begins with {', '.join(special)}")
+        marks = values.get("marks", 0)
+        if type(marks) is not int or marks < 0:
+            raise ValueError(f"'marks' must be a number (got {marks!r})")
+        return cls(words, learnt, None if ngrams is None else Ngrams.from_dict(ngrams), written, joined, marks)
+
+
+def _special(written: bool, joined: bool) -> tuple[str, ...]:
+    if written and joined:
+        raise ValueError("a vocabulary is written, or its columns are joined, not both")
+    return WRITTEN if written else JOINED if joined else SPECIAL

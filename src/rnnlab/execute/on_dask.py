@@ -77,9 +77,13 @@ def dask_setup(worker: Worker) -> None:
 
 
 class OnDask:
+    client: Client
+    address: str | None
+    heard: float
+
     def __init__(self, client: Client, address: str | None):
         self.client, self.address = client, address
-        self.futures: dict[str, Future] = {}
+        self.futures: dict[str, Future[Any]] = {}
         self.mail: queue.SimpleQueue[tuple[str, Message]] = queue.SimpleQueue()
         self.workers: dict[str, str] = {}  # where each try is computed
         self.heard = time.monotonic()

@@ -3,7 +3,8 @@
 d is the width of the input, h of a state, b the sequences of a batch, n the steps of each. The tests hold parameters
 against the weights that torch builds, and FLOPs against torch's own counter. FLOPs and bytes are those of the matrix
 products that a forward pass makes (`Product`); sums, activations, gates and look-ups are not counted: they grow with h
-where the products grow with h².
+where the products grow with h². Nor is what reads the letters of words, of which each distinct one of a batch is read
+once, nor the search for the best path of tags (`models.chain`): 2 C² sums per step of C tags.
 """
 
 from collections.abc import Callable
@@ -15,8 +16,10 @@ from rnnlab.inspecting.products import GATES, PRODUCTS, Product
 from rnnlab.models.base import Architecture
 from rnnlab.models.convolution import CNN2, TextCNN
 from rnnlab.models.dilated import Dilated
+from rnnlab.models.embedding import Embedding
 from rnnlab.models.fasttext import FastText
 from rnnlab.models.hybrid import RCNN, GruCnn
+from rnnlab.models.letters import SPAN
 from rnnlab.models.linear import Linear
 from rnnlab.models.network import Reads
 from rnnlab.models.parallel import MinGRU, Minimal, MinLSTM
@@ -65,22 +68,37 @@ def cost(
     words: int | None = None,
     features: int | None = None,
     tokens: int = 1,
+    columns: int = 0,
+    letters: int = 0,
+    narrow: bool = False,
     classes: int,
     length: int,
     batch: int = 1,
     reads: Reads = "summary",
 ) -> Cost:
     """Everything that is known before a weight is drawn. Either ``words`` (the size of the vocabulary) or ``features``
-    (the width of numeric input) is given; ``tokens`` is how many words a step has; ``reads`` says whether the head
-    answers once or at every step."""
+    (the width of numeric input) is given; ``tokens`` is how many words a step has; ``columns``, of how many columns
+    texts are, if of several; ``letters``, of how many kinds those of words are, if they are inputs; ``narrow``, whether
+    the first word of a step alone has a frozen channel; ``reads`` says whether the head answers
+    once or at every step."""
     if (words is None) == (features is None):
         raise ValueError("give either words or features")
     if length < 1 or batch < 1:
         raise ValueError(f"length and batch must be 1 or more (got {length} and {batch})")
     if words is not None and architecture.embedding is None:
         raise ConfigError("model.embedding: required for text")
-    counted = parameters(architecture, words=words, features=features, tokens=tokens, classes=classes, reads=reads)
-    d = _input_width(architecture, features, tokens)
+    counted = parameters(
+        architecture,
+        words=words,
+        features=features,
+        tokens=tokens,
+        columns=columns,
+        letters=letters,
+        narrow=narrow,
+        classes=classes,
+        reads=reads,
+    )
+    d = _input_width(architecture, features, tokens, letters, narrow)
     encoder = encoder_products(architecture, d, batch, length)
     read = state_width(architecture, d) if reads == "states" else summary_width(architecture, d)
     head = Product(batch * (length if reads == "states" else 1), read, classes)
@@ -156,20 +174,26 @@ def parameters(
     words: int | None = None,
     features: int | None = None,
     tokens: int = 1,
+    columns: int = 0,
+    letters: int = 0,
+    narrow: bool = False,
     classes: int,
     reads: Reads = "summary",
 ) -> dict[str, int]:
     """As `models.network.parameter_counts` of the model that these settings build. A frozen channel is taken to be as
     wide as ``embedding.width``."""
     trained = frozen = 0
-    d = _input_width(architecture, features, tokens)
+    d = _input_width(architecture, features, tokens, letters, narrow)
     embedding = architecture.embedding
     if words is not None and embedding is not None:
         rows = words + (architecture.buckets if isinstance(architecture, FastText) else 0)
         trained = 0 if embedding.channels == "frozen" else rows * embedding.width
         frozen = words * embedding.width if embedding.channels in ("frozen", "two") else 0
+        trained += 0 if isinstance(architecture, FastText) else columns * d  # a vector per column
+        trained += letter_parameters(embedding, letters)
     encoder = encoder_parameters(architecture, d)
     head = classes * ((state_width(architecture, d) if reads == "states" else summary_width(architecture, d)) + 1)
+    head += classes * (classes + 2) if architecture.crf else 0  # from tag to tag, from the start and to the end
     return {
         "total": trained + frozen + encoder + head,
         "trainable": trained + encoder + head,
@@ -191,6 +215,16 @@ def encoder_parameters(architecture: Architecture, d: int) -> int:
             "'{kind}' has no formula for its parameters; count those of the model it builds", kind=architecture.kind
         )
     return _FORMULAS[type(architecture)](architecture, d)
+
+
+def letter_parameters(embedding: Embedding, letters: int) -> int:
+    """Of what reads the letters of words, of so many kinds; 0 where they are no inputs."""
+    width, filters = embedding.letter_width, embedding.letter_filters
+    if not letters:
+        return 0
+    if embedding.letters == "bilstm":
+        return letters * width + 2 * recurrence(GATES["lstm"], width, filters // 2)
+    return letters * width + (SPAN * width + 1) * filters
 
 
 def summary_width(architecture: Architecture, d: int) -> int:
@@ -215,11 +249,13 @@ def state_width(architecture: Architecture, d: int) -> int:
     return d  # fasttext: its vectors themselves
 
 
-def _input_width(architecture: Architecture, features: int | None, tokens: int) -> int:
+def _input_width(architecture: Architecture, features: int | None, tokens: int, letters: int, narrow: bool) -> int:
     embedding = architecture.embedding
     if features is not None or embedding is None:
         return features or 0
-    return tokens * embedding.width * (2 if embedding.channels == "two" else 1)
+    spelled = embedding.letter_filters if letters else 0
+    frozen = embedding.width * (1 if narrow else tokens) if embedding.channels == "two" else 0
+    return tokens * embedding.width + frozen + spelled
 
 
 def _recurrent(model: Recurrent, d: int) -> int:

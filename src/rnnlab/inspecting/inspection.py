@@ -27,6 +27,8 @@ class Subject:
     labels: tuple[str, ...] = ()  # of the outputs; empty for numbers
     tokens: tuple[str, ...] | None = None  # of the text
     unknown: tuple[int, ...] = ()  # positions of tokens that the model doesn't know
+    several: bool = False  # whether a row may have several of the labels
+    by_step: bool = False  # whether every step has an answer: that at the last one is looked at
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,6 @@ def _answer(subject: Subject, network: Network, inputs: Tensor, lengths: Tensor)
         outputs = final_outputs(network(inputs, lengths), lengths)[0]
     if not subject.labels:
         return Answer(None, None, {f"output {n}": value for n, value in enumerate(outputs.tolist(), 1)})
-    shares = outputs.softmax(0)
+    shares = outputs.sigmoid() if subject.several else outputs.softmax(0)
     best = int(outputs.argmax())
     return Answer(subject.labels[best], float(shares[best]), dict(zip(subject.labels, outputs.tolist(), strict=True)))

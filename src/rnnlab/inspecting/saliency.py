@@ -1,6 +1,7 @@
 """Which tokens an answer rests on: integrated gradients, occlusion, attention, and the filters that fired.
 
-All speak of one sequence and of one output, the *target*: by default the highest.
+All speak of one sequence and of one output, the *target*: by default the highest. Where every step has outputs, of
+those at one step, by default the last.
 
 - *Integrated gradients* (Sundararajan et al. 2017): the gradient of the target with respect to a token's vector,
   averaged on the straight way from zero vectors to the text's, times the vector. They add up to the difference between
@@ -12,7 +13,7 @@ All speak of one sequence and of one output, the *target*: by default the highes
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -65,13 +66,13 @@ class Fired:
     contribution: float  # activation × ∂ target / ∂ activation
 
 
-def saliency(network: Network, inputs: Tensor, target: int | None = None) -> Saliency:
+def saliency(network: Network, inputs: Tensor, target: int | None = None, step: int | None = None) -> Saliency:
     """``inputs`` (1, T) or (1, T, D): one sequence without padding."""
     double = in_double(network)
     given = inputs.double() if inputs.is_floating_point() else inputs
-    found = integrated_gradients(double, given, target)
+    found = integrated_gradients(double, given, target, step=step)
     with torch.no_grad():
-        occluded = _each(double, _occluded(given), found.target)
+        occluded = _each(double, _occluded(given), _Aim(found.target, step))
     output = found.outputs[found.target]
     return Saliency(
         target=found.target,
@@ -99,21 +100,28 @@ def integrated_gradients(
     target: int | None = None,
     first_points: int = FIRST_POINTS,
     most_points: int = MOST_POINTS,
+    step: int | None = None,
 ) -> Integrated:
     """Of one sequence, as `saliency`. The ``network`` is in evaluation mode, best as `in_double` gives it: in single
     precision, sums can't be told from noise, and the first points should do."""
     with torch.no_grad():
         x = embedded(network, inputs)  # (1, T, D)
-        outputs = _outputs(network, x)[0]
-        target = int(outputs.argmax()) if target is None else target
-        baseline = float(_outputs(network, torch.zeros_like(x))[0, target])
+        outputs = _outputs(network, x, step)[0]
+        aim = _Aim(int(outputs.argmax()) if target is None else target, step)
+        target = aim.output
+        baseline = float(_outputs(network, torch.zeros_like(x), step)[0, target])
     tolerated = CLOSE * abs(float(outputs[target]) - baseline)
-    shares, points = _integrate(network, x, target, tolerated, first_points, most_points)
+    shares, points = _integrate(network, x, aim, tolerated, first_points, most_points)
     return Integrated(target, tuple(outputs.tolist()), baseline, tuple(shares.tolist()), points)
 
 
+class _Aim(NamedTuple):
+    output: int
+    step: int | None  # None: the last, where every step has outputs
+
+
 def _integrate(
-    network: Network, x: Tensor, target: int, tolerated: float, first_points: int, most_points: int
+    network: Network, x: Tensor, aim: _Aim, tolerated: float, first_points: int, most_points: int
 ) -> tuple[Tensor, int]:
     """(T,) integrated gradients, and how many points they took.
 
@@ -122,8 +130,8 @@ def _integrate(
     what is tolerated are halved. So a saturated or a jagged network gets its points where it needs them."""
     edges = torch.linspace(0, 1, first_points + 1, dtype=x.dtype)
     starts, ends = edges[:-1], edges[1:]
-    at_starts, at_ends = _along(network, x, target, edges).unfold(0, 2, 1).unbind(1)
-    shares = _shares(network, x, target, starts, ends)  # (pieces, T)
+    at_starts, at_ends = _along(network, x, aim, edges).unfold(0, 2, 1).unbind(1)
+    shares = _shares(network, x, aim, starts, ends)  # (pieces, T)
     points = len(shares)
     while True:
         misses = (at_ends - at_starts - shares.sum(1)).abs()
@@ -131,29 +139,29 @@ def _integrate(
             return shares.sum(0), points
         bad = misses > tolerated / len(misses)
         middles = (starts[bad] + ends[bad]) / 2
-        at_middles = _along(network, x, target, middles)
+        at_middles = _along(network, x, aim, middles)
         halves = (torch.cat([starts[bad], middles]), torch.cat([middles, ends[bad]]))
         points += len(halves[0])
-        shares = torch.cat([shares[~bad], _shares(network, x, target, *halves)])
+        shares = torch.cat([shares[~bad], _shares(network, x, aim, *halves)])
         at_starts = torch.cat([at_starts[~bad], at_starts[bad], at_middles])
         at_ends = torch.cat([at_ends[~bad], at_middles, at_ends[bad]])
         starts, ends = torch.cat([starts[~bad], halves[0]]), torch.cat([ends[~bad], halves[1]])
 
 
-def _along(network: Network, x: Tensor, target: int, places: Tensor) -> Tensor:
+def _along(network: Network, x: Tensor, aim: _Aim, places: Tensor) -> Tensor:
     """The target at some places, 0 to 1, on the way from zero to x: (N,)."""
     parts = places.split(max(1, AT_ONCE // x.shape[1]))
     with torch.no_grad():
-        return torch.cat([_outputs(network, part[:, None, None] * x)[:, target] for part in parts])
+        return torch.cat([_outputs(network, part[:, None, None] * x, aim.step)[:, aim.output] for part in parts])
 
 
-def _shares(network: Network, x: Tensor, target: int, starts: Tensor, ends: Tensor) -> Tensor:
+def _shares(network: Network, x: Tensor, aim: _Aim, starts: Tensor, ends: Tensor) -> Tensor:
     """(N, T): what each token adds over each piece of the way, from the gradient in its middle."""
     found = []
     for part in ((starts + ends) / 2).split(max(1, AT_ONCE_WITH_GRADIENTS // x.shape[1])):
         path = (part[:, None, None] * x).requires_grad_()
         with torch.enable_grad():
-            (gradients,) = torch.autograd.grad(_outputs(network, path)[:, target].sum(), path)
+            (gradients,) = torch.autograd.grad(_outputs(network, path, aim.step)[:, aim.output].sum(), path)
         found.append((gradients * x).sum(2))
     return torch.cat(found) * (ends - starts)[:, None]
 
@@ -168,16 +176,17 @@ def _occluded(inputs: Tensor) -> Tensor:
     return rows
 
 
-def _each(network: Network, rows: Tensor, target: int) -> Tensor:
+def _each(network: Network, rows: Tensor, aim: _Aim) -> Tensor:
     """The target for each of many sequences of one length: (N,)."""
     parts = rows.split(max(1, AT_ONCE // rows.shape[1]))
-    return torch.cat([_outputs(network, embedded(network, part))[:, target] for part in parts])
+    return torch.cat([_outputs(network, embedded(network, part), aim.step)[:, aim.output] for part in parts])
 
 
-def _outputs(network: Network, x: Tensor) -> Tensor:
+def _outputs(network: Network, x: Tensor, step: int | None = None) -> Tensor:
     """(B, C) for embedded sequences (B, T, D) without padding."""
     lengths = torch.full((len(x),), x.shape[1])
-    return final_outputs(network.head(network.encoder(x, lengths)), lengths)
+    out = network.head(network.encoder(x, lengths))
+    return final_outputs(out, lengths) if step is None else out[:, step]
 
 
 @torch.no_grad()

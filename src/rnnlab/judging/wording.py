@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rnnlab.core.terms import metric_text
 from rnnlab.core.words import SENTENCES, Both, both, joined, listed, plural, same
 from rnnlab.judging.advice import MOST_SEEDS
 from rnnlab.judging.decision import COSTS_ALIKE
@@ -33,7 +34,7 @@ def facts_of(verdict: Verdict) -> list[Both]:
         labels = [label for label, own in verdict.cut_short.items() if own == option]
         facts.append(
             both(
-                "Still improving when the limit was reached, so that the true score may be higher: "
+                "Still improving when the limit was reached, so that the true score may be better: "
                 "{labels}; {option} trains longer.",
                 labels=listed(labels),
                 option=option,
@@ -63,7 +64,7 @@ def _answer(verdict: Verdict) -> Both:
         "chosen": _full(verdict, chosen),
         "name": chosen,
         "group": listed([_full(verdict, chosen), *(_short(verdict, label) for label in group if label != chosen)]),
-        "margin": _gap(verdict, verdict.margin),
+        "margin": margin_text(verdict),
         "seeds": _seeds(verdict),
         "advice": both("recommended") if verdict.firm else both("recommended for now"),
     }
@@ -143,7 +144,7 @@ def _about_baseline(verdict: Verdict, chosen: str) -> list[Both]:
         return [text.format(**said, **_figures(verdict, gap))]
     if gap.call == "equal":
         text = both("{name} and {baseline}, the best baseline ({score}), are equal to within {margin}.")
-        return [text.format(**said, margin=_gap(verdict, verdict.margin))]
+        return [text.format(**said, margin=margin_text(verdict))]
     return [
         both(
             "Whether {name} is better than {baseline}, the best baseline ({score}), is undecided: "
@@ -177,7 +178,7 @@ def _against(verdict: Verdict, chosen: str) -> list[Both]:
             open_,
         ),
     )
-    said = {"name": chosen, "margin": _gap(verdict, verdict.margin)}
+    said = {"name": chosen, "margin": margin_text(verdict)}
     return [text.format(**said, items=listed(items)) for text, items in texts if items]
 
 
@@ -198,7 +199,7 @@ def _open_question(verdict: Verdict, chosen: str, advice: Advice) -> list[Both]:
     """Why it isn't settled, and what would settle it."""
     said = {
         "name": chosen,
-        "margin": _gap(verdict, verdict.margin),
+        "margin": margin_text(verdict),
         "rivals": listed(verdict.doubtful, "or"),
         "runs": verdict.runs.get(chosen),
         "low": advice.low,
@@ -257,11 +258,10 @@ def _missing(verdict: Verdict) -> list[Both]:
 
 def _full(verdict: Verdict, label: str) -> Both:
     estimate = verdict.estimates[label]
-    metric = both("accuracy") if verdict.metric == "accuracy" else verdict.metric
     return both(
         "{label} ({metric} {score}, {level} % interval {interval})",
         label=label,
-        metric=metric,
+        metric=metric_text(verdict.metric),
         score=_score(verdict, estimate.mean),
         level=f"{100 * (1 - verdict.alpha):g}",
         interval=f"{_plain(verdict, estimate.low)}–{_plain(verdict, estimate.high)}",
@@ -300,6 +300,11 @@ def _figures(verdict: Verdict, gap: Difference, against: str | None = None) -> d
 def _score(verdict: Verdict, value: float) -> Both:
     plain = _plain(verdict, value)
     return both("{value} %", value=plain) if verdict.unit == "percent" else same(plain)
+
+
+def margin_text(verdict: Verdict) -> Both:
+    """``1.0 points``, or a number: what a person would not care about."""
+    return _gap(verdict, verdict.margin)
 
 
 def _gap(verdict: Verdict, value: float, signed: bool = False) -> Both:

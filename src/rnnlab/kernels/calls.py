@@ -1,7 +1,7 @@
 """How Python calls the library: its functions by name, the fields of its structures, and where tensors lie."""
 
 from collections.abc import Callable, Sequence
-from ctypes import CFUNCTYPE, Structure, byref, c_double, c_float, c_int64, c_void_p
+from ctypes import CFUNCTYPE, Structure, byref, c_double, c_int64, c_void_p
 from functools import cache
 from typing import Any
 
@@ -27,7 +27,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {  # as in the sources: what is returne
     "descend": (R, *[P] * 3, N, *[P] * 3, N, N, *[R] * 4, N),
     "pick": (N, P, N, P, N, N, P, N, *[P] * 4),
     "gather_gradients": (None, P, N, N, N, P, P),
-    "classify": (N, *[P] * 4, N, N, N, *[P] * 4),
+    "classify": (N, *[P] * 5, N, N, N, *[P] * 4),
     "windows_forward": (None, *[N] * 5, *[P] * 7, N),
     "windows_backward": (None, *[N] * 5, *[P] * 11, N),
     "count_grams": (N, P, P, N, P, P),
@@ -35,7 +35,10 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {  # as in the sources: what is returne
     "list_grams": (N, P, P, N, N, N, P, P),
     "gram_product": (None, P, P, P, P, N, N, P, P),
     "gram_transposed": (None, P, P, P, P, N, N, P, P),
-    "gram_descend": (None, P, P, P, P, N, N, P, P, P, P, c_float, N, P, P, P, P),
+    "chain_losses": (N, N, N, *[P] * 7),
+    "chain_descend": (N, N, N, *[P] * 6, R, R, *[P] * 4),
+    "best_paths": (None, N, N, *[P] * 4),
+    "gram_descend": (None, P, P, P, P, N, N, P, P, P, P, P, N, P, P, P, P),
 }
 
 

@@ -178,7 +178,7 @@ void transposed(const Rows& x, int64_t given, const float* delta, float* table) 
 struct Duals {
     const float *squares, *norms;  // norms (rows, width): how far the logits of a row move with its own duals
     const int32_t* columns;        // (rows): the column that should be high; -1: none
-    float strength;
+    const float* strengths;        // (rows): what a row's loss counts
     float *duals, *table, *bias;
 };
 
@@ -188,7 +188,7 @@ struct Hinge {
     explicit Hinge(int64_t) {}
     void operator()(const Duals& of, int64_t width, int64_t row, const float* logits, float* changes) {
         const float *norms = of.norms + row * width, *duals = of.duals + row * width;
-        float ease = 1 / (2 * of.strength);
+        float ease = 1 / (2 * of.strengths[row]);
         for (int64_t k = 0; k < (K ? K : width); k++) {
             float side = k == of.columns[row] ? 1.0f : -1.0f;
             float slope = side * (logits[k] + ease * duals[k]) - 1;
@@ -207,7 +207,7 @@ struct Softmax {
     explicit Softmax(int64_t width) : memory(width * 6) {}
     void operator()(const Duals& of, int64_t given, int64_t row, const float* logits, float* changes) {
         const int64_t width = K ? K : given;
-        const float *norms = of.norms + row * width, *duals = of.duals + row * width, strength = of.strength;
+        const float *norms = of.norms + row * width, *duals = of.duals + row * width, strength = of.strengths[row];
         float *shares = memory.data(), *missing = shares + width, *next = missing + width, *step = next + width;
         float *next_shares = step + width, *next_missing = next_shares + width;
         auto miss = [&](const float* moved, float* share, float* miss) {
@@ -307,10 +307,10 @@ extern "C" void gram_transposed(const int32_t* indices, const int64_t* starts, c
 // One pass over all rows in `order`: duals, table and bias move; moved (width) += the squares of how far the duals did.
 extern "C" void gram_descend(const int32_t* indices, const int64_t* starts, const int64_t* ends, const float* scale,
                              int64_t rows, int64_t width, const int32_t* order, const float* squares, const float* norms,
-                             const int32_t* columns, float strength, int64_t softmax, float* duals, float* table,
+                             const int32_t* columns, const float* strengths, int64_t softmax, float* duals, float* table,
                              float* bias, double* moved) {
     Rows x{indices, starts, ends, scale, rows};
-    Duals of{squares, norms, columns, strength, duals, table, bias};
+    Duals of{squares, norms, columns, strengths, duals, table, bias};
     of_width(width, [&](auto k) {
         constexpr int K = decltype(k)::value;
         softmax ? descend<K, Softmax>(x, width, order, of, moved) : descend<K, Hinge>(x, width, order, of, moved);

@@ -108,15 +108,15 @@ def gram_transposed(x: GramRows, delta: np.ndarray, features: int) -> np.ndarray
 
 def gram_descend(
     x: GramRows, order: np.ndarray, squares: np.ndarray, norms: np.ndarray, columns: np.ndarray,
-    strength: float, softmax: bool, duals: np.ndarray, table: np.ndarray, bias: np.ndarray,
+    strengths: np.ndarray, softmax: bool, duals: np.ndarray, table: np.ndarray, bias: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
     """Where `active`: one pass over the rows in ``order`` (rows,) int32, that changes duals (rows, width), table
-    (features, width) and bias (width,). Returns (width,): the squares of how far the duals moved. Elsewhere another
-    algorithm finds the same: `models.nbsvm`."""
+    (features, width) and bias (width,). ``strengths`` (rows,): what a row's loss counts. Returns (width,): the squares
+    of how far the duals moved. Elsewhere another algorithm finds the same: `models.nbsvm`."""
     moved = np.zeros(len(bias))
     function("gram_descend")(
         *_rows(x), len(bias), _at(order, np.int32), _at(squares, np.float32), _at(norms, np.float32),
-        _at(columns, np.int32), strength, softmax, _at(duals, np.float32), _at(table, np.float32),
+        _at(columns, np.int32), _at(strengths, np.float32), softmax, _at(duals, np.float32), _at(table, np.float32),
         _at(bias, np.float32), _at(moved, np.float64),
     )  # fmt: skip
     return moved

@@ -3,10 +3,11 @@
 #include "whole_steps.h"
 
 // The cross-entropy of some logits (n, ·), rows `step` apart, which become its gradient times `share`; `targets[r]` is of
-// row r. Calls right(r) where the highest logit is the target's. Returns the sum of all losses. Rows lie side by side in
+// row r. Rows count by the weight of their class, where there are `weights` (classes). Calls right(r) where the highest logit is the target's. Returns the sum of all losses. Rows lie side by side in
 // the lanes of vectors meanwhile: nothing has to be added up across a vector.
 template <class T, class Right>
-double cross_entropy(int64_t n, T* logits, int64_t step, int64_t classes, const int64_t* targets, T share, const Right& right) {
+double cross_entropy(int64_t n, T* logits, int64_t step, int64_t classes, const int64_t* targets, const T* weights, T share,
+                     const Right& right) {
     constexpr int W = WIDTH<T>;
     T* columns = buffer<T>(COLUMNS_OF_LOGITS, classes * W);
     double loss = 0;
@@ -18,11 +19,12 @@ double cross_entropy(int64_t n, T* logits, int64_t step, int64_t classes, const 
             Vec<T> v = load(columns + c * W);
             highest = v > highest ? v : highest;
         }
-        T wanted[W], sums[W], tops[W];
+        T wanted[W], sums[W], tops[W], shares[W] = {};
         store(tops, highest);
         for (int r = 0; r < some; r++) {
             int64_t target = targets[first + r], c = 0;
             wanted[r] = columns[target * W + r];
+            shares[r] = weights ? share * weights[target] : share;
             if (wanted[r] != tops[r]) continue;
             while (columns[c * W + r] != tops[r]) c++;  // of equals, the first one is the answer
             if (c == target) right(first + r);
@@ -33,16 +35,28 @@ double cross_entropy(int64_t n, T* logits, int64_t step, int64_t classes, const 
             store(columns + c * W, power);
         }
         store(sums, sum);
-        Vec<T> factor = share / sum;
+        Vec<T> factor = load(shares) / sum;
         for (int64_t c = 0; c < classes; c++) store(columns + c * W, load(columns + c * W) * factor);
         for (int r = 0; r < some; r++) {
-            loss += double(std::log(sums[r]) - (wanted[r] - tops[r]));
-            columns[targets[first + r] * W + r] -= share;
+            int64_t target = targets[first + r];
+            loss += double((weights ? weights[target] : T(1)) * (std::log(sums[r]) - (wanted[r] - tops[r])));
+            columns[target * W + r] -= shares[r];
         }
         for (int64_t c = 0; c < classes; c += W)
             transpose(columns + c * W, W, int(std::min<int64_t>(W, classes - c)), some, logits + first * step + c, step);
     }
     return loss;
+}
+
+// The cross-entropy of one label by itself; its logit becomes the gradient times `share`. `whole` is lost where the answer,
+// yes from 0 on, is wrong.
+template <class T>
+double yes_or_no(T& logit, bool wanted, T share, bool& whole) {
+    T power = std::exp(-std::abs(logit)), z = logit;  // at most 1
+    whole &= (z >= 0) == wanted;
+    T yes = z >= 0 ? 1 / (1 + power) : power / (1 + power);
+    logit = (yes - T(wanted)) * share;
+    return double(std::max(z, T(0)) - (wanted ? z : T(0)) + std::log1p(power));
 }
 
 // The head and the loss, forward and backward: `for_rows` gets the gradient of each row that is asked for; `places` are
@@ -69,10 +83,17 @@ void learn_head(const Member<T>& m, Step<T>& step, const std::vector<const T*>& 
             right[r] += std::abs(error) <= T(m.close);
             out[r][0] = 2 * error * share;
         }
+    } else if (m.answer == LABELS) {
+        for (int64_t r = 0; r < n; r++) {
+            const uint8_t* wanted = static_cast<const uint8_t*>(step.targets) + places[r] * C;
+            bool whole = true;
+            for (int64_t c = 0; c < C; c++) loss += yes_or_no(out[r][c], wanted[c] > 0, share, whole);
+            right[r] += whole;
+        }
     } else {
         std::vector<int64_t> targets(n);
         for (int64_t r = 0; r < n; r++) targets[r] = static_cast<const int64_t*>(step.targets)[places[r]];
-        loss = cross_entropy<T>(n, logits, Cp, C, targets.data(), share, [&](int64_t r) { right[places[r] / per_row]++; });
+        loss = cross_entropy<T>(n, logits, Cp, C, targets.data(), m.class_weights, share, [&](int64_t r) { right[places[r] / per_row]++; });
     }
     step.loss = double(T(loss / double(n)));
     step.share = 0;

@@ -34,6 +34,9 @@ class Layer:
     """One layer in one direction, float32. Its lanes are its gates in the order of the panels, padded to vectors:
     `from_input` (D, lanes) and `bias` (lanes,) make of inputs what `read` wants to know of them."""
 
+    kind: int
+    hidden: int
+
     def __init__(
         self, kind: str, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, start: tuple[Tensor, ...] = ()
     ):
@@ -47,8 +50,8 @@ class Layer:
         if kind == "gru":  # the candidate's second bias is inside the reset gate
             bias[2 * self.hidden :] = b_ih[2 * self.hidden :]
             candidate_bias = _padded(b_hh[2 * self.hidden :], width)
-        self.from_input = _rows(w_ih, order).t().contiguous()
-        self.bias = _rows(bias[:, None], order)[:, 0].contiguous()
+        self.from_input: Tensor = _rows(w_ih, order).t().contiguous()
+        self.bias: Tensor = _rows(bias[:, None], order)[:, 0].contiguous()
         panels = _rows(w_hh, order).split(width * (VECTORS if gates == 1 else gates))
         weights = torch.cat([panel.t().flatten() for panel in panels])
         h_start, c_start = (*(_padded(part, width) for part in start), None, None)[:2]

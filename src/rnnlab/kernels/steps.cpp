@@ -212,10 +212,11 @@ T dot(const T* a, const T* b, int64_t n) {
 }  // namespace
 
 // A linear head and its mean cross-entropy, forward and backward, row by row: logits = W x + b, of x (B, H) and W (C, H).
+// Rows count by the weight of their class, where there are `weights` (C).
 // The gradients of W and b are added to, that of x is written. Returns how many have their highest logit at the target;
 // -1 if a target is no class.
 template <class T>
-int64_t classify(const T* x, const T* weight, const T* bias, const int64_t* targets, int64_t batch, int64_t width,
+int64_t classify(const T* x, const T* weight, const T* bias, const int64_t* targets, const T* weights, int64_t batch, int64_t width,
                  int64_t classes, T* loss, T* d_x, T* d_weight, T* d_bias) {
     for (int64_t b = 0; b < batch; b++)
         if (targets[b] < 0 || targets[b] >= classes) return -1;
@@ -229,10 +230,11 @@ int64_t classify(const T* x, const T* weight, const T* bias, const int64_t* targ
         right += best == target;
         T highest = d[best], wanted = d[target], sum = 0;
         for (int64_t c = 0; c < classes; c++) sum += d[c] = std::exp(d[c] - highest);
-        total += double(std::log(sum) - (wanted - highest));
-        T share = 1 / (sum * T(batch));
+        T own = weights ? weights[target] : T(1);
+        total += double(own * (std::log(sum) - (wanted - highest)));
+        T share = own / (sum * T(batch));
         for (int64_t c = 0; c < classes; c++) d[c] *= share;
-        d[target] -= 1 / T(batch);
+        d[target] -= own / T(batch);
         memset(d_x, 0, width * sizeof(T));
         for (int64_t c = 0; c < classes; c++) {
             d_bias[c] += d[c];

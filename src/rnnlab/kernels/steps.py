@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from rnnlab.kernels.calls import call, usable
+from rnnlab.kernels.calls import call, place, usable
 
 LARGEST_HEAD = 8192  # weights up to which the native kernel is faster than torch's products
 
@@ -84,17 +84,19 @@ def gather_gradients(gradient: Tensor, numbers: Tensor, rows: int, width: int) -
     return gathered
 
 
-def classify(x: Tensor, linear: nn.Linear, targets: Tensor) -> tuple[float, Tensor, int] | None:
+def classify(
+    x: Tensor, linear: nn.Linear, targets: Tensor, weights: Tensor | None = None
+) -> tuple[float, Tensor, int] | None:
     """The mean cross-entropy of a linear head on x (B, H), its gradient for x, and how many rows are right. Those of
-    the head are added to what it has."""
+    the head are added to what it has. ``weights`` (C,): what a row of each class counts."""
     weight, bias = linear.weight, linear.bias
     if weight.numel() > LARGEST_HEAD or weight.grad is None or bias.grad is None or not targets.is_contiguous():
         return None
-    if not usable(x, weight, bias, weight.grad, bias.grad):
+    if not usable(x, weight, bias, weight.grad, bias.grad, *(() if weights is None else (weights,))):
         return None
     loss, d_x = torch.empty((), dtype=x.dtype), torch.empty_like(x)
     found = (loss, d_x, weight.grad, bias.grad)
-    right = call("classify", x.dtype, x, weight, bias, targets, *x.shape, len(weight), *found)
+    right = call("classify", x.dtype, x, weight, bias, targets, place(weights), *x.shape, len(weight), *found)
     if right < 0:
         raise IndexError(f"a target is none of the {len(weight)} classes")
     return loss.item(), d_x, right

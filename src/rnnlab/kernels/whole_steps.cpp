@@ -57,6 +57,20 @@ void learn_layers(const Member<T>& m, std::vector<Task<T>>& tasks, std::vector<N
     }
 }
 
+constexpr int64_t SEPARATED = 2;  // the id between two columns of a text
+
+// f(token, column) for each token of a batch: the columns are counted by the separators.
+template <class F, class T>
+void in_columns(const Member<T>& m, const Step<T>& step, const F& f) {
+    const int64_t* ids = static_cast<const int64_t*>(step.inputs);
+    for (int64_t b = 0; b < step.batch; b++)
+        for (int64_t t = 0, column = 0; t < step.lengths[b]; t++) {
+            int64_t token = b * step.steps + t;
+            if (ids[token * m.tokens] == SEPARATED) column = std::min(column + 1, m.columns - 1);
+            f(token, column);
+        }
+}
+
 template <class T>
 double update(const Member<T>& m, const Step<T>& step, const int64_t* used, const T* for_rows, int64_t count) {
     if (m.table_gradient)
@@ -80,7 +94,7 @@ bool learn_bags(const Member<T>& m, Step<T>& step) {
     std::vector<T*> others(step.batch);
     std::vector<int64_t> places(step.batch);
     for (int64_t b = 0; b < step.batch; b++) {
-        int64_t target = static_cast<const int64_t*>(step.targets)[b];
+        int64_t target = m.answer == LABELS ? 0 : static_cast<const int64_t*>(step.targets)[b];
         if (target < 0 || target >= m.outputs) return false;  // no class
         places[b] = b, rows[b] = means + b * m.width, others[b] = for_means + b * m.width;
     }
@@ -113,6 +127,8 @@ bool do_step(const Member<T>& m, Step<T>& step) {
                            : pick<T>(given, ids, m.table, m.words, m.width, m.frozen, m.frozen_width, m.places, embedded,
                                               used.data(), numbers.data());
         if (used_rows < 0) return false;  // an id that isn't there
+        if (m.columns)
+            in_columns(m, step, [&](int64_t token, int64_t column) { add(inputs, T(1), m.segments + column * inputs, embedded + token * inputs); });
         if (dropout.active) drop(dropout, step.batch, step.steps, inputs, embedded, embedded);
         x = embedded;
     }
@@ -163,7 +179,7 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     T* for_top = buffer<T>(FOR_TOP, answers * S);
     std::vector<int64_t> places;
     for (int64_t r = 0; r < answers; r++) {
-        if (m.answer != NUMBER) {
+        if (m.answer == CLASS || stepwise) {
             int64_t target = static_cast<const int64_t*>(step.targets)[r];
             if (stepwise && target == IGNORE) continue;
             if (target < 0 || target >= m.outputs) return false;  // no class
@@ -176,8 +192,14 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     if (dropout.active) drop_top(for_top, for_top);
     const T* for_states = stepwise ? for_top : m.normed ? pool->spread_out(for_top) : nullptr;
     if (!for_states) pool->learn(&tasks[(m.layers - 1) * m.directions], for_top);
-    T* for_input = m.table_learns && !folded ? buffer<T>(FOR_INPUT, n * m.inputs) : nullptr;
+    T* for_input = (m.table_learns || m.columns) && !folded ? buffer<T>(FOR_INPUT, n * m.inputs) : nullptr;
     learn_layers<T>(m, tasks, normed, step, for_states, for_input);
+    if (m.columns) {
+        memset(m.for_segments, 0, m.columns * m.inputs * sizeof(T));
+        in_columns(m, step, [&](int64_t token, int64_t column) {
+            add(m.inputs, T(1), for_input + token * m.inputs, m.for_segments + column * m.inputs);
+        });
+    }
     T* for_rows = m.table_learns ? buffer<T>(FOR_ROWS, used_rows * m.width) : nullptr;
     if (folded)
         folded->unfold(used.data(), used_rows, for_rows);

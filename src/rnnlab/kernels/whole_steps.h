@@ -14,7 +14,7 @@ int64_t pick(const int64_t*, int64_t, const T*, int64_t, int64_t, const T*, int6
 template <class T>
 void gather_gradients(const T*, int64_t, int64_t, int64_t, const int32_t*, T*);
 
-enum Answer { CLASS = 0, CLASS_A_STEP = 1, NUMBER = 2 };
+enum Answer { CLASS = 0, CLASS_A_STEP = 1, NUMBER = 2, LABELS = 3 };
 enum Pooling { LAST = 0, FIRST_LAST = 1, MEAN = 2, MAX = 3, ATTENTION = 4 };
 constexpr int64_t IGNORE = -100;  // the target of a step that isn't asked for
 constexpr int64_t BLOCK = 64;     // rows whose gradients are summed before they are added to the total
@@ -25,7 +25,7 @@ struct Step {
     int64_t batch, steps;
     const void* inputs;       // (B, T, K) ids, or (B, T, D) features
     const int64_t* lengths;   // (B,)
-    const void* targets;      // (B,) or (B, T) int64, or (B,) numbers
+    const void* targets;      // (B,) or (B, T) int64, or (B,) numbers, or (B, C) bytes
     int64_t seed;             // of what is dropped
     double rate, keep, root;  // of the update
     double loss, norm;        // found: the mean loss, the norm of the gradients (-1: not computed)
@@ -48,6 +48,9 @@ struct Member {
     int32_t* places;        // (words), zero
     int64_t table_learns;
     T* table_gradient;      // null: its rows are updated by themselves
+    int64_t columns;        // of which texts are, if of several: each has a vector, which is added at all of its steps
+    const T* segments;      // (columns, inputs)
+    T* for_segments;
     double embedding_dropout, layer_dropout, state_dropout, output_dropout;  // in training
     int64_t pooling;        // how states become a summary; an answer a step has none
     const T* query;         // (W), of attention
@@ -55,6 +58,7 @@ struct Member {
     int64_t answer, outputs;
     const T *head, *head_bias;  // (C, S), (C)
     T *for_head, *for_head_bias;
+    const T* class_weights;     // (C), what a target of each class counts; null: all alike
     double close;           // of a number that counts as right
     int64_t descends;       // gradient descent instead of Adam
     T *dense, *gradient, *moment1, *moment2, *row_moment1, *row_moment2;
@@ -66,7 +70,7 @@ struct Member {
     int64_t width_of_states() const { return directions * hidden; }
     int64_t width_read() const { return width_of_states() * (answer != CLASS_A_STEP && pooling == FIRST_LAST ? 2 : 1); }  // by the head
     // A vocabulary that is smaller than its vectors (digits) is folded into the weights: see Folded.
-    bool folded() const { return words && words < width + frozen_width && !normed; }
+    bool folded() const { return words && words < width + frozen_width && !normed && !columns; }
 };
 
 enum Buffer {

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rnnlab.kernels.calls import N, P, R, fields, run
 
-ANSWERS = {"class": 0, "class a step": 1, "number": 2}
+ANSWERS = {"class": 0, "class a step": 1, "number": 2, "labels": 3}
 POOLINGS = {"last": 0, "first+last": 1, "mean": 2, "max": 3, "attention": 4}
 
 
@@ -32,8 +32,10 @@ class Member(Structure):
         *(N, "kind layers directions inputs hidden threads ngrams buckets factor squares ends"),
         *(POINTER(c_void_p), "weights gradients", N, "normed", POINTER(c_void_p), "gains for_gains"),
         *(N, "words width frozen_width tokens", P, "table frozen places", N, "table_learns", P, "table_gradient"),
+        *(N, "columns", P, "segments for_segments"),
         *(R, "embedding_dropout layer_dropout state_dropout output_dropout"),
         *(N, "pooling", P, "query for_query", N, "answer outputs", P, "head head_bias for_head for_head_bias"),
+        *(P, "class_weights"),
         *(R, "close", N, "descends", P, "dense gradient moment1 moment2 row_moment1 row_moment2", N, "numbers"),
         *(R, "clip decay momentum beta1 beta2 epsilon exploded", POINTER(Step), "work", N, "count done stopped"),
     )

@@ -1,7 +1,8 @@
 """What an architecture is: settings that build an encoder. An encoder knows no task."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import torch
 from pydantic import Field
@@ -96,7 +97,7 @@ def select_rows(state: State, rows: Tensor) -> State:
 class Architecture(Config):
     """Pure data: its fields are its schema, its documentation and its sweep axes."""
 
-    added: ClassVar[tuple[str, ...]] = ("lookup",)
+    added: ClassVar[tuple[str, ...]] = ("lookup", "crf")
     needs_vectors: ClassVar[bool] = False
     """Whether it has pre-trained vectors unless the user chooses to do without."""
     sizes: ClassVar[tuple[str, ...]] = ("hidden",)
@@ -123,6 +124,10 @@ class Architecture(Config):
     output_dropout: float = Field(default=0.0, ge=0, lt=1, description="Dropout on the summary, before the head.")
     lookup: bool = Field(
         default=False, description="Rows that stand in the training rows are answered by their labels there."
+    )
+    crf: bool = Field(
+        default=False,
+        description="Where every token has a tag: tags are scored by those beside them, too, and the best path counts.",
     )
 
     @property
@@ -166,4 +171,9 @@ ARCHITECTURES: Registry[Architecture] = Registry(
         "rnnlab.models.fasttext",
     ),
 )
-architecture = ARCHITECTURES.register
+A = TypeVar("A", bound=Architecture)
+
+
+def architecture(name: str) -> Callable[[type[A]], type[A]]:
+    """Class decorator: ``@architecture("mgu")`` gives a subclass of `Architecture` its name."""
+    return ARCHITECTURES.register(name)

@@ -4,13 +4,18 @@ A baseline is fitted on the same flat arrays as every model. What it learnt is a
 directory can hold it and `predict` can use it.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from rnnlab.core.config import Config
 from rnnlab.core.registry import Registry
+from rnnlab.data.joined import with_column_words
+from rnnlab.data.preprocessor import Side
+from rnnlab.data.sequences import Sequences, balanced_weights
+from rnnlab.data.vocabulary import PADDING
 from rnnlab.models.logistic import fit_logistic
 from rnnlab.models.space import Between, Space
 
@@ -18,14 +23,26 @@ if TYPE_CHECKING:  # a network's answer need not wait for scipy
     from scipy import sparse
 
 Learnt = dict[str, np.ndarray]
+Inputs = Literal["any", "tokens", "features", "sound"]
+"""Rows that a baseline reads: sound is features too, those of recordings."""
+Choice = Callable[[np.ndarray, np.ndarray], float]
+"""How good logits (rows, C) are for targets (rows,): the highest is chosen."""
 
 
 class Labelled(NamedTuple):
-    """Rows and their classes."""
+    """Rows and their classes; or, where a row may have several labels, which it has."""
 
     values: np.ndarray  # (N,) ids, or (N, D) numbers, of all rows
     offsets: np.ndarray  # (rows + 1,)
-    targets: np.ndarray  # (rows,)
+    targets: np.ndarray  # (rows,), or (rows, C) uint8
+
+
+def share_right(logits: np.ndarray, targets: np.ndarray) -> float:
+    """Of rows (N,) of one label each; of several, (N, C), their micro-F1 at even odds."""
+    if targets.ndim == 1:
+        return float((logits.argmax(1) == targets).mean())
+    answered = logits > 0
+    return float(2 * (answered & (targets > 0)).sum() / max(1, answered.sum() + targets.sum(dtype=np.int64)))
 
 
 class Baseline(Config):
@@ -35,7 +52,11 @@ class Baseline(Config):
     model_defaults: ClassVar[dict[str, Any]] = {}
     """Its settings in a comparison unless the user says otherwise; as in `Architecture`."""
     title: ClassVar[str] = ""
-    inputs: ClassVar[Literal["any", "tokens", "features"]] = "any"
+    inputs: ClassVar[Inputs] = "any"
+    answers: ClassVar[Literal["row", "words", "tags"]] = "row"
+    """What it is taught and answers: a label per row, words in their order, or a tag per token. Of words, targets are
+    (rows, L), `IGNORE` behind the last one, and outputs (N, C + 1) of all steps, the last one for none; of tags, both
+    are of all tokens, (N,) and (N, C)."""
     space: ClassVar[Space] = {}
     """What ``compare --tune`` may vary; none: it has nothing to tune."""
 
@@ -46,7 +67,7 @@ class Baseline(Config):
     def fit(self, values: np.ndarray, offsets: np.ndarray, targets: np.ndarray, classes: int) -> Learnt:
         raise NotImplementedError
 
-    def fit_chosen(self, train: Labelled, valid: Labelled, classes: int) -> Learnt:
+    def fit_chosen(self, train: Labelled, valid: Labelled, classes: int, by: Choice = share_right) -> Learnt:
         """As `fit`; what the settings leave open is chosen on the validation rows. Most leave nothing open."""
         return self.fit(*train, classes)
 
@@ -55,21 +76,68 @@ class Baseline(Config):
         return {}
 
     def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """(rows, C), up to a constant a row."""
+        """(rows, C), up to a constant a row; log odds where a row may have several labels."""
         raise NotImplementedError
 
+    def rows(self, data: Sequences, side: Side) -> tuple[np.ndarray, np.ndarray]:
+        """Values and offsets of these rows, for `fit` and `logits`."""
+        if self.inputs != "tokens" or not side.text_columns:
+            return data.tokens, data.offsets
+        assert side.vocabulary is not None
+        return with_column_words(data.tokens, data.offsets, len(side.text_columns), len(side.vocabulary))
 
-BASELINES: Registry[Baseline] = Registry("baseline", ("rnnlab.models.nbsvm",))
-baseline = BASELINES.register
+
+BASELINES: Registry[Baseline] = Registry(
+    "baseline",
+    (
+        "rnnlab.models.nbsvm",
+        "rnnlab.models.mfcc",
+        "rnnlab.models.segments",
+        "rnnlab.models.tagging_baselines",
+        "rnnlab.models.crf",
+    ),
+)
+B = TypeVar("B", bound=Baseline)
+
+
+def baseline(name: str) -> Callable[[type[B]], type[B]]:
+    """Class decorator: ``@baseline("majority")`` gives a subclass of `Baseline` its name."""
+    return BASELINES.register(name)
+
+
+class Balancing(Baseline):
+    """One in whose loss rows of rare classes may count more."""
+
+    added: ClassVar[tuple[str, ...]] = ("class_weights",)
+
+    class_weights: Literal["balanced"] | None = Field(
+        default=None,
+        description="balanced: rows of rare classes count more, so that all classes count the same in all; none: every "
+        "row counts the same. As training.class_weights says, unless set.",
+    )
+
+    @field_validator("class_weights", mode="before")
+    @classmethod
+    def _none(cls, value: Any) -> Any:
+        return None if value == "none" else value  # TOML has no null
+
+    def weights_of(self, targets: np.ndarray, classes: int) -> np.ndarray | None:
+        """(rows,) float32: what each row counts; None: all alike."""
+        if self.class_weights is None or targets.ndim == 2:
+            return None
+        return balanced_weights(targets, classes)[targets].astype(np.float32)
 
 
 @baseline("majority")
 class Majority(Baseline):
-    """Always the most frequent class of the training rows."""
+    """Always the most frequent class of the training rows; of several labels, always the same that are best."""
 
     title: ClassVar[str] = "majority class"
 
     def fit(self, values: np.ndarray, offsets: np.ndarray, targets: np.ndarray, classes: int) -> Learnt:
+        if targets.ndim == 2:
+            shares = (targets.sum(0, dtype=np.float64) + 1e-3) / (len(targets) + 2e-3)
+            return {"log_share": np.log(shares) - np.log1p(-shares)}  # log odds
         counts = np.bincount(targets, minlength=classes)
         return {"log_share": np.log((counts + 1e-3) / (counts + 1e-3).sum())}
 
@@ -88,11 +156,11 @@ class LookedUp(Majority):
 
 
 @baseline("tfidf")
-class TfIdf(Baseline):
+class TfIdf(Balancing):
     """TF-IDF of 1- and 2-grams with logistic regression: what many would reach for first, and rightly."""
 
     title: ClassVar[str] = "TF-IDF + logistic regression"
-    inputs: ClassVar[Literal["any", "tokens", "features"]] = "tokens"
+    inputs: ClassVar[Inputs] = "tokens"
 
     space: ClassVar[Space] = {"model.C": Between(0.25, 64.0, log=True)}
 
@@ -104,7 +172,8 @@ class TfIdf(Baseline):
         counts = _count(keys, rows, known, len(offsets) - 1)
         seen = np.bincount(counts.indices, minlength=len(known))
         idf = np.log(len(offsets) / (1 + seen)) + 1  # smoothed: rows + 1 above, rows with the gram + 1 below
-        coef, intercept = fit_logistic(_weigh(counts, idf), targets, classes, self.C)
+        weights = self.weights_of(targets, classes)
+        coef, intercept = fit_logistic(_weigh(counts, idf), targets, classes, self.C, weights)
         return {"grams": known, "idf": idf.astype(np.float32), "coef": coef, "intercept": intercept}
 
     def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -114,11 +183,11 @@ class TfIdf(Baseline):
 
 
 @baseline("statistics")
-class Statistics(Baseline):
+class Statistics(Balancing):
     """Mean, deviation, extremes, first and last value of every channel, and the length, with logistic regression."""
 
     title: ClassVar[str] = "channel statistics + logistic regression"
-    inputs: ClassVar[Literal["any", "tokens", "features"]] = "features"
+    inputs: ClassVar[Inputs] = "features"
 
     space: ClassVar[Space] = {"model.C": Between(0.01, 100.0, log=True)}
 
@@ -127,7 +196,8 @@ class Statistics(Baseline):
     def fit(self, values: np.ndarray, offsets: np.ndarray, targets: np.ndarray, classes: int) -> Learnt:
         features = _statistics(values, offsets)
         mean, scale = features.mean(0), np.maximum(features.std(0), 1e-6)
-        coef, intercept = fit_logistic((features - mean) / scale, targets, classes, self.C)
+        weights = self.weights_of(targets, classes)
+        coef, intercept = fit_logistic((features - mean) / scale, targets, classes, self.C, weights)
         return {"mean": mean, "scale": scale, "coef": coef, "intercept": intercept}
 
     def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -139,9 +209,10 @@ def _grams(values: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndar
     """A key for every 1-gram (its id) and 2-gram (both ids in one number), with the row that it stands in."""
     ids = values.astype(np.int64)
     row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    inside = row[:-1] == row[1:]  # a pair never spans two rows
+    real = ids != PADDING  # which stands between what a row says and what its columns say
+    inside = (row[:-1] == row[1:]) & real[:-1] & real[1:]  # a pair never spans two rows
     pairs = ((ids[:-1] + 1) << 32 | ids[1:])[inside]
-    return np.concatenate([ids, pairs]), np.concatenate([row, row[:-1][inside]])
+    return np.concatenate([ids[real], pairs]), np.concatenate([row[real], row[:-1][inside]])
 
 
 def _count(keys: np.ndarray, rows: np.ndarray, known: np.ndarray, height: int) -> "sparse.csr_array":

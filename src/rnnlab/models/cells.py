@@ -36,6 +36,9 @@ class Cell(nn.Module):
     state is normalised by itself over its H units, before the biases are added.
     """
 
+    hidden: int
+    layer_norm: bool
+
     gates: ClassVar[tuple[str, ...]]
     """Names, in the order of the weights' rows. Each is a sigmoid, but for a ``candidate`` or a ``state``."""
     parts: ClassVar[int] = 1
@@ -50,10 +53,10 @@ class Cell(nn.Module):
         self.settings = settings
         self.hidden, self.layer_norm = settings.hidden, settings.layer_norm
         hidden, rows = settings.hidden, len(self.gates) * settings.hidden
-        self.weight_ih_l0 = nn.Parameter(torch.empty(rows, input_width))
-        self.weight_hh_l0 = nn.Parameter(torch.empty(rows, hidden))
-        self.bias_ih_l0 = nn.Parameter(torch.empty(rows))
-        self.bias_hh_l0 = nn.Parameter(torch.empty(rows))
+        self.weight_ih_l0: nn.Parameter = nn.Parameter(torch.empty(rows, input_width))
+        self.weight_hh_l0: nn.Parameter = nn.Parameter(torch.empty(rows, hidden))
+        self.bias_ih_l0: nn.Parameter = nn.Parameter(torch.empty(rows))
+        self.bias_hh_l0: nn.Parameter = nn.Parameter(torch.empty(rows))
         bound = hidden**-0.5
         for parameter in self.parameters():  # as torch begins
             nn.init.uniform_(parameter, -bound, bound)
@@ -61,8 +64,8 @@ class Cell(nn.Module):
             for gate in self.weight_hh_l0.split(hidden):
                 draw_recurrent(gate, settings.recurrent_init)
         if settings.layer_norm:
-            self.input_gain = nn.Parameter(torch.ones(len(self.gates), hidden))
-            self.state_gain = nn.Parameter(torch.ones(len(self.gates), hidden))
+            self.input_gain: nn.Parameter = nn.Parameter(torch.ones(len(self.gates), hidden))
+            self.state_gain: nn.Parameter = nn.Parameter(torch.ones(len(self.gates), hidden))
 
     # What a cell writes
 
@@ -180,7 +183,8 @@ class Cell(nn.Module):
 class RNNCell(Cell):
     """h_t = activation(W_xh x_t + W_hh h_{t-1} + b)."""
 
-    gates = ("state",)
+    gates: ClassVar[tuple[str, ...]] = ("state",)
+    native: str | None
 
     def __init__(self, settings: "RNN", input_width: int):
         super().__init__(settings, input_width)
@@ -200,9 +204,9 @@ class RNNCell(Cell):
 class LSTMCell(Cell):
     """c_t = f ⊙ c_{t-1} + i ⊙ g,  h_t = o ⊙ tanh(c_t); layer norm also on c_t inside the tanh."""
 
-    gates = ("input", "forget", "candidate", "output")
+    gates: ClassVar[tuple[str, ...]] = ("input", "forget", "candidate", "output")
     parts = 2
-    native = "lstm"
+    native: str | None = "lstm"
 
     def __init__(self, settings: "LSTM", input_width: int):
         super().__init__(settings, input_width)
@@ -211,8 +215,8 @@ class LSTMCell(Cell):
             self.bias_ih_l0[forget] = settings.forget_bias
             self.bias_hh_l0[forget] = 0  # the two are added
         if self.layer_norm:
-            self.cell_gain = nn.Parameter(torch.ones(1, self.hidden))
-            self.cell_bias = nn.Parameter(torch.zeros(self.hidden))
+            self.cell_gain: nn.Parameter = nn.Parameter(torch.ones(1, self.hidden))
+            self.cell_bias: nn.Parameter = nn.Parameter(torch.zeros(self.hidden))
 
     def step(self, a: Tensor, state: State, heard: Tensor) -> tuple[State, Entered]:
         i, f, g, o = (a + self.from_state(heard)).chunk(4, dim=1)
@@ -236,12 +240,12 @@ class LSTMCell(Cell):
 class GRUCell(Cell):
     """h_t = (1 - z) ⊙ n + z ⊙ h_{t-1}; the reset gate acts on the product or on the state (docs/decisions/0003)."""
 
-    gates = ("reset", "update", "candidate")
-    native = "gru"
+    gates: ClassVar[tuple[str, ...]] = ("reset", "update", "candidate")
+    native: str | None = "gru"
 
     def __init__(self, settings: "GRU", input_width: int):
         super().__init__(settings, input_width)
-        self.resets_before = settings.reset == "before"
+        self.resets_before: bool = settings.reset == "before"
 
     @property
     def plain(self) -> bool:

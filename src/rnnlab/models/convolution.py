@@ -1,5 +1,6 @@
 """Convolutions over windows of tokens, as in TextCNN, and the two-channel CNN2."""
 
+from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 import torch
@@ -15,7 +16,7 @@ from rnnlab.models.pooling import Pooling, zero_padding
 from rnnlab.models.space import DROPOUT, LEARNING_RATE, Among, Between, Space
 
 Activation = Literal["relu", "tanh", "gelu"]
-ACTIVATIONS = {"relu": F.relu, "tanh": torch.tanh, "gelu": F.gelu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "tanh": torch.tanh, "gelu": F.gelu}
 
 
 def _no_width_twice(widths: tuple[int, ...]) -> tuple[int, ...]:
@@ -86,11 +87,11 @@ class ConvolutionalEncoder(Encoder):
 
     def __init__(self, settings: Convolutional, input_width: int):
         super().__init__()
-        self.convolution = Windows(settings.widths, settings.filters, input_width)
-        self.activation = ACTIVATIONS[settings.activation]
-        self.causal = settings.causal
+        self.convolution: Windows = Windows(settings.widths, settings.filters, input_width)
+        self.activation: Callable[[Tensor], Tensor] = ACTIVATIONS[settings.activation]
+        self.causal: bool = settings.causal
         self.summarise_by(settings.pooling, settings.filters * len(settings.widths))
-        self.native = settings.activation == "relu" and settings.pooling == "max"  # what the native kernel can do
+        self.native: bool = settings.activation == "relu" and settings.pooling == "max"  # what the native kernel can do
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         if self.native and self.training and torch.is_grad_enabled():  # elsewhere, every layer can be looked at
@@ -111,9 +112,9 @@ class Windows(nn.Module):
 
     def __init__(self, widths: tuple[int, ...], filters: int, input_width: int):
         super().__init__()
-        self.widest = max(widths)
-        self.weights = nn.ParameterList(torch.empty(filters, width * input_width) for width in widths)
-        self.bias = nn.Parameter(torch.empty(filters * len(widths)))
+        self.widest: int = max(widths)
+        self.weights: nn.ParameterList = nn.ParameterList(torch.empty(filters, width * input_width) for width in widths)
+        self.bias: nn.Parameter = nn.Parameter(torch.empty(filters * len(widths)))
         with torch.no_grad():  # uniform within 1 / sqrt(inputs of a filter), as nn.Conv1d begins
             for weight, bias in zip(self.weights, self.bias.split(filters), strict=True):
                 bound = weight.shape[1] ** -0.5

@@ -1,5 +1,6 @@
 """Dilated convolutions: blocks whose windows have gaps that double, so that few layers see far."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -58,8 +59,10 @@ class DilatedEncoder(Encoder):
     def __init__(self, settings: Dilated, input_width: int):
         super().__init__()
         widths = [input_width] + [settings.hidden] * (settings.layers - 1)
-        self.blocks = nn.ModuleList(Block(settings, width, 2**layer) for layer, width in enumerate(widths))
-        self.causal = settings.causal
+        self.blocks: nn.ModuleList = nn.ModuleList(
+            Block(settings, width, 2**layer) for layer, width in enumerate(widths)
+        )
+        self.causal: bool = settings.causal
         self.summarise_by(settings.pooling, settings.hidden)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
@@ -89,9 +92,9 @@ class Block(nn.Module):
 
     def __init__(self, settings: Dilated, input_width: int, dilation: int):
         super().__init__()
-        self.convolution = DilatedWindows(settings, input_width, dilation)
-        self.activation = ACTIVATIONS[settings.activation]
-        self.dropout = nn.Dropout(settings.dropout)
+        self.convolution: DilatedWindows = DilatedWindows(settings, input_width, dilation)
+        self.activation: Callable[[Tensor], Tensor] = ACTIVATIONS[settings.activation]
+        self.dropout: nn.Dropout = nn.Dropout(settings.dropout)
         self.around: nn.Module | None = None
         if settings.residual:
             same = input_width == settings.hidden
@@ -121,7 +124,7 @@ class DilatedWindows(nn.Module):
         super().__init__()
         behind = (settings.width - 1) // 2 if settings.look_ahead else settings.width - 1
         self.register_buffer("offsets", dilation * (torch.arange(settings.width) - behind), persistent=False)
-        self.filters = nn.Linear(settings.width * input_width, settings.hidden)  # begins as nn.Conv1d does
+        self.filters: nn.Linear = nn.Linear(settings.width * input_width, settings.hidden)  # begins as nn.Conv1d does
 
     def forward(self, x: Tensor, before: Tensor | None = None) -> Tensor:
         batch, steps, width = x.shape

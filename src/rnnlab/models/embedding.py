@@ -11,9 +11,11 @@ from torch.autograd.function import once_differentiable
 from rnnlab.core.config import Config
 from rnnlab.core.errors import ConfigError, WrongValue
 from rnnlab.kernels import ops
+from rnnlab.models.letters import LetterVectors, Reader
 
 PADDING = 0  # the id of padding: its vector is zero and stays zero
 UNKNOWN = 1  # the id of words that the vocabulary lacks
+SEPARATED = 2  # the id of what stands between text columns, where there are several
 Channels = Literal["random", "frozen", "tuned", "two"]
 
 
@@ -21,7 +23,7 @@ class Embedding(Config):
     """How tokens become vectors. Without ``vectors`` the channels are ``random``; with them, the caller chooses
     where the user didn't (``two`` for an architecture that needs vectors, else ``tuned``)."""
 
-    added: ClassVar[tuple[str, ...]] = ("spread", "word_dropout")
+    added: ClassVar[tuple[str, ...]] = ("spread", "word_dropout", "letters", "letter_width", "letter_filters")
 
     width: int = Field(
         default=50, ge=1, description="Of the trainable vectors; frozen and tuned take it from the file."
@@ -40,6 +42,14 @@ class Embedding(Config):
 
     word_dropout: float = Field(
         default=0.0, ge=0, lt=1, description="Share of the tokens that are unknown words, in training."
+    )
+
+    letters: Reader = Field(
+        default="cnn", description="Where the letters of words are inputs: what reads them, cnn or bilstm."
+    )
+    letter_width: int = Field(default=30, ge=1, description="Of a letter's vector.")
+    letter_filters: int = Field(
+        default=50, ge=2, multiple_of=2, description="Of the vector that a word gets from its letters."
     )
 
     @model_validator(mode="before")
@@ -102,10 +112,21 @@ class Embedding(Config):
             return TokenVectors(_filled(pretrained), None, self.dropout)
         return TokenVectors(None, _filled(pretrained), self.dropout)
 
+    def build_letters(self, letters: int) -> LetterVectors:
+        """Draws from torch's generator."""
+        return LetterVectors(letters, self.letter_width, self.letter_filters, self.letters)
+
 
 class TokenVectors(nn.Module):
     """Ids (B, T) int64 → vectors (B, T, width): first the trained channel, then the frozen one. Several ids a step,
     (B, T, K), give their vectors one after the other, (B, T, K · width).
+
+    Where texts are several columns, each column has a vector of its own, ``segments``, which is added at every step of
+    it: so every architecture is told which column a token is from. The separators before a token say which it is.
+
+    Where the letters of each word are inputs too, their ids come behind the others of a step, and the vector that is
+    made of them behind theirs. With ``narrow``, the frozen channel is that of the first id of a step alone, and stands
+    behind the trained vectors of all.
 
     With ``lazy`` (the optimiser sets it), a forward pass in training mode never makes a dense (V, D) gradient. It
     leaves behind, for the one optimiser step that follows:
@@ -117,6 +138,8 @@ class TokenVectors(nn.Module):
 
     table: nn.Parameter | None  # (V, D), trained; row 0 is zero
     frozen: Tensor | None  # (V, D'), a buffer: saved with the weights, so that a run directory needs no vector file
+    segments: nn.Parameter | None  # (columns, K · width), zero at first
+    spelled: LetterVectors | None  # what reads the letters
     extra: Tensor | None  # (E, width): the ids from V on, which no training row has; training knows nothing of them
     rows: Tensor
     picked: Tensor
@@ -125,16 +148,43 @@ class TokenVectors(nn.Module):
         super().__init__()
         self.register_parameter("table", None if table is None else nn.Parameter(table))
         self.register_buffer("frozen", frozen)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout: nn.Dropout = nn.Dropout(dropout)
+        self.register_parameter("segments", None)
+        self.spelled = None
+        self.tokens: int = 1  # ids per step that are looked up; those behind them are letters
+        self.narrow = False
         self.register_buffer("extra", None, persistent=False)
-        self.width = sum(channel.shape[1] for channel in (table, frozen) if channel is not None)
+        self.width: int = sum(channel.shape[1] for channel in (table, frozen) if channel is not None)
         self.lazy = False
         self._places: Tensor | None = None
 
     def forward(self, ids: Tensor) -> Tensor:
-        x = self._look_up(ids)
-        x = x if x.dim() == 3 else x.flatten(2)
+        x = self.vectors(ids)
+        if self.segments is not None:
+            x = x + F.embedding(columns_of(ids, len(self.segments)), self.segments)
         return self.dropout(x) if self.dropout.p else x
+
+    def vectors(self, ids: Tensor) -> Tensor:
+        """Of the tokens alone, whatever column they are from."""
+        tokens = ids
+        if self.spelled is not None:
+            tokens = ids[:, :, 0] if self.tokens == 1 else ids[:, :, : self.tokens]
+        x = self._look_up_narrowly(tokens) if self.narrow and tokens.dim() == 3 else self._look_up(tokens)
+        x = x if x.dim() == 3 else x.flatten(2)  # of several ids per step, one vector behind the other
+        return x if self.spelled is None else torch.cat([x, self.spelled(ids[:, :, self.tokens :])], dim=2)
+
+    def step_width(self, tokens: int) -> int:
+        """Of the vectors of so many ids, without letters."""
+        further = self.table.shape[1] if self.narrow and self.table is not None else self.width
+        return self.width + (tokens - 1) * further
+
+    def spell(self, tokens: int, letters: LetterVectors) -> None:
+        """Behind so many ids, those of letters follow."""
+        self.tokens, self.spelled = tokens, letters
+
+    def tell_columns(self, columns: int, width: int) -> None:
+        """Texts are several columns. Nothing is drawn for them."""
+        self.segments = nn.Parameter(torch.zeros(columns, width))
 
     @torch.no_grad()
     def with_rows(self, rows: Tensor) -> dict[str, Tensor]:
@@ -165,6 +215,26 @@ class TokenVectors(nn.Module):
         beyond = ids >= rows
         vectors = F.embedding((ids - rows).clamp(min=0), self.extra)
         return torch.where(beyond.unsqueeze(-1), vectors, self._of_tables(ids.masked_fill(beyond, PADDING)))
+
+    def _look_up_narrowly(self, ids: Tensor) -> Tensor:
+        """(B, T, K) → (B, T, K · D + D'). Words beyond those of training are zero in the trained channel."""
+        if self.table is None or self.frozen is None:
+            return self._look_up(ids)
+        own, given = ids[:, :, 0], self.extra is not None and not self.training
+        if given:
+            ids = ids.masked_fill(ids >= len(self.table), PADDING)
+        if self.lazy and self.training:
+            found = ops.pick(ids, self.table.detach(), None, self.places)
+            trained = self._pick(ids, self.table.detach()) if found is None else self._picked(*found)
+        else:
+            trained = F.embedding(ids, self.table, padding_idx=PADDING)
+        kept = F.embedding(ids[:, :, 0], self.frozen)
+        if given:
+            assert self.extra is not None
+            beyond = own >= len(self.table)
+            vectors = F.embedding((own - len(self.table)).clamp(min=0), self.extra[:, -self.frozen.shape[1] :])
+            kept = torch.where(beyond.unsqueeze(-1), vectors, kept)
+        return torch.cat([trained.flatten(2), kept], dim=2)
 
     def _of_tables(self, ids: Tensor) -> Tensor:
         if self.table is None:
@@ -206,6 +276,12 @@ class TokenVectors(nn.Module):
         # past nn.Module's own way to set a tensor, which takes as long as a native kernel
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "picked", picked)
+
+
+def columns_of(ids: Tensor, columns: int) -> Tensor:
+    """Ids (B, T), or (B, T, K) → (B, T): how many separators there are up to each token."""
+    tokens = ids if ids.dim() == 2 else ids[:, :, 0]
+    return (tokens == SEPARATED).cumsum(1).clamp_(max=columns - 1)
 
 
 class _Picked(torch.autograd.Function):

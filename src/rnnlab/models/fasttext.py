@@ -104,6 +104,9 @@ class NgramVectors(TokenVectors):
     last token those that end behind it, too. They are rows of one table (words + buckets, D), so that an update touches
     only the rows in use. An n-gram's vector begins at zero: one that training never saw says nothing."""
 
+    words: int
+    hashed: FastText
+
     def __init__(self, table: Tensor, hashed: FastText, dropout: float):
         super().__init__(F.pad(table, (0, 0, 0, hashed.buckets)), None, dropout)
         self.words, self.hashed = len(table), hashed
@@ -116,6 +119,10 @@ class NgramVectors(TokenVectors):
         behind = sums.gather(1, (ended == END).long().argmax(1)[:, None, None].expand(-1, 1, self.width))
         last = (ended[:, 1:] == END).unsqueeze(2)
         return sums[:, :-1].masked_fill((ids == PADDING).unsqueeze(2), 0) + last * behind
+
+    def tell_columns(self, columns: int, width: int) -> None:
+        """Added to every token of a column, a vector would tell a mean how long the columns are, and no more. N-grams
+        know the column at a separator alone."""
 
     def _sums(self, ids: Tensor) -> Tensor:
         """(B, T, D): of the token and the n-grams that end there."""
@@ -156,7 +163,8 @@ class MeanEncoder(Encoder):
 
     def __init__(self, input_width: int):
         super().__init__()
-        self.width = self.state_width = input_width
+        self.width: int = input_width
+        self.state_width: int = input_width
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         states = zero_padding(x, lengths)

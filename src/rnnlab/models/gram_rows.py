@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from rnnlab.data.vocabulary import PADDING
 from rnnlab.kernels import ops
 
 if TYPE_CHECKING:  # a network's answer need not wait for scipy
@@ -118,9 +119,9 @@ def _keys(values: np.ndarray, rows: np.ndarray, places: np.ndarray | None, n: in
     grams one token shorter."""
     ids = values.astype(np.int64)
     if places is None:
-        return ids
+        return np.where(ids == PADDING, -1, ids)  # which is in no gram
     before = places[:-1].astype(np.int64)
-    inside = (rows[1:] == rows[:-1]) & (before >= 0)  # a gram never spans two rows
+    inside = (rows[1:] == rows[:-1]) & (before >= 0) & (ids[1:] != PADDING)  # a gram never spans two rows
     keys = np.full(len(ids), -1, np.int64)
     keys[1:] = np.where(inside, (before + 1) << 32 | ids[1:], -1)
     return keys

@@ -41,13 +41,16 @@ class GruCnn(Architecture):
 class GruCnnEncoder(Encoder):
     """(B, T, D) → states (B, T, 2 hidden + filters · widths), summary as wide."""
 
+    gru: Encoder
+    cnn: Encoder
+
     def __init__(self, settings: GruCnn, input_width: int):
         super().__init__()
         gru = GRU(hidden=settings.hidden, bidirectional=True, pooling="last")
         cnn = TextCNN(widths=settings.widths, filters=settings.filters, activation=settings.activation, pooling="max")
         self.gru, self.cnn = gru.build(input_width), cnn.build(input_width)
-        self.state_width = self.gru.state_width + self.cnn.state_width
-        self.width = self.gru.width + self.cnn.width
+        self.state_width: int = self.gru.state_width + self.cnn.state_width
+        self.width: int = self.gru.width + self.cnn.width
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         gru, cnn = self.gru(x, lengths), self.cnn(x, lengths)
@@ -85,8 +88,8 @@ class RCNNEncoder(Encoder):
 
     def __init__(self, settings: RCNN, input_width: int):
         super().__init__()
-        self.context = LSTM(hidden=settings.hidden, bidirectional=True, pooling="last").build(input_width)
-        self.join = nn.Linear(self.context.state_width + input_width, settings.width)
+        self.context: Encoder = LSTM(hidden=settings.hidden, bidirectional=True, pooling="last").build(input_width)
+        self.join: nn.Linear = nn.Linear(self.context.state_width + input_width, settings.width)
         # At the last token the backward LSTM has read one token only: ``last`` takes half of the columns at the first.
         self.summarise_by(settings.pooling, settings.width, backward_width=settings.width // 2)
 

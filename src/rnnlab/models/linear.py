@@ -1,5 +1,6 @@
 """No mixing over time: what order and context are worth is the distance to this one."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -11,7 +12,7 @@ from rnnlab.models.base import Architecture, Encoded, Encoder, State, architectu
 from rnnlab.models.pooling import Pooling, zero_padding
 from rnnlab.models.space import DROPOUT, LEARNING_RATE, Among, Between, Space
 
-ACTIVATIONS = {"none": lambda x: x, "tanh": torch.tanh, "relu": F.relu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"none": lambda x: x, "tanh": torch.tanh, "relu": F.relu}
 
 
 @architecture("linear")
@@ -47,8 +48,8 @@ class LinearEncoder(Encoder):
     def __init__(self, settings: Linear, input_width: int):
         super().__init__()
         self.causal = True
-        self.layer = nn.Linear(input_width, settings.hidden)
-        self.activation = ACTIVATIONS[settings.activation]
+        self.layer: nn.Linear = nn.Linear(input_width, settings.hidden)
+        self.activation: Callable[[Tensor], Tensor] = ACTIVATIONS[settings.activation]
         self.summarise_by(settings.pooling, settings.hidden)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:

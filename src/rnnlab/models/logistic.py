@@ -26,14 +26,23 @@ Step = tuple[np.ndarray, np.ndarray, float]
 
 
 def fit_logistic(
-    features: "np.ndarray | sparse.csr_array", targets: np.ndarray, classes: int, strength: float
+    features: "np.ndarray | sparse.csr_array",
+    targets: np.ndarray,
+    classes: int,
+    strength: float,
+    weights: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(C, F) weights and (C,) biases of features (N, F), for every class even if no target has it. Minimises the mean
     cross-entropy plus ‖weights‖² / (2 · strength · N). Two classes share one row of weights, as is the custom: the
-    first gets zeros."""
+    first gets zeros. Targets (N, C), 1 where a row has a label, are as many problems of two classes.
+    ``weights`` (N,), 1 on average: what each row counts; None: all alike."""
+    if targets.ndim == 2:
+        problem = _Problem(features, targets.astype(np.float32), classes, 1 / (strength * len(targets)))
+        found = minimise(problem, np.zeros((classes, len(problem.scale)), np.float32), problem.scale)
+        return found[:, :-1].copy(), found[:, -1].copy()
     present, numbers = np.unique(targets, return_inverse=True)
     rows = 1 if len(present) == 2 else len(present)
-    problem = _Problem(features, numbers, rows, 1 / (strength * len(targets)))
+    problem = _Problem(features, numbers, rows, 1 / (strength * len(targets)), weights)
     found = minimise(problem, np.zeros((rows, len(problem.scale)), np.float32), problem.scale)
     coef = np.zeros((classes, found.shape[1] - 1), np.float32)
     intercept = np.full(classes, -1e4, np.float32)
@@ -46,18 +55,28 @@ def fit_logistic(
 class _Problem:
     """What to minimise: weights (K, F + 1), the biases last → the loss and its gradient (K, F + 1)."""
 
-    def __init__(self, features: "np.ndarray | sparse.csr_array", numbers: np.ndarray, rows: int, penalty: float):
+    def __init__(
+        self,
+        features: "np.ndarray | sparse.csr_array",
+        numbers: np.ndarray,
+        rows: int,
+        penalty: float,
+        weights: np.ndarray | None = None,
+    ):
         self.features: Any = features.astype(np.float32)
         across: Any = self.features.T
         self.across = across.tocsr() if hasattr(across, "tocsr") else across
-        self.numbers, self.rows, self.penalty = numbers, rows, penalty
+        self.numbers, self.rows, self.penalty, self.weights = numbers, rows, penalty, weights
         square = self.features.multiply(self.features) if hasattr(across, "tocsr") else self.features**2
         curvature = CURVATURE * np.asarray(square.sum(0)).ravel() / len(numbers) + penalty
         self.scale = np.append(1 / curvature, 1 / CURVATURE).astype(np.float32)  # (F + 1,)
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         logits = self.features @ np.ascontiguousarray(weights[:, :-1].T) + weights[:, -1]  # (N, K)
-        losses, delta = (_of_two if self.rows == 1 else _of_many)(logits, self.numbers)
+        loss_of = _of_labels if self.numbers.ndim == 2 else _of_two if self.rows == 1 else _of_many
+        losses, delta = loss_of(logits, self.numbers)
+        if self.weights is not None:
+            losses, delta = losses * self.weights, delta * self.weights[:, None]
         delta /= len(delta)
         gradient = np.empty_like(weights)
         gradient[:, :-1] = (self.across @ delta).T + np.float32(self.penalty) * weights[:, :-1]
@@ -71,6 +90,12 @@ def _of_two(logits: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.nda
     logit = logits[:, 0]
     losses = np.logaddexp(0, np.where(numbers == 1, -logit, logit))
     return losses, (1 / (1 + np.exp(-np.clip(logit, -80, 80))) - numbers).astype(np.float32)[:, None]
+
+
+def _of_labels(logits: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Losses (N,), summed over the labels, and their gradients for the logits (N, C)."""
+    losses = np.logaddexp(0, np.where(wanted > 0, -logits, logits)).sum(1)
+    return losses, (1 / (1 + np.exp(-np.clip(logits, -80, 80))) - wanted).astype(np.float32)
 
 
 def _of_many(logits: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,21 +5,23 @@ which loss is minimised. The choices that are fixed (docs/decisions/0018) were m
 
 With zᵢₖ = rₖ ∘ xᵢ, where r (features, width) says how much a feature may matter for a class, it minimises
 
-    Σₖ (‖wₖ‖² + bₖ²) / 2 + C Σᵢ loss(logitsᵢ),    logitsᵢₖ = zᵢₖ · wₖ + bₖ
+    Σₖ (‖wₖ‖² + bₖ²) / 2 + C Σᵢ vᵢ loss(logitsᵢ),    logitsᵢₖ = zᵢₖ · wₖ + bₖ
 
 where the loss is the squared hinge, max(0, 1 - y logit)² of one class against the rest, or the cross-entropy of all
-classes (softmax). At the optimum, w is a sum of rows: wₖ = Σᵢ aᵢₖ zᵢₖ. So native code goes from row to row and makes
-the duals aᵢ of each the best ones while all others stay (Hsieh et al. 2008; Yu, Huang & Lin 2011); ten to thirty passes
-are enough. Without a compiler, rows one by one would take hours, and L-BFGS finds the same optimum.
+classes (softmax), and vᵢ is 1, or what a row of its class counts. At the optimum, w is a sum of rows:
+wₖ = Σᵢ aᵢₖ zᵢₖ. So native code goes from row to row and makes the duals aᵢ of each the best ones while all others stay
+(Hsieh et al. 2008; Yu, Huang & Lin 2011); ten to thirty passes are enough. Without a compiler, rows one by one would
+take hours, and L-BFGS finds the same optimum.
 """
 
+import math
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from rnnlab.kernels import ops
-from rnnlab.models.baselines import Baseline, Labelled, Learnt, baseline
+from rnnlab.models.baselines import Balancing, Choice, Inputs, Labelled, Learnt, baseline, share_right
 from rnnlab.models.gram_rows import GramRows, Levels, learn_grams, read_grams
 from rnnlab.models.logistic import dot, minimise
 from rnnlab.models.space import Among, Between, Space
@@ -43,13 +45,13 @@ SHARPNESS = 2.0 ** (np.arange(-8, 25) / 4)  # what margins are multiplied by to 
 
 
 @baseline("nbsvm")
-class NbSvm(Baseline):
+class NbSvm(Balancing):
     """NB-weighted n-grams with a linear model: the bag of words to beat."""
 
-    added: ClassVar[tuple[str, ...]] = (*Baseline.added, "loss")
+    added: ClassVar[tuple[str, ...]] = ("loss",)
     model_defaults: ClassVar[dict[str, Any]] = {"loss": "chosen"}
     title: ClassVar[str] = "NB-weighted n-grams + linear SVM"
-    inputs: ClassVar[Literal["any", "tokens", "features"]] = "tokens"
+    inputs: ClassVar[Inputs] = "tokens"
 
     space: ClassVar[Space] = {
         "model.ngrams": Among(1, 2, 3, 4, 5),
@@ -72,31 +74,32 @@ class NbSvm(Baseline):
         nothing = Labelled(values[:0], np.zeros(1, np.int64), targets[:0])
         return self.fit_chosen(Labelled(values, offsets, targets), nothing, classes)
 
-    def fit_chosen(self, train: Labelled, valid: Labelled, classes: int) -> Learnt:
+    def fit_chosen(self, train: Labelled, valid: Labelled, classes: int, by: Choice = share_right) -> Learnt:
         known = [level for level in learn_grams(train.values, train.offsets, self.ngrams, FEWEST) if len(level)]
         x = read_grams(known, train.values, train.offsets)
+        weights = self.weights_of(train.targets, classes)
         losses: list[Loss] = ["hinge", "softmax"] if self.loss == "chosen" else [self.loss]
-        if len(np.unique(train.targets)) < 3:
+        if train.targets.ndim == 2 or len(np.unique(train.targets)) < 3:
             losses = ["hinge"]  # of two classes, softmax hardly differs
         if not len(valid.targets):
-            return _Path(x, known, train.targets, classes, losses[0]).learn(self.C or USUAL[losses[0]])
+            return _Path(x, known, train.targets, classes, losses[0], weights).learn(self.C or USUAL[losses[0]])
         held_out = read_grams(known, valid.values, valid.offsets)
-        best, most_right = {}, -1
+        best, best_score = {}, -math.inf
         strengths = (WEAKER if losses[0] == "softmax" else STRENGTHS) if self.C is None else (self.C,)
         for longest in range(1, len(known) + 1):
-            path = _Path(x.up_to(longest), known[:longest], train.targets, classes, losses[0])
-            learnt, right = _best_of(path, strengths, held_out.up_to(longest), valid.targets)
+            path = _Path(x.up_to(longest), known[:longest], train.targets, classes, losses[0], weights)
+            learnt, score = _best_of(path, strengths, held_out.up_to(longest), valid.targets, by)
             strengths = strengths[max(0, strengths.index(learnt["C"][0]) - 1) :]  # more grams bear a weaker penalty
-            if right > most_right:  # of equals, the shorter n-grams
-                best, most_right = learnt, right
+            if score > best_score:  # of equals, the shorter n-grams
+                best, best_score = learnt, score
         for loss in losses[1:]:  # with n-grams as long as the first one had best
             longest = len(best["levels"])
-            path = _Path(x.up_to(longest), known[:longest], train.targets, classes, loss)
+            path = _Path(x.up_to(longest), known[:longest], train.targets, classes, loss, weights)
             strengths = tuple(c for c in WEAKER if c >= best["C"][0]) if self.C is None else (self.C,)
-            learnt, right = _best_of(path, strengths, held_out.up_to(longest), valid.targets)
-            if right > most_right:
-                best, most_right = learnt, right
-        return _sharpened(best, self.logits(best, valid.values, valid.offsets), valid.targets)
+            learnt, score = _best_of(path, strengths, held_out.up_to(longest), valid.targets, by)
+            if score > best_score:
+                best, best_score = learnt, score
+        return best
 
     def logits(self, learnt: Learnt, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         return _scores(learnt, read_grams(levels_of(learnt), values, offsets))
@@ -107,19 +110,21 @@ class NbSvm(Baseline):
 
 
 def _best_of(
-    path: "_Path", strengths: tuple[float, ...], held_out: GramRows, targets: np.ndarray
-) -> tuple[Learnt, int]:
-    """What is learnt with the best penalty, and how many validation rows it gets right."""
-    best, most_right, behind = {}, -1, 0
+    path: "_Path", strengths: tuple[float, ...], held_out: GramRows, targets: np.ndarray, by: Choice
+) -> tuple[Learnt, float]:
+    """What is learnt with the best penalty, and how good it is on the validation rows."""
+    best, best_score, behind = {}, -math.inf, 0
     for strength in strengths:
         learnt = path.learn(strength)
-        right = int((_scores(learnt, held_out).argmax(1) == targets).sum())
+        logits = _scores(learnt, held_out)
+        factor = _sharpness(learnt, logits, targets)
+        score = by(logits * factor, targets)
         behind += 1
-        if right > most_right:  # of equals, the stronger penalty
-            best, most_right, behind = learnt, right, 0
+        if score > best_score:  # of equals, the stronger penalty
+            best, best_score, behind = _sharpened(learnt, factor), score, 0
         if behind == PATIENCE:
             break
-    return best, most_right
+    return best, best_score
 
 
 def levels_of(learnt: Learnt) -> Levels:
@@ -129,11 +134,20 @@ def levels_of(learnt: Learnt) -> Levels:
 class _Path:
     """The models of weaker and weaker penalties, each found from the one before."""
 
-    def __init__(self, x: GramRows, known: Levels, targets: np.ndarray, classes: int, loss: Loss):
-        present = np.unique(targets)
-        self.fitted = present[1:] if len(present) == 2 else present  # the first of two classes is what the other isn't
+    def __init__(
+        self, x: GramRows, known: Levels, targets: np.ndarray, classes: int, loss: Loss, weights: np.ndarray | None
+    ):
+        self.loss = loss
         self.grams, self.levels = np.concatenate(known), np.array([len(level) for level in known], np.int64)
         self.intercept = np.full(classes, NEVER, np.float32)
+        if targets.ndim == 2:  # each label against the rest
+            self.fitted = np.arange(classes)
+            self.intercept[:] = 0
+            sides = [np.where(targets[:, label] > 0, 0, -1) for label in range(classes)]
+            self.problems = [Problem(x, side, log_count_ratios(x, side, 1), loss) for side in sides]
+            return
+        present = np.unique(targets)
+        self.fitted = present[1:] if len(present) == 2 else present  # the first of two classes is what the other isn't
         self.intercept[present] = 0
         column = np.full(classes, -1)
         column[self.fitted] = np.arange(len(self.fitted))
@@ -141,10 +155,11 @@ class _Path:
         ratios = log_count_ratios(x, columns, len(self.fitted))
         if loss == "softmax":  # better with less of a difference between grams
             ratios = np.sign(ratios) * np.sqrt(np.abs(ratios))
-        self.problem = Problem(x, columns, ratios, loss)
+        self.problems = [Problem(x, columns, ratios, loss, weights)]
 
     def learn(self, strength: float) -> Learnt:
-        coef, bias = self.problem.solve(strength)
+        solved = [problem.solve(strength) for problem in self.problems]
+        coef, bias = np.hstack([table for table, _ in solved]), np.concatenate([bias for _, bias in solved])
         intercept = self.intercept.copy()
         intercept[self.fitted] = bias
         return {
@@ -154,7 +169,7 @@ class _Path:
             "intercept": intercept,  # (classes,)
             "fitted": self.fitted.astype(np.int64),
             "C": np.array([strength], np.float64),
-            "softmax": np.array([self.problem.loss == "softmax"], np.int64),
+            "softmax": np.array([self.loss == "softmax"], np.int64),
         }
 
 
@@ -176,14 +191,22 @@ def _scores(learnt: Learnt, x: GramRows) -> np.ndarray:
     return logits
 
 
-def _sharpened(learnt: Learnt, logits: np.ndarray, targets: np.ndarray) -> Learnt:
-    """The same answers, with probabilities that suit the validation rows best: margins are no logits yet."""
+def _sharpness(learnt: Learnt, logits: np.ndarray, targets: np.ndarray) -> np.float32:
+    """What margins are multiplied by to be the logits that suit the validation rows best."""
+    if targets.ndim == 2:
+        sides = np.where(targets > 0, -logits, logits).astype(np.float64)
+        return np.float32(SHARPNESS[int(np.argmin([np.logaddexp(0, f * sides).sum() for f in SHARPNESS]))])
     possible = learnt["intercept"] != NEVER
     kept = possible[targets]  # a target that is never the answer costs the same whatever the factor is
     wide = logits[kept].astype(np.float64)
     behind = wide[:, possible] - wide[np.arange(len(wide)), targets[kept]][:, None]
     losses = [np.logaddexp.reduce(factor * behind, axis=1).sum() for factor in SHARPNESS]
-    factor = np.float32(SHARPNESS[int(np.argmin(losses))])
+    return np.float32(SHARPNESS[int(np.argmin(losses))])
+
+
+def _sharpened(learnt: Learnt, factor: np.float32) -> Learnt:
+    """The same answers, with margins as many times as large."""
+    possible = learnt["intercept"] != NEVER
     intercept = np.where(possible, learnt["intercept"] * factor, np.float32(NEVER))
     return {**learnt, "coef": learnt["coef"] * factor, "intercept": intercept}
 
@@ -192,13 +215,22 @@ class Problem:
     """Of rows whose high column is ``columns`` (rows,), -1 where none is; ``ratios`` (features, width). Each solution
     is found from the one before."""
 
-    def __init__(self, x: GramRows, columns: np.ndarray, ratios: np.ndarray, loss: Loss):
+    x: GramRows
+    columns: np.ndarray
+    ratios: np.ndarray
+    table: np.ndarray
+    bias: np.ndarray
+
+    def __init__(
+        self, x: GramRows, columns: np.ndarray, ratios: np.ndarray, loss: Loss, weights: np.ndarray | None = None
+    ):
         self.x, self.columns, self.ratios, self.loss = x, columns.astype(np.int32), ratios, loss
+        self.weights: np.ndarray = np.ones(len(x), np.float32) if weights is None else weights
         self.table, self.bias = np.zeros_like(ratios), np.zeros(ratios.shape[1], np.float32)
         if ops.active():
-            self.squares = ratios**2
-            self.norms = x.scale[:, None] * x.product(self.squares) + 1  # 1: the bias
-            self.duals = np.zeros((len(x), ratios.shape[1]), np.float32)
+            self.squares: np.ndarray = ratios**2
+            self.norms: np.ndarray = x.scale[:, None] * x.product(self.squares) + 1  # 1: the bias
+            self.duals: np.ndarray = np.zeros((len(x), ratios.shape[1]), np.float32)
 
     def solve(self, strength: float) -> tuple[np.ndarray, np.ndarray]:
         """r ∘ w (features, width) and b (width,) for C = ``strength``."""
@@ -210,8 +242,8 @@ class Problem:
         for _ in range(MOST_PASSES):
             order = random.permutation(len(self.x)).astype(np.int32)
             moved = ops.gram_descend(
-                self.x.native, order, self.squares, self.norms, self.columns, strength, self.loss == "softmax",
-                self.duals, self.table, self.bias,
+                self.x.native, order, self.squares, self.norms, self.columns, self.weights * np.float32(strength),
+                self.loss == "softmax",                self.duals, self.table, self.bias,
             )  # fmt: skip
             if (moved <= TOLERANCE**2 * np.einsum("ij,ij->j", self.duals, self.duals, dtype=np.float64)).all():
                 break
@@ -230,7 +262,7 @@ class _Primal:
 
     def __init__(self, problem: Problem, strength: float):
         self.matrix: sparse.csr_array = problem.x.matrix
-        self.ratios, self.loss = problem.ratios, problem.loss
+        self.ratios, self.loss, self.weights = problem.ratios, problem.loss, problem.weights[:, None]
         self.high = problem.columns[:, None] == np.arange(len(problem.bias))  # (rows, width)
         self.penalty = 1 / (strength * len(problem.x))
         squares = problem.ratios.T**2 * (self.matrix.T @ problem.x.scale) / len(problem.x)  # (width, features)
@@ -239,23 +271,24 @@ class _Primal:
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         logits = self.matrix @ (self.ratios * weights[:, :-1].T) + weights[:, -1]
-        value, delta = (_hinge if self.loss == "hinge" else _cross_entropy)(logits, self.high)
+        value, delta = (_hinge if self.loss == "hinge" else _cross_entropy)(logits, self.high, self.weights)
         delta = (delta / len(delta)).astype(np.float32)
         gradient = np.hstack([(self.ratios * (self.matrix.T @ delta)).T, delta.sum(0)[:, None]])
         gradient += np.float32(self.penalty) * weights
         return value / len(delta) + self.penalty / 2 * dot(weights, weights), gradient
 
 
-def _hinge(logits: np.ndarray, high: np.ndarray) -> tuple[float, np.ndarray]:
+def _hinge(logits: np.ndarray, high: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
     """The sum of the losses, and their gradient (rows, width)."""
     sides = np.where(high, np.float32(1), np.float32(-1))
     within = np.maximum(1 - sides * logits, 0)
-    return dot(within, within), -2 * sides * within
+    return dot(weights * within, within), -2 * weights * sides * within
 
 
-def _cross_entropy(logits: np.ndarray, high: np.ndarray) -> tuple[float, np.ndarray]:
+def _cross_entropy(logits: np.ndarray, high: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
     """The sum of the losses, and their gradient (rows, width)."""
     shifted = logits - logits.max(1, keepdims=True)
     powers = np.exp(shifted)
     sums = powers.sum(1, keepdims=True)
-    return float((np.log(sums[:, 0]) - shifted[high]).sum(dtype=np.float64)), powers / sums - high
+    losses = np.log(sums[:, 0]) - shifted[high]
+    return float((weights[:, 0] * losses).sum(dtype=np.float64)), weights * (powers / sums - high)

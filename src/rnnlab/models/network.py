@@ -39,7 +39,7 @@ class Network(nn.Module):
         self.reads = reads  # what the head reads: the summary, or the state at every step
         self.embedding = embedding
         self.encoder = encoder
-        self.dropout = nn.Dropout(dropout)
+        self.dropout: nn.Dropout = nn.Dropout(dropout)
         self.head = head
 
     def forward(self, inputs: Tensor, lengths: Tensor) -> Tensor:
@@ -56,6 +56,8 @@ class Network(nn.Module):
 
     def begin(self, rows: int) -> State:
         """Before the first step of so many sequences; see `advance`."""
+        if self.embedding is not None and self.embedding.segments is not None:
+            raise ConfigError("the model reads several text columns, of which a text that grows is one")
         state = self.encoder.begin(rows)
         if self.pool is None:
             return state
@@ -77,7 +79,8 @@ class Network(nn.Module):
     def goes_on(self) -> bool:
         """Whether it can `advance`."""
         pooled = self.reads == "states" or isinstance(getattr(self.encoder, "pool", None), Pool)
-        return self.encoder.causal and pooled
+        in_columns = self.embedding is not None and self.embedding.segments is not None
+        return self.encoder.causal and pooled and not in_columns
 
     @property
     def pool(self) -> Pool | None:
@@ -134,6 +137,9 @@ def build_network(
     ngrams: int = 0,
     extra: Extra | None = None,
     tokens: int = 1,
+    columns: int = 0,
+    letters: int = 0,
+    narrow: bool = False,
     head: Callable[[int], nn.Module],
     reads: Reads = "summary",
 ) -> Network:
@@ -142,7 +148,9 @@ def build_network(
     Either ``words`` (the size of the vocabulary) or ``features`` (the width of the numeric input) is given.
     ``pretrained`` is (words, D), for an embedding that has vectors; ``ngrams`` come behind the words, zero at first:
     what training doesn't tell about says nothing. ``extra`` are words beyond those. Nothing is drawn for either.
-    ``tokens`` is how many ids a step has. ``head`` is told the width of what it ``reads``."""
+    ``tokens`` is how many ids a step has; ``columns``, of how many columns texts are, if of several; ``letters``, of
+    how many kinds those of words are, if they are inputs too; ``narrow``, as `TokenVectors` says. ``head`` is told the
+    width of what it ``reads``."""
     if (words is None) == (features is None):
         raise ValueError("give either words or features")
     problems = architecture.check("features" if words is None else "tokens")
@@ -157,7 +165,14 @@ def build_network(
             embedding.append(torch.zeros(ngrams, embedding.width))
         if extra is not None:
             extra.give(embedding)
-        features = tokens * embedding.width
+        embedding.narrow = narrow
+        features = embedding.step_width(tokens)
+        if letters:
+            assert architecture.embedding is not None
+            embedding.spell(tokens, architecture.embedding.build_letters(letters))
+            features += architecture.embedding.letter_filters
+        if columns:
+            embedding.tell_columns(columns, features)
     assert features is not None
     encoder = architecture.build(features)
     encoder.causal = architecture.causal

@@ -110,10 +110,10 @@ class MinimalLayer(nn.Module):
 
     def __init__(self, settings: Minimal, input_width: int):
         super().__init__()
-        self.update = settings.update
-        self.scan = SCANS[settings.scan]
-        self.split = [settings.gates * settings.hidden, settings.hidden]
-        self.project = nn.Linear(input_width, sum(self.split))  # rows: the gates, then the candidate
+        self.update: Callable[[Tensor], Tensor] = settings.update
+        self.scan: Scan = SCANS[settings.scan]
+        self.split: list[int] = [settings.gates * settings.hidden, settings.hidden]
+        self.project: nn.Linear = nn.Linear(input_width, sum(self.split))  # rows: the gates, then the candidate
 
     def forward(self, x: Tensor, start: Tensor | None = None) -> Tensor:
         x = x.transpose(0, 1).contiguous()  # time first: a step is then one block of memory

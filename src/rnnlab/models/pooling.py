@@ -30,11 +30,11 @@ class Pool(nn.Module):
     def __init__(self, kind: Pooling, state_width: int, backward_width: int = 0):
         super().__init__()
         self.kind = kind
-        self.width = 2 * state_width if kind == "first+last" else state_width
-        self.ahead_width = state_width - backward_width
+        self.width: int = 2 * state_width if kind == "first+last" else state_width
+        self.ahead_width: int = state_width - backward_width
         if kind == "attention":
             bound = state_width**-0.5
-            self.query = nn.Parameter(torch.empty(state_width).uniform_(-bound, bound))
+            self.query: nn.Parameter = nn.Parameter(torch.empty(state_width).uniform_(-bound, bound))
 
     def forward(self, states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor | None]:
         if self.kind == "last":

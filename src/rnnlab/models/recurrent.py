@@ -157,12 +157,12 @@ class LayeredEncoder(Encoder):
 
     def __init__(self, settings: Any, layer: Callable[[Any, int], nn.Module], input_width: int):
         super().__init__()
-        self.causal = settings.causal
-        self.state_width = (2 if settings.bidirectional else 1) * settings.hidden
+        self.causal: bool = settings.causal
+        self.state_width: int = (2 if settings.bidirectional else 1) * settings.hidden
         widths = [input_width] + [self.state_width] * (settings.layers - 1)
-        self.ahead = nn.ModuleList(layer(settings, width) for width in widths)
-        self.back = nn.ModuleList(layer(settings, width) for width in widths if settings.bidirectional)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.ahead: nn.ModuleList = nn.ModuleList(layer(settings, width) for width in widths)
+        self.back: nn.ModuleList = nn.ModuleList(layer(settings, width) for width in widths if settings.bidirectional)
+        self.dropout: nn.Dropout = nn.Dropout(settings.dropout)
         self.summarise_by(settings.pooling, self.state_width, backward_width=self.state_width - settings.hidden)
 
 
@@ -175,10 +175,12 @@ class RecurrentEncoder(LayeredEncoder):
     def __init__(self, settings: Recurrent, input_width: int):
         super().__init__(settings, settings.cell, input_width)
         self.settings = settings
-        self.parts = settings.cell.parts
+        self.parts: int = settings.cell.parts
         if settings.initial_state == "learned":
             directions = self.state_width // settings.hidden
-            self.start = nn.Parameter(torch.zeros(directions, settings.layers, self.parts, settings.hidden))
+            self.start: nn.Parameter = nn.Parameter(
+                torch.zeros(directions, settings.layers, self.parts, settings.hidden)
+            )
         if settings.state == "carried":
             self.register_buffer("resting", torch.zeros(settings.layers, self.parts, settings.hidden))
 
@@ -287,8 +289,9 @@ class RecurrentEncoder(LayeredEncoder):
         beyond it keep what they had."""
         ends = ends.detach()
         beyond = self.carried[:, :, ends.shape[2] :] if self.carried is not None else ends[:, :, :0]
-        self.carried = torch.cat([ends, beyond], dim=2)
-        self.resting.copy_(self.carried.mean(dim=2))
+        kept = torch.cat([ends, beyond], dim=2)
+        self.carried: Tensor | None = kept
+        self.resting.copy_(kept.mean(dim=2))
 
     def _mask(self, x: Tensor) -> Tensor | None:
         """(B, H): zero for the units that a sequence never hears of, and 1 / (1 - p) for the others."""

@@ -84,19 +84,23 @@ class Transformer(Architecture):
 class TransformerEncoder(Encoder):
     """(B, T, D) → states (B, T, width)."""
 
+    look_ahead: bool
+    causal: bool
+    positions: "SinusoidalPositions | LearnedPositions"
+
     def __init__(self, settings: Transformer, input_width: int):
         super().__init__()
-        self.heads = settings.heads
-        self.feedforward = settings.feedforward
+        self.heads: int = settings.heads
+        self.feedforward: int = settings.feedforward
         self.look_ahead, self.causal = settings.look_ahead, settings.causal
-        self.project = nn.Linear(input_width, settings.width)
+        self.project: nn.Linear = nn.Linear(input_width, settings.width)
         if settings.max_length is None:
             self.positions = SinusoidalPositions(settings.width)
         else:
             self.positions = LearnedPositions(settings.max_length, settings.width)
-        self.dropout = nn.Dropout(settings.dropout)
-        self.layers = nn.ModuleList(Layer(settings) for _ in range(settings.layers))
-        self.norm = nn.LayerNorm(settings.width)
+        self.dropout: nn.Dropout = nn.Dropout(settings.dropout)
+        self.layers: nn.ModuleList = nn.ModuleList(Layer(settings) for _ in range(settings.layers))
+        self.norm: nn.LayerNorm = nn.LayerNorm(settings.width)
         self.summarise_by(settings.pooling, settings.width)
         # To look for hooks and weights by `modules()` and `parameters()` in each pass would take long
         self._inner = tuple(module for module in self.modules() if module not in (self, self.pool))
@@ -158,17 +162,17 @@ class Layer(nn.Module):
     def __init__(self, settings: Transformer):
         super().__init__()
         width = settings.width
-        self.heads = settings.heads
-        self.attention_norm = nn.LayerNorm(width)
-        self.query_key_value = nn.Linear(width, 3 * width, bias=False)  # softmax cancels a bias of the keys
-        self.output = nn.Linear(width, width)
-        self.feedforward = nn.Sequential(
+        self.heads: int = settings.heads
+        self.attention_norm: nn.LayerNorm = nn.LayerNorm(width)
+        self.query_key_value: nn.Linear = nn.Linear(width, 3 * width, bias=False)  # softmax cancels a bias of the keys
+        self.output: nn.Linear = nn.Linear(width, width)
+        self.feedforward: nn.Sequential = nn.Sequential(
             nn.LayerNorm(width),
             nn.Linear(width, settings.feedforward),
             nn.GELU(),
             nn.Linear(settings.feedforward, width),
         )
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout: nn.Dropout = nn.Dropout(settings.dropout)
 
     def forward(self, x: Tensor, keys: Tensor) -> Tensor:
         x = x + self.dropout(self._attend(self.attention_norm(x), keys))
@@ -220,7 +224,7 @@ class LearnedPositions(nn.Module):
     def __init__(self, max_length: int, width: int):
         super().__init__()
         self.max_length = max_length
-        self.table = nn.Parameter(torch.randn(max_length, width) * 0.02)
+        self.table: nn.Parameter = nn.Parameter(torch.randn(max_length, width) * 0.02)
 
     def forward(self, steps: int, lengths: Tensor) -> Tensor:
         if steps <= self.max_length:

@@ -14,6 +14,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
+from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
@@ -44,7 +45,7 @@ _TIME, _DATE = 0, (1 << 5) | 1  # midnight, 1 January 1980: the same model gives
 _MODE = (stat.S_IFREG | 0o644) << 16
 
 
-def is_bundle(path: str | Path) -> bool:
+def is_bundle(path: str | PathLike[str]) -> bool:
     """Whether this is a file at all: what a model in one file must be, and a run directory isn't."""
     return Path(path).is_file()
 
@@ -65,7 +66,7 @@ def write_bundle(path: str | Path, members: Mapping[str, bytes]) -> None:
     write_parts(path, _parts(ordered))
 
 
-def read_bundle(path: str | Path) -> dict[str, bytes]:
+def read_bundle(path: str | PathLike[str]) -> dict[str, bytes]:
     """The ``MEMBERS``, every byte of the file checked; a `BundleError` says what is wrong with it."""
     try:
         with open(path, "rb") as file:

@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,13 @@ Outcome = Finished | Diverged | Failed | Stopped
 
 
 class RunDirectory:
-    """Reads and writes one run."""
+    """Reads and writes one run. Where a path is asked for, it is its own."""
 
-    def __init__(self, path: str | Path):
-        self.path = Path(path)
+    def __init__(self, path: str | PathLike[str]):
+        self.path: Path = Path(path)
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     def __truediv__(self, name: str) -> Path:
         return self.path / name
@@ -178,7 +182,7 @@ def find_runs(folder: str | Path) -> list[RunDirectory]:
     return [RunDirectory(p.parent) for p in sorted(specs, key=lambda p: (os.stat(p).st_mtime, p.parent.name))]
 
 
-def find_run(path: str | Path) -> RunDirectory:
+def find_run(path: str | PathLike[str]) -> RunDirectory:
     """A run by its path, or by the beginning of its name."""
     path = Path(path)
     if (path / "spec.json").is_file():

@@ -27,14 +27,22 @@ from rnnlab.serving.requests import read_question
 from rnnlab.serving.security import HEADERS, NO_CONTENT, Access
 from rnnlab.show.pages.shell import environment, made, now, policy, source
 
-log = logging.getLogger(__name__)
-access_log = logging.getLogger("rnnlab.serving.access")
+log: logging.Logger = logging.getLogger(__name__)
+access_log: logging.Logger = logging.getLogger("rnnlab.serving.access")
 
 CLOSE = {"Connection": "close"}
 
 
 class Application:
     """An ASGI application. `note` takes one line a request, without its texts."""
+
+    models: Models
+    access: Access
+    limits: Limits
+    metrics: Metrics
+    note: Callable[[str], None]
+    predicting: Batcher
+    explaining: Batcher
 
     def __init__(
         self,
@@ -74,10 +82,11 @@ class Application:
         _check_type(request.headers)
         question = read_question(await _body(request, self.limits.body), self.limits)
         model = self.models.find(question.model)
+        texts = model.read(question.texts)
         if question.explain:
-            answers = await _unless_gone(request, self.explaining.ask(model, question.texts))
+            answers = await _unless_gone(request, self.explaining.ask(model, texts))
         else:
-            answers = await self.predicting.ask(model, question.texts)
+            answers = await self.predicting.ask(model, texts)
         if question.top is not None:
             answers = _best(answers, question.top)
         return _json({"model": model.name, "predictions": answers})
@@ -93,7 +102,10 @@ class Application:
         return Response(text, media_type="text/plain; version=0.0.4")
 
     async def openapi(self, _: Request) -> Response:
-        return _json(document(self.limits, [model.name for model in self.models], self.access.token is not None))
+        columns = next((model.columns for model in self.models if model.columns), ())
+        names = [model.name for model in self.models]
+        hears = any(model.hears for model in self.models)
+        return _json(document(self.limits, names, self.access.token is not None, columns, hears))
 
     async def page(self, _: Request) -> Response:
         html, policy = page_html(self.limits.explained_characters)
@@ -248,6 +260,7 @@ SCRIPT_WORDS = {
     "trouble 503": both("The server didn’t manage in time. Asking again …"),
     "trouble unreachable": both("The server doesn’t answer. Is it still running?"),
     "trouble other": both("The server refused."),
+    "no label": both("No label"),
     "fewer labels": both("Fewer labels"),
     "all labels": both("All {count} labels"),
     "known": both("{share} of the words are known to the model."),
@@ -258,6 +271,9 @@ SCRIPT_WORDS = {
     "labels": both("Labels"),
     "seeds": both(", {count} seeds"),
     "accuracy": both("Accuracy on test rows, 95 % interval"),
+    "macro_f1": both("Macro-F1 on test rows, 95 % interval"),
+    "balanced_accuracy": both("Balanced accuracy on test rows, 95 % interval"),
+    "loss": both("Loss on test rows, 95 % interval"),
     "calibration": both("How far probabilities are off, on average"),
     "calibrated": both("{after} points (before calibration: {before})"),
     "data": both("Data"),

@@ -13,11 +13,12 @@ from typing import Any
 import torch
 
 from rnnlab.core.errors import RnnlabError, english
+from rnnlab.data.sound.wav import Waveform
 from rnnlab.serving.limits import Limits, Refusal
 from rnnlab.serving.metrics import Metrics
 from rnnlab.serving.models import ServedModel
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 Answers = list[dict[str, Any]]  # one a text, as they are sent
 
@@ -25,13 +26,18 @@ Answers = list[dict[str, Any]]  # one a text, as they are sent
 @dataclass(frozen=True, eq=False)
 class Job:
     model: ServedModel
-    texts: Sequence[str]
+    texts: Sequence[Any]
     since: float  # on the clock of the loop
     answers: asyncio.Future[Answers]
 
     @cached_property
     def characters(self) -> int:
-        return sum(map(len, self.texts))
+        return sum(map(_size, self.texts))
+
+
+def _size(text: Any) -> int:
+    """Characters; of a recording, its samples."""
+    return len(text.samples) if isinstance(text, Waveform) else len(text)
 
 
 class Batcher:
@@ -41,6 +47,14 @@ class Batcher:
 
     Explanations have a batcher of their own, and are computed one job at a time: they take long, and others shouldn't
     wait for them."""
+
+    metrics: Metrics
+    explain: bool
+    seconds: float
+    most_characters: int
+    wait_ms: float
+    batch: int
+    most_texts: int
 
     def __init__(self, limits: Limits, metrics: Metrics, explain: bool = False):
         self.metrics, self.explain = metrics, explain
@@ -63,7 +77,7 @@ class Batcher:
             await asyncio.gather(self._running, return_exceptions=True)
         self._worker.shutdown(wait=False, cancel_futures=True)
 
-    async def ask(self, model: ServedModel, texts: Sequence[str]) -> Answers:
+    async def ask(self, model: ServedModel, texts: Sequence[Any]) -> Answers:
         loop = asyncio.get_running_loop()
         job = Job(model, texts, loop.time(), loop.create_future())
         self._enqueue(job)

@@ -32,10 +32,14 @@ class Limits:
 class Refusal(Exception):
     """Not served, and why: JSON always. ``code`` is for programs and stays; ``reason`` is for people."""
 
+    status: int
+    code: str
+    reason: str
+
     def __init__(self, status: int, code: str, reason: str, headers: Mapping[str, str] | None = None):
         super().__init__(reason)
         self.status, self.code, self.reason = status, code, reason
-        self.headers = dict(headers or {})
+        self.headers: dict[str, str] = dict(headers or {})
 
     @property
     def body(self) -> bytes:

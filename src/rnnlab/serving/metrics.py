@@ -12,9 +12,11 @@ Sample = tuple[str, Labels, float]  # what is added to the name, labels, value
 
 
 class Histogram:
+    total: float
+
     def __init__(self, bounds: tuple[float, ...]):
         self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
+        self.counts: list[int] = [0] * (len(bounds) + 1)
         self.total = 0.0
 
     def observe(self, value: float) -> None:
@@ -36,7 +38,7 @@ class Metrics:
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()  # by route and status
         self.seconds: dict[str, Histogram] = {}  # by route
-        self.batches = Histogram(ROWS)
+        self.batches: Histogram = Histogram(ROWS)
         self.texts: Counter[str] = Counter()  # by model
         self.tokens: Counter[str] = Counter()  # by model
         self.cut: Counter[str] = Counter()  # connections, by reason

@@ -7,18 +7,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from rnnlab.core.errors import ConfigError, RnnlabError, RunError
+from rnnlab.core.errors import ConfigError, DataError, RnnlabError, RunError, english
+from rnnlab.data.joined import columns_of_text, join
+from rnnlab.data.sound.wav import Waveform, decode
 from rnnlab.data.vocabulary import UNKNOWN
 from rnnlab.runs.bundle import SUFFIX
 from rnnlab.serving.limits import Refusal
+from rnnlab.serving.requests import Text
 from rnnlab.use import Prediction, Predictor, load
+from rnnlab.use.card import by_label
 from rnnlab.use.explanation import Explainer
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
+SEVERAL = ("labels", "thresholds", "tags", "entities")  # what an answer of more than one label has
 EXPLAINED_POINTS = 64  # of integration: a page waits for the answer
 
 
@@ -35,15 +38,54 @@ class ServedModel:
     @property
     def info(self) -> dict[str, Any]:
         """For ``GET /v1/models``."""
-        labels, card = list(self.predictor.labels), asdict(self.predictor.card)
-        return {"name": self.name, "kind": self.kind, "labels": labels, "card": card}
+        labels, card = list(self.predictor.labels), self.predictor.card
+        columns = {"columns": list(self.columns)} if self.columns else {}
+        found = [asdict(one) for one in by_label(card.metrics)]
+        told = {"labels": labels, **columns, "card": asdict(card), "by_label": found}
+        return {"name": self.name, "kind": self.kind, **told}
 
-    def answer(self, texts: Sequence[str]) -> tuple[list[dict[str, Any]], int]:
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of a model of several text columns, their names."""
+        return self.predictor.preprocessor.text_columns
+
+    @property
+    def hears(self) -> bool:
+        """Whether it is asked about recordings."""
+        return self.predictor.preprocessor.sound is not None
+
+    def read(self, texts: Sequence[Text]) -> list[Any]:
+        """As the model reads them: of several columns, joined; of recordings, decoded."""
+        found: list[Any] = []
+        for number, text in enumerate(texts):
+            if self.hears or isinstance(text, bytes):
+                found.append(self._sound(text, number))
+            elif self.columns:
+                try:
+                    found.append(columns_of_text(text, self.columns))
+                except DataError as error:
+                    raise Refusal(422, "invalid", english(error)) from None
+            elif isinstance(text, str):
+                found.append(text)
+            else:
+                raise Refusal(422, "invalid", "text: this model reads one text, and a string is needed (got an object)")
+        return found
+
+    def _sound(self, given: Text, number: int) -> Waveform:
+        if not isinstance(given, bytes):
+            raise Refusal(422, "invalid", "text: this model hears recordings; send a WAV file in base64 as 'wav'")
+        if not self.hears:
+            raise Refusal(422, "invalid", "wav: this model reads texts; send a 'text'")
+        try:
+            return decode(given, f"wav {number + 1}")
+        except DataError as error:
+            raise Refusal(422, "invalid", english(error)) from None
+
+    def answer(self, texts: Sequence[Any]) -> tuple[list[dict[str, Any]], int]:
         """As they are sent, and how many tokens were read. What `Predictor.predict` says."""
         model = self.predictor
         data, known = model.task.encode(texts, model.preprocessor)
-        calibrated = model.logits(data) / np.float64(model.card.temperature)
-        said = model.task.predictions(calibrated, data, known, model.preprocessor)
+        said = model.tell(texts, data, known, model.logits(data))
         return [_sent(one) for one in said], int(data.offsets[-1])
 
     def explain(self, texts: Sequence[str]) -> tuple[list[dict[str, Any]], int]:
@@ -64,7 +106,8 @@ class ServedModel:
 
 
 def _sent(said: Prediction) -> dict[str, Any]:
-    return {
+    several = {name: value for name, value in said.to_dict().items() if name in SEVERAL}
+    return several | {
         "label": said.label,
         "probability": float(said.probability),
         "probabilities": said.probabilities,
@@ -125,14 +168,16 @@ def named(arguments: Sequence[str]) -> dict[str, str]:
 
 def open_served(name: str, path: str) -> ServedModel:
     predictor = load(path)
-    if predictor.preprocessor.features is not None:
+    if predictor.preprocessor.features is not None and predictor.preprocessor.sound is None:
         raise RunError(
             "{path}: this model reads numeric sequences, and serve answers for texts: use rnnlab predict", path=path
         )
     explains = False
     with suppress(RnnlabError):
         Explainer(predictor.stored)
-        explains = True
+        explains = not predictor.tags_tokens  # whose tags are explained one by one: `rnnlab predict --explain --token`
     if predictor.preprocessor.tokenizer is not None:
-        predictor.predict([""])  # what is made on first use is made now
+        predictor.predict(
+            [join([""] * len(predictor.preprocessor.text_columns))]
+        )  # what is made on first use is made now
     return ServedModel(name, predictor, explains)

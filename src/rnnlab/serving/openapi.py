@@ -31,8 +31,15 @@ TOKEN = {401: "The token is missing or wrong."}
 RETRIED = (429, 503)  # statuses that may tell when to try again
 
 
-def document(limits: Limits, models: Sequence[str] = (), token: bool = False) -> dict[str, Any]:
-    """``models`` are the names of those that are served; ``token``: whether one is asked for."""
+def document(
+    limits: Limits,
+    models: Sequence[str] = (),
+    token: bool = False,
+    columns: Sequence[str] = (),
+    hears: bool = False,
+) -> dict[str, Any]:
+    """``models`` are the names of those that are served; ``token``: whether one is asked for; ``columns``: those of the
+    first model of several text columns; ``hears``: whether a model is asked about recordings."""
     secured = {"security": [{"token": []}]} if token else {}
     schemes = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if token else {}
     return {
@@ -47,21 +54,24 @@ def document(limits: Limits, models: Sequence[str] = (), token: bool = False) ->
         },
         **secured,
         "paths": {
-            "/v1/predict": {"post": _predict(limits, models, token)},
+            "/v1/predict": {"post": _predict(limits, models, token, columns)},
             "/v1/models": {"get": _get("listModels", "The models and their cards", _json("Models"), token)},
             "/healthz": {"get": {**_get("health", "Whether the server is up", _json("Health"), False), "security": []}},
             "/metrics": {"get": _get("metrics", "Counters for Prometheus", _text("text/plain"), token)},
             "/openapi.json": {"get": _get("document", "This document", _json("Document"), token)},
             "/": {"get": {**_get("page", "A page to try the models", _text("text/html"), False), "security": []}},
         },
-        "components": {"schemas": _schemas(limits, models), **schemes},
+        "components": {"schemas": _schemas(limits, models, columns, hears), **schemes},
     }
 
 
-def _predict(limits: Limits, models: Sequence[str], token: bool) -> dict[str, Any]:
+def _predict(limits: Limits, models: Sequence[str], token: bool, columns: Sequence[str]) -> dict[str, Any]:
     refused = ANY_ROUTE | PREDICT | (TOKEN if token else {})
-    one = {"text": "An awfully slow film, and yet the ending moved me."}
+    one: dict[str, Any] = {"text": "An awfully slow film, and yet the ending moved me."}
     many = {"texts": ["Not good at all.", "一部好电影"], "model": models[0], "top": 1}
+    if columns:
+        one["text"] = dict.fromkeys(columns, "…")
+        many["texts"] = [one["text"]]
     return {
         "operationId": "predict",
         "summary": "Labels for one text or for several",
@@ -127,17 +137,37 @@ def _object(properties: Mapping[str, Any], optional: Sequence[str] = ()) -> dict
     }
 
 
-def _schemas(limits: Limits, models: Sequence[str]) -> dict[str, Any]:
+def _schemas(limits: Limits, models: Sequence[str], columns: Sequence[str], hears: bool) -> dict[str, Any]:
     share = {"type": "number", "minimum": 0, "maximum": 1}
-    string = {"type": "string"}
+    string, maybe = {"type": "string"}, {"type": ["number", "null"], "minimum": 0}
     return {
-        **_questions(limits, models),
+        **_questions(limits, models, columns, hears),
         "Answer": _object(
             {"model": {"enum": list(models)}, "predictions": {"type": "array", "items": _to("Prediction")}}
         ),
         "Prediction": _object(
             {
-                "label": string,
+                "label": {**string, "description": "Where a text may have several, all of them in one text."},
+                "labels": {
+                    "type": "array",
+                    "items": string,
+                    "description": "Where a text may have several: those that reach their thresholds.",
+                },
+                "thresholds": {
+                    "type": "object",
+                    "additionalProperties": share,
+                    "description": "Where a text may have several: from which probability on a label is given.",
+                },
+                "tags": {
+                    "type": "array",
+                    "items": {"type": "object"},
+                    "description": "Of a tagger: each token, its tag and how probable that is.",
+                },
+                "entities": {
+                    "type": "array",
+                    "items": {"type": "object"},
+                    "description": "Of a tagger of entities: type, text, start and end in characters, probability.",
+                },
                 "probability": {**share, "description": "Of the label; calibrated where the model's card says so."},
                 "probabilities": {
                     "type": "object",
@@ -151,7 +181,7 @@ def _schemas(limits: Limits, models: Sequence[str]) -> dict[str, Any]:
                     "description": "With `explain`, of models that can tell: what the answer rests on.",
                 },
             },
-            optional=["tokens"],
+            optional=["labels", "thresholds", "tags", "entities", "tokens"],
         ),
         "Token": _object(
             {
@@ -167,8 +197,17 @@ def _schemas(limits: Limits, models: Sequence[str]) -> dict[str, Any]:
                 "name": {"enum": list(models)},
                 "kind": {**string, "description": "The architecture or baseline."},
                 "labels": {"type": "array", "items": string},
+                "columns": {"type": "array", "items": string, "description": "Of several text columns, their names."},
                 "card": {"type": "object", "description": "What it was made of, how well it does, what it isn't for."},
+                "by_label": {
+                    "type": "array",
+                    "items": _object(
+                        {"rows": {"type": "integer"}, **dict.fromkeys(("recall", "precision", "f1", "loss"), maybe)}
+                    ),
+                    "description": "What the test rows say of each label, in their order; empty where rows have none.",
+                },
             },
+            optional=["columns"],
         ),
         "Health": {"type": "object", "properties": {"status": string}, "required": ["status"]},
         "Document": {"type": "object", "properties": {"openapi": {"const": "3.1.0"}}, "required": ["openapi"]},
@@ -176,8 +215,8 @@ def _schemas(limits: Limits, models: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _questions(limits: Limits, models: Sequence[str]) -> dict[str, Any]:
-    """Explanations cost more, and have limits of their own: hence four kinds of question."""
+def _questions(limits: Limits, models: Sequence[str], columns: Sequence[str], hears: bool) -> dict[str, Any]:
+    """Explanations cost more, and have limits of their own: hence four kinds of question about texts."""
     asked = {
         "model": {"type": "string", "enum": list(models), "default": models[0], "description": "Default: the first."},
         "top": {"type": "integer", "minimum": 1, "description": "How many labels to tell of; default: all."},
@@ -186,11 +225,21 @@ def _questions(limits: Limits, models: Sequence[str]) -> dict[str, Any]:
     def questions(explain: bool, texts: int, characters: int) -> list[dict[str, Any]]:
         options = {**asked, "explain": {"type": "boolean", "const": explain}}
         optional = [*asked, *([] if explain else ["explain"])]
-        text = {"type": "string", "maxLength": characters}
+        text: dict[str, Any] = {"type": "string", "maxLength": characters}
+        if columns:  # of all of them together, the server takes as many characters
+            each = {"type": "string", "maxLength": characters // len(columns)}
+            text = _object(dict.fromkeys(columns, each))
         several = {"type": "array", "items": text, "minItems": 1, "maxItems": texts}
         return [_object({"text": text, **options}, optional), _object({"texts": several, **options}, optional)]
 
     text, texts = questions(False, limits.texts, limits.characters)
     explained_text, explained_texts = questions(True, limits.explained, limits.explained_characters)
     kinds = {"Text": text, "Texts": texts, "ExplainedText": explained_text, "ExplainedTexts": explained_texts}
+    if hears:
+        wav = {"type": "string", "contentEncoding": "base64", "contentMediaType": "audio/wav"}
+        several = {"type": "array", "items": wav, "minItems": 1, "maxItems": limits.texts}
+        kinds |= {
+            "Wav": _object({"wav": wav, **asked}, [*asked]),
+            "Wavs": _object({"wavs": several, **asked}, [*asked]),
+        }
     return {"Question": {"oneOf": [_to(kind) for kind in kinds]}, **kinds}

@@ -68,6 +68,8 @@ class PatientTransport:
 
 
 class PatientProtocol(H11Protocol):
+    refused: bool
+
     limits: ClassVar[Limits]
     metrics: ClassVar[Metrics]
 
@@ -85,7 +87,7 @@ class PatientProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
         super().connection_made(transport)
-        self.transport = PatientTransport(transport, self)  # type: ignore[assignment] # the same for all that is used
+        self.transport: asyncio.Transport = PatientTransport(transport, self)  # type: ignore[assignment] # the same for all that is used
         self.metrics.connections = len(self.connections)
         if len(self.connections) > self.limits.connections:
             self._refuse(Refusal(503, "too_many_connections", "too many connections", {"Retry-After": "5"}))

@@ -1,5 +1,6 @@
 """The body of a request, checked: from bytes that anybody may have sent to texts that a model can be asked."""
 
+import base64
 import json
 import re
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from typing import Any
 
 from rnnlab.serving.limits import Limits, Refusal
 
-KEYS = ("text", "texts", "model", "top", "explain")
+KEYS = ("text", "texts", "wav", "wavs", "model", "top", "explain")
 SHOWN = 40  # characters of what was sent, in a reason
 
 # A string, which may lack its end. Possessive: there is one way to read it, so that no body takes long to look through.
@@ -17,9 +18,14 @@ INNERMOST = re.compile(rb"\[\]|\{\}")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+Text = str | dict[str, str] | bytes
+"""What is asked about: of a model of several text columns, the text of each by its name; of one that hears recordings,
+the bytes of a WAV file."""
+
+
 @dataclass(frozen=True)
 class Question:
-    texts: tuple[str, ...]
+    texts: tuple[Text, ...]
     model: str | None  # None: the first
     top: int | None  # None: all labels
     explain: bool
@@ -32,7 +38,7 @@ def read_question(body: bytes, limits: Limits) -> Question:
     for key in values:
         if key not in KEYS:
             raise _unfit(f"unknown key {_shown(key)}; the keys are {', '.join(KEYS)}")
-    texts = _texts(values, limits)
+    texts = _sounds(values, limits) if {"wav", "wavs"} & values.keys() else _texts(values, limits)
     explain = _explain(values, texts, limits)
     return Question(texts, _model(values), _top(values), explain)
 
@@ -83,7 +89,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def _texts(values: dict[str, Any], limits: Limits) -> tuple[str, ...]:
+def _texts(values: dict[str, Any], limits: Limits) -> tuple[Text, ...]:
     if ("text" in values) == ("texts" in values):
         raise _unfit("give either 'text' or 'texts'")
     texts = [values["text"]] if "text" in values else values["texts"]
@@ -95,13 +101,43 @@ def _texts(values: dict[str, Any], limits: Limits) -> tuple[str, ...]:
         raise _unfit(f"texts: at most {limits.texts:,} in a request (got {len(texts):,})")
     for number, text in enumerate(texts):
         place = "text" if "text" in values else f"texts[{number}]"
-        if not isinstance(text, str):
-            raise _unfit(f"{place}: a string is needed (got {_kind(text)})")
-        if len(text) > limits.characters:
-            raise _unfit(f"{place}: at most {limits.characters:,} characters (got {len(text):,})")
-        if not text.isascii() and SURROGATE.search(text):
-            raise _unfit(f"{place}: half of a surrogate pair is no character")
+        columns = text if isinstance(text, dict) else {place: text}
+        for name, column in columns.items():
+            where = place if columns is not text else f"{place}.{_shown(name)}"
+            if not isinstance(column, str):
+                raise _unfit(f"{where}: a string is needed (got {_kind(column)})")
+            if not column.isascii() and SURROGATE.search(column):
+                raise _unfit(f"{where}: half of a surrogate pair is no character")
+        if length_of(text) > limits.characters:
+            raise _unfit(f"{place}: at most {limits.characters:,} characters (got {length_of(text):,})")
     return tuple(texts)
+
+
+def _sounds(values: dict[str, Any], limits: Limits) -> tuple[bytes, ...]:
+    """WAV files in base64; how large they are, the limit of a body says."""
+    if len({"text", "texts", "wav", "wavs"} & values.keys()) > 1:
+        raise _unfit("give one of 'text', 'texts', 'wav' and 'wavs'")
+    sent = [values["wav"]] if "wav" in values else values["wavs"]
+    if not isinstance(sent, list):
+        raise _unfit(f"wavs: a list of strings is needed (got {_kind(sent)})")
+    if not sent:
+        raise _unfit("wavs: the list is empty")
+    if len(sent) > limits.texts:
+        raise _unfit(f"wavs: at most {limits.texts:,} in a request (got {len(sent):,})")
+    found = []
+    for number, text in enumerate(sent):
+        place = "wav" if "wav" in values else f"wavs[{number}]"
+        if not isinstance(text, str):
+            raise _unfit(f"{place}: a WAV file in base64 is needed, as a string (got {_kind(text)})")
+        try:
+            found.append(base64.b64decode(text, validate=True))
+        except ValueError:
+            raise _unfit(f"{place}: this isn't base64") from None
+    return tuple(found)
+
+
+def length_of(text: Text) -> int:
+    return sum(map(len, text.values())) if isinstance(text, dict) else len(text)
 
 
 def _model(values: dict[str, Any]) -> str | None:
@@ -121,13 +157,15 @@ def _top(values: dict[str, Any]) -> int | None:
     return int(top)
 
 
-def _explain(values: dict[str, Any], texts: tuple[str, ...], limits: Limits) -> bool:
+def _explain(values: dict[str, Any], texts: tuple[Text, ...], limits: Limits) -> bool:
     explain = values.get("explain", False)
+    if explain is True and isinstance(texts[0], bytes):
+        raise _unfit("explain: tokens of texts are explained, and a recording has none")
     if not isinstance(explain, bool):
         raise _unfit(f"explain: true or false is needed (got {_kind(explain)})")
     if explain and len(texts) > limits.explained:
         raise _unfit(f"explain: at most {limits.explained} texts in a request (got {len(texts):,})")
-    if explain and max(map(len, texts)) > limits.explained_characters:
+    if explain and max(map(length_of, texts)) > limits.explained_characters:
         raise _unfit(f"explain: at most {limits.explained_characters:,} characters a text")
     return explain
 

@@ -23,7 +23,7 @@ from rnnlab.serving.models import Models
 from rnnlab.serving.protocol import patient
 from rnnlab.serving.security import Access
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 TIME = "%Y-%m-%dT%H:%M:%S"
 

@@ -22,13 +22,14 @@ Fact = tuple[Both, Both]
 
 
 def findings(profile: Mapping[str, Any]) -> list[Both]:
-    """What a person should know before believing a score: the warnings. Generated data are told in lines instead."""
+    """What a person should know before believing a score: the warnings. Generated data and tagged sentences are told in
+    lines instead."""
     return [retold(str(text)) for text in profile.get("lines", profile.get("warnings", ()))]
 
 
 def facts(profile: Mapping[str, Any]) -> list[Fact]:
-    """(name, value), the most important first; none of generated data."""
-    if "rows" not in profile:
+    """(name, value), the most important first; none of what is told in lines."""
+    if "labels" not in profile:
         return []
     return [
         (both("rows"), _rows(profile["rows"])),

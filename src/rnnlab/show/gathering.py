@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ class Gathered:
     remarks: tuple[str, ...]  # what was left out, and why
 
 
-def gather(paths: Sequence[str | Path]) -> Gathered:
+def gather(paths: Sequence[str | PathLike[str]]) -> Gathered:
     """``paths`` are folders of runs, folders of one comparison or sweep within them, or single runs."""
     comparisons: list[RecordedComparison] = []
     sweeps: list[RecordedSweep] = []

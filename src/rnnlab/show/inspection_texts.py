@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from rnnlab.core.numbers import duration, magnitude
 from rnnlab.core.words import SENTENCES, Both, Language, both, capitalised, joined, listed, same
 from rnnlab.inspecting.gates import Gate, LayerGates
 from rnnlab.inspecting.gradients import StateGradients
@@ -73,7 +74,12 @@ class Wording:
             said.append(both("Unknown to the model: {tokens}.", tokens=_list(unknown)))
         if found.answer is not None and found.answer.probability is not None:
             share = _percent(found.answer.probability)
-            said.append(both("Its answer: {label} ({share}).", label=found.answer.label, share=share))
+            if subject.by_step and subject.tokens:
+                text = both("Its answer at the last token, “{token}”: {label} ({share}). All that follows is about it.")
+            else:
+                text = both("Its answer: {label} ({share}).")
+            token = subject.tokens[-1] if subject.tokens else ""
+            said.append(text.format(token=token, label=found.answer.label, share=share))
         elif found.answer is not None:
             said.append(both("Its answer: {value:.4g}.", value=next(iter(found.answer.outputs.values()))))
         if found.cost is not None:
@@ -86,7 +92,10 @@ class Wording:
             flops = round(cost.flops_per_token)
             said.append(text.format(**parts, flops=flops, length=cost.length, serial=cost.serial_steps))
         if found.pace:
-            times = [both("{milliseconds:.2g} ms after {after:,}", **one.to_dict()) for one in found.pace]
+            times = [
+                both("{time} after {after:,}", time=duration(one.milliseconds / 1000), after=one.after)
+                for one in found.pace
+            ]
             text = both("One more step and its answer take {times}, one sequence on this machine.")
             said.append(text.format(times=_list(times)))
         return said
@@ -101,14 +110,14 @@ class Wording:
 
     def _memory(self, layer: StateGradients) -> list[Both]:
         last, cell = layer.state[-1], layer.cell
-        gaps = {"layer": self.layer(layer.name), "value": last, "share": _percent(last), "lag": layer.lags}
+        gaps = {"layer": self.layer(layer.name), "value": magnitude(last), "share": _percent(last), "lag": layer.lags}
         if layer.memory is not None:
             text = both(
                 "{layer}: from {lag} steps back less than 1 % of the gradient arrives (‖∂h_T/∂h_t‖ below 0.01)."
             )
             gaps["lag"] = layer.memory
         elif last > 1:
-            text = both("{layer}: the gradient grows with distance: ‖∂h_T/∂h_t‖ is {value:.3g} at {lag} steps back.")
+            text = both("{layer}: the gradient grows with distance: ‖∂h_T/∂h_t‖ is {value} at {lag} steps back.")
         else:
             text = both(
                 "{layer}: even from {lag} steps back, as far as was looked, {share} of the gradient arrives "
@@ -119,9 +128,9 @@ class Wording:
             return said
         if layer.cell_memory is not None:
             return [*said, both("Through its cell: less than 1 % from {lag} steps back.", lag=layer.cell_memory)]
-        gaps = {"value": cell[-1], "share": _percent(cell[-1]), "lag": layer.lags}
+        gaps = {"value": magnitude(cell[-1]), "share": _percent(cell[-1]), "lag": layer.lags}
         if cell[-1] > 1:
-            return [*said, both("Through its cell it grows: {value:.3g} at {lag} steps back.", **gaps)]
+            return [*said, both("Through its cell it grows: {value} at {lag} steps back.", **gaps)]
         return [*said, both("Through its cell: still {share} from {lag} steps back.", **gaps)]
 
     def _before(self, layer: StateGradients | None) -> list[Both]:
@@ -135,12 +144,12 @@ class Wording:
         radius, norm = layer.spectral_radius, layer.spectral_norm
         if layer.bound is not None:
             lag = min(SHOWN_LAG, layer.lags)
-            figures = {"radius": radius["state"], "norm": norm["state"], "bound": layer.bound[lag]}
+            figures = {"radius": radius["state"], "norm": norm["state"], "bound": magnitude(layer.bound[lag])}
             text = both(
                 "W_hh has spectral radius {radius:.2f} and norm {norm:.2f}. The textbook bound ‖W_hh‖^{lag} is "
-                "{bound:.2g}; the gradient at lag {lag} is {exact:.2g}. The bound is a ceiling, not an estimate."
+                "{bound}; the gradient at lag {lag} is {exact}. The bound is a ceiling, not an estimate."
             )
-            return [text.format(lag=lag, exact=layer.state[lag], **figures)]
+            return [text.format(lag=lag, exact=magnitude(layer.state[lag]), **figures)]
         gates = [both("{gate} {value:.2f}", gate=gate_name(gate), value=value) for gate, value in radius.items()]
         return [both("Spectral radius of its recurrent weights: {gates}.", gates=_list(gates))] if gates else []
 

@@ -125,7 +125,7 @@ def score_columns(verdict: Verdict, costs: bool) -> list[Column]:
 
 def print_verdict(screen: Screen, verdict: Verdict, notes: Sequence[str] = ()) -> None:
     """The notes, the table with baselines dim, and the verdict."""
-    for note in notes:
+    for note in notes if screen.talks else ():
         screen.say(both("note: {text}", text=retold(note)))
     names, cells = table(verdict)
     styles = ["dim" if row.baseline else None for row in score_rows(verdict)]

@@ -84,7 +84,9 @@ def _look(weights: Integrated, preprocessor: Preprocessor, ids: np.ndarray, text
         TokenWeight(token, weight, number != UNKNOWN)
         for token, weight, number in zip(_tokens(preprocessor, ids, text), weights.shares, ids.tolist(), strict=True)
     ]
-    probability = float(torch.tensor(weights.outputs, dtype=torch.float64).softmax(0)[weights.target])
+    outputs = torch.tensor(weights.outputs, dtype=torch.float64)
+    shares = outputs.sigmoid() if preprocessor.thresholds else outputs.softmax(0)
+    probability = float(shares[weights.target])
     cut = max(0, len(tokens) - SHOWN_TOKENS)
     return Look(preprocessor.labels[weights.target], probability, tuple(tokens[:SHOWN_TOKENS]), cut)
 

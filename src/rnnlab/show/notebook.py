@@ -12,9 +12,12 @@ from rnnlab.comparing.comparison import Comparison
 from rnnlab.comparing.learning import learning
 from rnnlab.comparing.records import Record
 from rnnlab.comparing.studies import Study
+from rnnlab.core import words
 from rnnlab.core.words import Both, Language, both, spoken
+from rnnlab.inspecting.inspection import Inspection
 from rnnlab.judging.wording import sentence_of
 from rnnlab.runs.directory import Failed, RunDirectory
+from rnnlab.show.inspection_texts import lines
 from rnnlab.training.spec import RunSpec
 
 MORE = both("All there is to see: rnnlab.write_report({folder!r})")
@@ -24,11 +27,13 @@ MORE = both("All there is to see: rnnlab.write_report({folder!r})")
 class Result(Comparison):
     """A comparison that a notebook shows with its charts."""
 
-    def html(self, language: Language = "en") -> str:
-        """What a notebook shows: pictures, which need neither scripts nor a network."""
+    def html(self, language: Language | None = None) -> str:
+        """What a notebook shows: pictures, which need neither scripts nor a network; in the current language (that of
+        RNNLAB_LANG, or of the locale) unless told."""
         from rnnlab.show.figures.sections import chapter_figures  # only now: they load Altair
         from rnnlab.show.pages.report_tables import score_table
 
+        language = language or words.language()
         sentence = sentence_of(self.verdict)[language]
         drawn = [figure for figures in chapter_figures(_chapter(self)).values() for figure in figures]
         pictures = (figure.draw(language, False) for figure in drawn)
@@ -42,9 +47,10 @@ class Result(Comparison):
 class Studies(list[Study]):
     """The studies of a sweep, which a notebook shows with their charts."""
 
-    def html(self, language: Language = "en") -> str:
+    def html(self, language: Language | None = None) -> str:
         from rnnlab.show.figures.sections import study_figures  # only now: they load Altair
 
+        language = language or words.language()
         drawn = [figure for study in self for figure in study_figures(study)]
         return _block([], [], _images(figure.draw(language, False) for figure in drawn), [])
 
@@ -52,8 +58,35 @@ class Studies(list[Study]):
         return self.html()
 
 
+@dataclass(frozen=True)
+class Inside(Inspection):
+    """An inspection that a notebook shows with its charts, and `print` in sentences."""
+
+    def html(self, language: Language | None = None) -> str:
+        from rnnlab.show.figures.sections import inspection_figures  # only now: they load Altair
+
+        language = language or words.language()
+        drawn = [figure for figures in inspection_figures(self).values() for figure in figures]
+        pictures = _images(figure.draw(language, False) for figure in drawn)
+        captioned = [
+            Markup("<p>{}</p>{}").format(figure.caption[language], picture)
+            for figure, picture in zip(drawn, pictures, strict=True)
+        ]
+        return _block(filter(None, lines(self, language)), [], captioned, [])
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def __str__(self) -> str:
+        return "\n".join(lines(self, words.language()))
+
+
 def result_of(comparison: Comparison) -> Result:
     return Result(**{field.name: getattr(comparison, field.name) for field in fields(Comparison)})
+
+
+def inside_of(found: Inspection) -> Inside:
+    return Inside(**{field.name: getattr(found, field.name) for field in fields(Inspection)})
 
 
 def _chapter(result: Comparison) -> Chapter:

@@ -14,6 +14,7 @@ from rnnlab.core.numbers import count, interval_text, score_text
 from rnnlab.core.words import Language
 from rnnlab.runs.directory import pretty_json
 from rnnlab.show.sweep_summary import best_score
+from rnnlab.show.times import TrainingTimes
 
 if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
     from rnnlab.comparing.comparison import ArmScores, ArmSummary, Comparison
@@ -48,29 +49,33 @@ def markdown(result: "Comparison") -> str:
     """The table of scores and the verdict, for an issue or a note."""
     seen = result.seen_matters
     more = (" seen rows | unseen rows |", "---:|---:|") if seen else ("", "")
+    times = TrainingTimes.of(result)
+    names = [result.verdict.metric, "95 % interval", result.beside.title, times.round_name.en, times.total_name.en]
     lines = [
-        f"| model | {result.verdict.metric} | 95 % interval | {result.beside.title} | s/epoch | parameters |" + more[0],
-        "|---|---:|---:|---:|---:|---:|" + more[1],
-        *(_markdown_row(arm, result) for arm in result.ranking),
+        f"| model | {' | '.join(names)} | parameters |{more[0]}",
+        f"|---|---:|---:|---:|---:|---:|---:|{more[1]}",
+        *(_markdown_row(arm, result, times) for arm in result.ranking),
         "",
         result.verdict.sentence,
     ]
     return "\n".join(lines) + "\n"
 
 
-def _markdown_row(arm: "ArmSummary", result: "Comparison") -> str:
+def _markdown_row(arm: "ArmSummary", result: "Comparison", times: TrainingTimes) -> str:
     seen, unit, second = result.seen_matters, result.verdict.unit, arm.scores.get(result.beside.name)
     label = arm.label.replace("|", "\\|") + (" \\*" if arm.in_best_group else "")
     if arm.score is None:
-        return f"| {label} | {'/'.join(sorted({run.status for run in arm.runs}))} | | | | |" + (" | |" if seen else "")
-    seconds = f"{arm.epoch_seconds:.2f}" if arm.epoch_seconds is not None else ""
+        return f"| {label} | {'/'.join(sorted({run.status for run in arm.runs}))} | | | | | |" + (
+            " | |" if seen else ""
+        )
     interval = interval_text(arm.score.low, arm.score.high, unit)
     cells = [
         label,
         score_text(arm.score.mean, unit),
         interval,
         "" if second is None else score_text(second, result.beside.unit),
-        seconds,
+        times.round_text(arm),
+        times.total_text(arm),
         "" if arm.parameters is None else count(arm.parameters),
         *(
             [score_text(arm.by_seen[p].score, unit) if p in arm.by_seen else "" for p in ("seen", "unseen")]
@@ -85,7 +90,15 @@ def comparison_csv(result: "Comparison") -> str:
     """One row per arm, full precision; one column per tag."""
     tags = list(dict.fromkeys(tag for arm in result.arms for tag in arm.by_tag))
     names = list(dict.fromkeys(name for arm in result.ranking for name in arm.scores))
-    measured = ("epoch_seconds", "tokens_per_second", "best_epoch", "cut_short", "parameters", "peak_memory_mb")
+    measured = (
+        "epoch_seconds",
+        "total_seconds",
+        "tokens_per_second",
+        "best_epoch",
+        "cut_short",
+        "parameters",
+        "peak_memory_mb",
+    )
     seen = ("seen", "unseen") if result.seen_matters else ()
     scores = ("score_mean", "score_low", "score_high")
     head = ["label", "kind", *scores, "failed_seeds", *names, *measured]
@@ -100,6 +113,7 @@ def comparison_csv(result: "Comparison") -> str:
                 len(arm.failed_seeds),
                 *(arm.scores.get(name, "") for name in names),
                 arm.epoch_seconds,
+                arm.total_seconds,
                 arm.tokens_per_second,
                 arm.best_epoch,
                 "yes" if arm.cut_short else "",

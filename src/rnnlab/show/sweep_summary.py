@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rnnlab.comparing.studies import Arrival, Axis, Point, Repeat, Study, arrival
 from rnnlab.core.errors import ConfigError, did_you_mean, known_are
@@ -136,7 +137,7 @@ def value_labels(axis: Axis) -> list[str]:
     return texts if len(set(texts)) == len(texts) else [repr(value) for value in axis.values]
 
 
-def repeats_at(study: Study, where: dict) -> list[Repeat]:
+def repeats_at(study: Study, where: dict[str, Any]) -> list[Repeat]:
     return [repeat for point in study.points_at(where) for repeat in point.repeats]
 
 

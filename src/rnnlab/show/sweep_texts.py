@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from rnnlab.comparing.studies import Axis, AxisValue, Study
+from rnnlab.comparing.studies import Axis, AxisValue, Point, Study
 from rnnlab.core.numbers import percent
-from rnnlab.core.terms import metric_text
+from rnnlab.core.terms import metric_text, setting_name
 from rnnlab.core.words import COMMAS, Both, both, joined, same
 
-SHARES = ("accuracy", "exact", "macro_f1")  # metrics from 0 to 1, said in per cent
+SHARES = ("accuracy", "balanced_accuracy", "entity_f1", "exact", "macro_f1", "micro_f1", "unknown_words")
+"""Metrics from 0 to 1, said in per cent."""
 
 QUANTITIES = {
     "valid": both("validation {metric}"),
@@ -43,6 +44,18 @@ def value_text(value: AxisValue) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+def point_text(study: Study, point: Point) -> Both:
+    """``learning rate 0.01 · sequence length 5``; of axes that somebody named, the values alone, as in its label."""
+    if not any("." in axis.name for axis in study.axes):
+        return same(point.label)
+    words = []
+    for axis in study.axes:
+        if axis.name in point.at:
+            name, value = setting_name(axis.name), value_text(point.at[axis.name])
+            words.append(both("{name} {value}", name=name, value=value) if "." in axis.name else value)
+    return joined(words, " · ")
+
+
 def compared_text(study: Study) -> Both:
     """By what points are compared."""
     return both("first update at the target") if study.target else quantity_name(f"valid_{study.metric}")
@@ -50,7 +63,7 @@ def compared_text(study: Study) -> Both:
 
 def pooled_text(axes: Sequence[Axis]) -> list[Both]:
     """Over which axes runs are taken together; nothing where none has two values."""
-    names = [axis.name for axis in axes if len(axis.values) > 1]
+    names = [setting_name(axis.name) for axis in axes if len(axis.values) > 1]
     return [both("Pooled over {axes}", axes=joined(names, COMMAS))] if names else []
 
 

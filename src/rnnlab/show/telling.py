@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rnnlab.comparing.conditions import provenance, settings_of, terms
 from rnnlab.comparing.differences import differences, with_texts
 from rnnlab.comparing.learning import learning
 from rnnlab.comparing.records import HeldOut
+from rnnlab.comparing.tagging import disputed_sentences, tag_differences
 from rnnlab.core.config import canonical_json
 from rnnlab.core.errors import RnnlabError, RunError, english
 from rnnlab.core.words import note, say
@@ -29,7 +31,9 @@ MOST_INSIDE = 12  # arms that are looked into, the best
 Watch = Callable[[str], None]
 
 
-def tell(paths: Sequence[str | Path], watch: Watch = lambda _: None, judged: Sequence[Comparison] = ()) -> Report:
+def tell(
+    paths: Sequence[str | PathLike[str]], watch: Watch = lambda _: None, judged: Sequence[Comparison] = ()
+) -> Report:
     """All that there is to tell of some runs, see `gather`; ``watch`` hears what is being done. ``judged`` are
     comparisons of theirs that needn't be judged again."""
     watch(say("reading the runs"))
@@ -54,7 +58,7 @@ def _chapter(
     if found.splits_vary:
         seed = found.records[0].spec.seed
         remarks.append(note("the split varies with the seed; models were looked into with seed {seed}", seed=seed))
-    watch(say("{name}: looking into {count} models", name=found.name, count=len(inside)))
+    watch(say("{name}: looking inside, models: {count}", name=found.name, count=len(inside)))
     return Chapter(
         name=found.name,
         comparison=comparison,
@@ -119,6 +123,8 @@ def _differences(
     labels = _labels(found, remarks)
     if found.splits_vary and labels:
         remarks.append(note("every seed has test rows of its own, so the rows on which models disagree aren't shown"))
+    if found.task.answer.chains:
+        return _of_taggers(found, comparison, data, labels, remarks)
     shown = differences(found.records, labels, tags=rows.tag_names)
     if data is None or not shown.rows:
         return shown
@@ -135,6 +141,30 @@ def _differences(
     return replace(shown, rows=tuple(with_looks), looked=arm.label)
 
 
+def _of_taggers(
+    found: RecordedComparison,
+    comparison: Comparison,
+    data: EncodedData | None,
+    labels: Sequence[str],
+    remarks: list[str],
+) -> Differences:
+    """With the sentences that the best models and the best baseline tag differently."""
+    shown = tag_differences(found.records, labels)
+    if data is None or shown.tagging is None or found.splits_vary:
+        return shown
+    lower, best = comparison.verdict.lower_is_better, comparison.verdict.best_baseline
+    arms = [*comparison.arms[:MOST_INSIDE], *(arm for arm in comparison.baselines if arm.label == best)]
+    paths = [Path(path) for arm in arms if (path := best_run(arm, lower)) is not None]
+    chosen = [next(record for record in found.records if record.path == path) for path in paths]
+    try:
+        disputed = disputed_sentences(chosen, labels, found.task)
+    except (RnnlabError, OSError) as error:
+        remarks.append(note("the sentences of the test rows can't be read any more: {error}", error=english(error)))
+        return shown
+    spaced = data.tokenizer is None or data.tokenizer.name != "chars"
+    return replace(shown, tagging=replace(shown.tagging, disputed=disputed, spaced=spaced))
+
+
 def _looked_at(comparison: Comparison) -> ArmSummary | None:
     """The recommended model; the best one where a baseline or nothing is recommended."""
     by_label = {arm.label: arm for arm in comparison.arms}
@@ -143,8 +173,9 @@ def _looked_at(comparison: Comparison) -> ArmSummary | None:
 
 
 def _labels(found: RecordedComparison, remarks: list[str]) -> tuple[str, ...]:
-    """Of the answers; none where a task asks for something else than a label per sequence."""
-    if found.task.answer.reads == "states":
+    """Of the answers; none where a task asks for something else than labels of sequences or tokens."""
+    answer = found.task.answer
+    if answer.reads == "states" and not answer.chains:
         return ()
     of_split = {}
     for record in found.records:

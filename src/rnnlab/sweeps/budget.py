@@ -112,8 +112,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         native.prepare()
-        self.began = self.clock()
-        self.deadline = self.began + (1 - IN_RESERVE) * self.budget
+        self.began: float = self.clock()
+        self.deadline: float = self.began + (1 - IN_RESERVE) * self.budget
         self.records: list[Record] = []
         self.begun: dict[str, float] = {}  # when runs that are under way were begun, by digest
         self.took: dict[str, list[float]] = {}  # seconds of runs that ended, by label
@@ -124,9 +124,10 @@ class Budget:
         overhead = max(0.0, min((min(taken) for taken in self.took.values()), default=START) - START)
         first = replace(self.asked, seeds=self.asked.seeds[:1]).specs()
         timed = {label: pace_of(spec, self.data) for label, spec in first}
-        self.paces = paces = {label: replace(pace, fixed=pace.fixed + overhead) for label, pace in timed.items()}
+        paces = {label: replace(pace, fixed=pace.fixed + overhead) for label, pace in timed.items()}
+        self.paces: dict[str, Pace] = paces
         made = self._kept_plan()
-        self.rounds = made.rounds
+        self.rounds: dict[str, int] = made.rounds
         if not made.rounds:
             cheapest = min(pace.seconds(1) for pace in paces.values())
             needed = cheapest * min(FIRST_SEEDS, self.most_seeds) / self.jobs
@@ -141,7 +142,7 @@ class Budget:
             for label, arm in self.asked.arms.items()
             if label in made.rounds
         }
-        self.experiment = replace(self.asked, arms=arms)
+        self.experiment: Experiment = replace(self.asked, arms=arms)
         self.watch(self._intention(made))
         looks = schedule(made.first, self.most_seeds)
         labels = list(self.experiment.arms)

@@ -18,7 +18,7 @@ from rnnlab.execute.executors import Executor
 from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.sweeps.draws import Setting
 from rnnlab.sweeps.execution import Display
-from rnnlab.sweeps.sweep_file import PlannedPoint
+from rnnlab.sweeps.sweep_plan import PlannedPoint
 from rnnlab.training.spec import RunSpec
 
 HALVING = 3  # of the trials that come to a rung, one in so many goes on; the next rung is so many times as far
@@ -153,6 +153,11 @@ def goes_on(score: Score, rivals: Sequence[Score], keep: Fraction = Rungs.keep) 
 class Contest:
     """The trials of one search: those of a study, or of one arm of a comparison. ``rungs``: None lets every trial train
     to its end."""
+
+    wanted: int
+    rungs: Rungs | None
+    out: Path
+    display: Display
 
     def __init__(self, wanted: int, rungs: Rungs | None, out: Path, display: Display):
         self.wanted, self.rungs, self.out, self.display = wanted, rungs, out, display

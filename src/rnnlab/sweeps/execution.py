@@ -38,14 +38,14 @@ def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str,
     """Every baseline that fits this kind of input and this shape of answer. They have no luck of their own, so each
     split needs one run of them. `lookup` runs where a share of the test rows stands in train; where every
     model looks rows up, so do they, but for the majority class, which is there to be beaten."""
-    kind = "tokens" if data.vocabulary else "features"
+    kinds = {"any", "tokens" if data.vocabulary else "features", "any" if data.sound is None else "sound"}
     seen = data.profile.get("overlap", {}).get("test", 0) / len(data.test)
     beside = experiment.task.answer.baselines
     by_characters = data.tokenizer is not None and data.tokenizer.name == "chars"
     everywhere = bool(experiment.arms) and all(arm.model.lookup for arm in experiment.arms.values())
     baselines = []
     for cls in BASELINES:
-        if cls.kind not in beside or cls.inputs not in ("any", kind) or (cls is LookedUp and seen < SEEN_SHARE):
+        if cls.kind not in beside or cls.inputs not in kinds or (cls is LookedUp and seen < SEEN_SHARE):
             continue
         settings = dict(cls.model_defaults)
         if cls is NbSvm and by_characters:

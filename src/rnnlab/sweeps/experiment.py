@@ -1,15 +1,16 @@
 """An experiment is labelled arms × seeds; each pair is a run."""
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
-from rnnlab.core.config import Config, parse, problems
+from rnnlab.core.config import Config, parse, problems, unknown_keys
 from rnnlab.core.errors import ConfigError, all_problems, did_you_mean, known_are
 from rnnlab.core.words import say
 from rnnlab.models.base import ARCHITECTURES, Architecture
-from rnnlab.models.baselines import BASELINES, Baseline
+from rnnlab.models.baselines import BASELINES, Balancing, Baseline
 from rnnlab.models.embedding import Embedding
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.training.spec import RunSpec, Training
@@ -71,54 +72,83 @@ _TOP_KEYS = ("name", "seeds", "vary_split", "match", "tune", "task", "model", "t
 
 def experiment_problems(tree: dict[str, Any]) -> list[str]:
     """Everything that is wrong with an experiment file, each with its path."""
-    found = [
-        say("{key}: unknown key{hint}", key=key, hint=did_you_mean(key, _TOP_KEYS) or known_are(_TOP_KEYS))
-        for key in tree
-        if key not in _TOP_KEYS
-    ]
-    tables = [k for k in ("task", "model", "training", "arms", "baselines") if not isinstance(tree.get(k, {}), dict)]
-    if tables:
-        return found + [say("{key}: must be a table, written as [{key}]", key=key) for key in tables]
+    found = [*unknown_keys(tree, _TOP_KEYS)]
+    wrong = [k for k in ("task", "model", "training", "arms", "baselines") if not isinstance(tree.get(k, {}), dict)]
+    found += [say("{key}: must be a table, written as [{key}]", key=key) for key in wrong]
+    tree = {key: value for key, value in tree.items() if key not in wrong}
     task = {"kind": "classify", **tree.get("task", {})}
     of_the_task = TASKS.problems(task, "task")
     found += of_the_task
     found += problems(Training, _training_values(tree), "training")
-    found += _ignored(task["kind"], tree.get("training", {}), "training")
+    found += _ignored(task, tree.get("training", {}), "training")
     found += [say("seeds: {reason}", reason=reason) for reason in _seed_problems(_seeds(tree))]
     found += _split_problems(tree, None if of_the_task else task)
-    if not tree.get("arms"):
-        found.append('arms: at least one is needed, for example [arms.lstm.model] with kind = "lstm"')
+    if not tree.get("arms") and "arms" not in wrong:
+        found.append(say('arms: at least one is needed, for example [arms.lstm.model] with kind = "lstm"'))
+    shared = tree.get("model", {})
+    options = ARCHITECTURES.options()
+    nobodys = [key for key in shared if key not in (*options, "kind")]
+    found += unknown_keys(nobodys, options, "model.")
+    tree["model"] = {key: value for key, value in shared.items() if key not in nobodys}
     for label, arm in tree.get("arms", {}).items():
-        path = f"arms.{label}"
-        if not isinstance(arm, dict) or not all(isinstance(v, dict) for v in arm.values()):
-            found.append(say("{path}: must be a table with a table 'model' (and perhaps 'training')", path=path))
-            continue
-        found += [
-            say("{path}.{key}: unknown key; known: model, training", path=path, key=key)
-            for key in arm
-            if key not in ("model", "training")
-        ]
-        model = merged(tree.get("model", {}), arm.get("model", {}))
+        found += _arm_problems(tree, label, arm, None if of_the_task else TASKS[task["kind"]])
+    found += _baseline_problems(tree) + _match_problems(tree) + _tune_problems(tree)
+    return list(dict.fromkeys(found))
+
+
+def _arm_problems(tree: dict[str, Any], label: str, arm: Any, task: type[Task] | None) -> list[str]:
+    """What is wrong with an arm. Where all arms share what is wrong, it is said of what they share."""
+    path = f"arms.{label}"
+    if not isinstance(arm, dict) or not all(isinstance(v, dict) for v in arm.values()):
+        return [say("{path}: must be a table with a table 'model' (and perhaps 'training')", path=path)]
+    found = [*unknown_keys(arm, ("model", "training"), f"{path}.")]
+    model = merged(tree.get("model", {}), arm.get("model", {}))
+    if "model" in arm or "kind" in model or not found:  # else a misspelt [model] has been told of
         of_the_model = ARCHITECTURES.problems(model, f"{path}.model")
-        if not of_the_task and not of_the_model:
-            of_the_model = unsuited(ARCHITECTURES.parse(model), TASKS[task["kind"]], f"{path}.model")
+        if task is not None and not of_the_model:
+            of_the_model = unsuited(ARCHITECTURES.parse(model), task, f"{path}.model")
         found += of_the_model
-        if arm.get("training"):
-            found += problems(Training, _training_values(tree, arm), f"{path}.training")
-            found += _ignored(task["kind"], arm["training"], f"{path}.training")
-    return found + _baseline_problems(tree) + _match_problems(tree) + _tune_problems(tree)
+    if arm.get("training"):
+        found += problems(Training, _training_values(tree, arm), f"{path}.training")
+        found += _ignored({"kind": "classify", **tree.get("task", {})}, arm["training"], f"{path}.training")
+    return [_where_it_stands(problem, path, tree, arm) for problem in found]
+
+
+def _where_it_stands(problem: str, path: str, tree: dict[str, Any], arm: dict[str, Any]) -> str:
+    """``arms.gru.model.hidden: …`` is ``model.hidden: …`` where the arm takes over what all share."""
+    found = re.match(rf"{re.escape(path)}\.((model|training)(\.\w+)+)", problem)
+    if found is None:
+        return problem
+    own, shared = (stands_in(where, found[1].split(".")) for where in (arm, tree))
+    return problem.removeprefix(f"{path}.") if shared and not own else problem
+
+
+def stands_in(tree: Any, path: list[str]) -> bool:
+    """Whether a tree says something at this path."""
+    for part in path:
+        if not isinstance(tree, dict) or part not in tree:
+            return False
+        tree = tree[part]
+    return True
 
 
 def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
     """Settings of a model that the task would ignore, and why the model can't do it."""
     gaps = {"path": path, "kind": task.kind, "model": model.kind}
-    if task.answer.reads == "states" and "pooling" in model.model_fields_set:
+    if task.shape.reads == "states" and "pooling" in model.model_fields_set:
         return [
             say(
                 "{path}.pooling: the task '{kind}' answers at every step, where nothing is pooled; leave it out", **gaps
             )
         ]
-    if task.answer.reads == "states" and getattr(model, "ends", False):
+    if model.crf and not task.shape.chains:
+        return [
+            say(
+                "{path}.crf: the task '{kind}' doesn't tag tokens, so that there is no path to score; leave it out",
+                **gaps,
+            )
+        ]
+    if task.shape.reads == "states" and getattr(model, "ends", False):
         return [
             say(
                 "{path}.ends: the task '{kind}' answers at every step, and the last one would be told "
@@ -149,11 +179,11 @@ def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
     ]
 
 
-def _ignored(kind: Any, training: dict[str, Any], path: str) -> list[str]:
+def _ignored(task: dict[str, Any], training: dict[str, Any], path: str) -> list[str]:
     """Settings of the training that would have no effect."""
-    if kind not in TASKS.names():
+    if task["kind"] not in TASKS.names():
         return []  # which is said elsewhere
-    found = TASKS[kind].ignored(training, path)
+    found = TASKS[task["kind"]].ignored(training, path, task)
     if training.get("batch_tokens") is not None and training.get("batch_size") == Training().batch_size:
         found.append(say("{path}.batch_size: 'batch_tokens' would ignore it; leave one of them out", path=path))
     return found  # any other batch_size is refused by `Training`
@@ -215,7 +245,18 @@ def _baseline_problems(tree: dict[str, Any]) -> list[str]:
             found.append(say("baselines.{name}: must be a table, written as [baselines.{name}]", name=name))
         else:
             found += BASELINES.problems({**values, "kind": name}, f"baselines.{name}")
+            weighed = {"class_weights": values.get("class_weights")}
+            found += _ignored({"kind": "classify", **tree.get("task", {})}, weighed, f"baselines.{name}")
     return found
+
+
+def _baseline_values(tree: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is said of each baseline that isn't as it is by default. Classes are balanced in all arms or in none."""
+    balanced = {"class_weights": tree.get("training", {}).get("class_weights")}
+    able = [cls.kind for cls in BASELINES if issubclass(cls, Balancing)] if balanced["class_weights"] else []
+    return {name: {**balanced, **tree.get("baselines", {}).get(name, {})} for name in able} | {
+        name: values for name, values in tree.get("baselines", {}).items() if name not in able
+    }
 
 
 def _tune_problems(tree: dict[str, Any]) -> list[str]:
@@ -231,7 +272,7 @@ def _tune_problems(tree: dict[str, Any]) -> list[str]:
             )
         ]
     if tree.get("match") == "parameters":
-        return ["tune: it searches the sizes that match = 'parameters' makes equal; leave one of them out"]
+        return [say("tune: it searches the sizes that match = 'parameters' makes equal; leave one of them out")]
     return []
 
 
@@ -271,12 +312,13 @@ def filled_in(model: Architecture, task: type[Task], text: bool = False) -> Arch
     architecture says of itself, and how a recurrence pools. Tasks whose rows are made by a rule take of that later
     fields alone; and where there is an answer at every step, none is told where the text ends."""
     usual = {name: value for name, value in model.model_defaults.items() if task.regularised or name in model.added}
-    if task.answer.reads == "states":
+    if task.shape.reads == "states":
         usual.pop("ends", None)
     if model.reads_in_turn:
         usual["pooling"] = task.recurrent_pooling
     if text and task.regularised:
         usual |= model.text_defaults
+        usual = merged(usual, task.text_defaults)
     return _with_usual(model, usual)
 
 
@@ -302,7 +344,7 @@ def _seed_problems(seeds: Any) -> list[str]:
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         return [] if 1 <= seeds <= 10_000 else [say("how many must be between 1 and 10,000 (got {seeds})", seeds=seeds)]
     if isinstance(seeds, list) and seeds and all(isinstance(s, int) and s >= 0 for s in seeds):
-        return [] if len(set(seeds)) == len(seeds) else ["each seed may stand in the list once"]
+        return [] if len(set(seeds)) == len(seeds) else [say("each seed may stand in the list once")]
     return [say("a number of seeds, or a list such as [0, 1, 2] (got {seeds!r})", seeds=seeds)]
 
 
@@ -338,7 +380,5 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
         vary_split=tree.get("vary_split", False),
         tune=tree.get("tune"),
         fixed={label: frozenset(_paths(values)) for label, values in said.items()},
-        baselines={
-            name: BASELINES.parse({**values, "kind": name}) for name, values in tree.get("baselines", {}).items()
-        },
+        baselines={name: BASELINES.parse({**values, "kind": name}) for name, values in _baseline_values(tree).items()},
     )

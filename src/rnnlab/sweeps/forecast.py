@@ -20,7 +20,7 @@ from rnnlab.runs.directory import RunDirectory
 from rnnlab.sweeps.execution import baseline_specs
 from rnnlab.sweeps.experiment import Experiment
 from rnnlab.sweeps.plan import Opened
-from rnnlab.sweeps.sweep_file import PlannedStudy
+from rnnlab.sweeps.sweep_plan import PlannedStudy
 from rnnlab.sweeps.tune import trial_specs
 from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.batch_loader import AHEAD, BatchLoader

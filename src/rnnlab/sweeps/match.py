@@ -12,6 +12,7 @@ from rnnlab.data import vectors
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.base import Architecture
 from rnnlab.tasks.base import Task
+from rnnlab.training.assemble import head_of
 
 TOLERANCE = 0.02  # a match that is no better is said to be none
 GAP = 1024  # at most so many sizes in a row are impossible, such as widths that the heads don't divide
@@ -146,7 +147,7 @@ def counter(task: Task, preprocessor: Preprocessor) -> Count:
             encoder = model.build(width)
             answer = task.answer
             read = encoder.state_width if answer.reads == "states" else encoder.width
-            return nn.ModuleList([encoder, answer.head(read, answer.outputs(preprocessor))])
+            return nn.ModuleList([encoder, head_of(model, answer, read, answer.outputs(preprocessor))])
 
         width = input_width(model, preprocessor)
         return sum(parameter.numel() for parameter in on_paper(build).parameters())
@@ -161,7 +162,10 @@ def input_width(model: Architecture, preprocessor: Preprocessor) -> int:
         return preprocessor.features
     words, source = 8, model.embedding.vectors
     pretrained = None if source is None else torch.zeros(words, vectors.width_of(source))
-    return preprocessor.tokens * on_paper(lambda: model.embed(words, pretrained)).width
+    letters = model.embedding.letter_filters if preprocessor.letters else 0
+    embedding = on_paper(lambda: model.embed(words, pretrained))
+    embedding.narrow = preprocessor.narrow
+    return embedding.step_width(preprocessor.tokens) + letters
 
 
 def on_paper(build: Callable[[], T]) -> T:

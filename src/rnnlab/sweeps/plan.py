@@ -8,18 +8,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rnnlab.core.config import assign, canonical_json, parse_setting, read_toml
+from rnnlab.core.config import Config, assign, canonical_json, parse_setting, read_toml
 from rnnlab.core.errors import ConfigError, did_you_mean, known_are
 from rnnlab.core.words import both, joined, note, retold
 from rnnlab.data import catalogue, vectors
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.preprocessor import Preprocessor
-from rnnlab.data.vocabulary import SPECIAL
 from rnnlab.models.base import ARCHITECTURES, Architecture
+from rnnlab.models.embedding import Embedding
 from rnnlab.models.fasttext import FastText
 from rnnlab.sweeps.experiment import SPLIT_SEEDS, Arm, Experiment, filled_in, parse_experiment, unsuited
+from rnnlab.sweeps.experiment_names import experiment_meant
 from rnnlab.sweeps.match import counter, gave_way, input_width, match_parameters
 from rnnlab.tasks.base import TASKS, Task
+from rnnlab.tasks.choosing import task_for
 from rnnlab.training.assemble import look_up, resolve_device
 
 DEFAULT_MODELS = ("rnn", "lstm", "gru", "bilstm", "bigru", "textcnn", "cnn2", "transformer", "linear")
@@ -27,6 +29,7 @@ SHORT_NAMES: dict[str, tuple[str, dict[str, Any]]] = {  # a kind, and what is se
     "birnn": ("rnn", {"bidirectional": True}),
     "bilstm": ("lstm", {"bidirectional": True}),
     "bigru": ("gru", {"bidirectional": True}),
+    "bilstm-crf": ("lstm", {"bidirectional": True, "crf": True}),
 }
 KNOWN_DATA = (*catalogue.names(), "reviews")  # names, not paths, whatever lies beside a file
 KIND = "model.kind: "  # begins a problem of `Architecture.check` that no other setting would solve
@@ -48,28 +51,34 @@ def experiment_tree(
 ) -> dict[str, Any]:
     """The experiment as a tree, as a TOML file would say it: from a file or from options, options last."""
     tree: dict[str, Any] = {}
-    if data is not None and data.endswith(".toml"):
-        tree = read_toml(data)
+    file = None if data is None else experiment_meant(data, KNOWN_DATA)
+    if data is not None and file is not None:
+        tree = read_toml(file)
         if is_sweep(tree):
             raise ConfigError("{data}: this file has axes, not arms: run it with 'rnnlab sweep {data}'", data=data)
         if isinstance(tree.get("task"), dict):
-            tree["task"] = seen_from(Path(data).parent, tree["task"])
+            tree["task"] = seen_from(file.parent, tree["task"])
     elif data is not None:
         tree["task"] = {"data": data}
     for key, given in (("task", task), ("training", training)):
         if isinstance(tree.get(key, {}), dict):  # else the file is wrong, and will be told so
             tree[key] = {**tree.get(key, {}), **(given or {})}
+    if isinstance(tree["task"], dict) and isinstance(tree["task"].get("data"), str):
+        meant = task_for(tree["task"]["data"], tree["task"])
+        tree["task"] = tree["task"] if meant is None else {"kind": meant, **tree["task"]}
     options = {"seeds": seeds, "match": match, "vary_split": vary_split, "tune": tune}
     tree |= {key: value for key, value in options.items() if value is not None}
     if lookup is not None and isinstance(tree.get("model", {}), dict):
         tree["model"] = {**tree.get("model", {}), "lookup": lookup}
     if models is not None or not tree.get("arms"):
+        _refuse_unknown(models or ())
         tree["arms"] = {name: {"model": named_model(name)} for name in models or default_models(tree)}
     for text in settings:
         assign(tree, *parse_setting(text))
     if vectors is not None:
         _share_vectors(tree, vectors)
-        if _table(tree, "task").get("kind", "classify") == "classify":
+        kind = _table(tree, "task").get("kind", "classify")
+        if kind in TASKS.names() and "extra_words" in TASKS[kind].model_fields:
             tree["task"] = {"extra_words": vectors, **tree.get("task", {})}
     return tree
 
@@ -79,7 +88,8 @@ def default_models(tree: dict[str, Any]) -> list[str]:
     kind = _table(tree, "task").get("kind", "classify")
     if kind not in TASKS.names():
         return list(DEFAULT_MODELS)  # the mistake will be told
-    return [n for n in DEFAULT_MODELS if not unsuited(ARCHITECTURES.parse(named_model(n)), TASKS[kind], "model")]
+    names = TASKS[kind].default_models or DEFAULT_MODELS
+    return [n for n in names if not unsuited(ARCHITECTURES.parse(named_model(n)), TASKS[kind], "model")]
 
 
 def is_sweep(tree: dict[str, Any]) -> bool:
@@ -123,14 +133,23 @@ def _table(tree: Any, *path: str) -> dict[str, Any]:
 
 def named_model(name: str) -> dict[str, Any]:
     """``lstm`` → its settings; ``bilstm`` and the like are short for ``bidirectional = true``."""
+    _refuse_unknown([name])
     if name in SHORT_NAMES:
         kind, settings = SHORT_NAMES[name]
         return {"kind": kind, **settings}
-    if name not in ARCHITECTURES.names():
-        known = sorted([*ARCHITECTURES.names(), *SHORT_NAMES])
-        hint = did_you_mean(name, known) or known_are(known)
-        raise ConfigError("unknown model '{name}'{hint}", name=name, hint=hint)
     return {"kind": name}
+
+
+def _refuse_unknown(models: Sequence[str]) -> None:
+    """All names of models that there aren't, at once."""
+    known = sorted([*ARCHITECTURES.names(), *SHORT_NAMES])
+    found = [
+        both("unknown model '{name}'{hint}", name=name, hint=did_you_mean(name, known) or known_are(known))
+        for name in models
+        if name not in known
+    ]
+    if found:
+        raise ConfigError(joined(found, "\n"))
 
 
 class Opened:
@@ -232,6 +251,21 @@ def _refuse(arms: dict[str, Arm], task: Task, data: EncodedData) -> None:
                 "task.ngrams would stay zero; take 'tuned' or 'two', or leave task.ngrams out",
                 label=label,
             )
+        if embedding is not None and not data.letters:
+            unused = [name for name in Embedding.model_fields if name.startswith("letter") and _is_set(embedding, name)]
+            if unused:
+                raise ConfigError(
+                    "arms.{label}.model.embedding.{name}: the letters of words are no inputs here (task.letters); "
+                    "leave it out",
+                    label=label,
+                    name=unused[0],
+                )
+        if arms[label].model.crf and arms[label].training.class_weights:
+            raise ConfigError(
+                "arms.{label}.training.class_weights: with model.crf whole paths are scored, and no tag by itself; "
+                "leave one of them out",
+                label=label,
+            )
         if arms[label].model.lookup and not task.answer.looks_up:
             raise ConfigError(
                 "arms.{label}.model.lookup: rows are looked up where each has one label, and '{kind}' has "
@@ -239,6 +273,11 @@ def _refuse(arms: dict[str, Arm], task: Task, data: EncodedData) -> None:
                 label=label,
                 kind=task.kind,
             )
+
+
+def _is_set(config: Config, name: str) -> bool:
+    """Whether a setting isn't as it is by default."""
+    return getattr(config, name) != type(config).model_fields[name].default
 
 
 def _input_kind(data: EncodedData) -> Literal["tokens", "features"]:
@@ -290,9 +329,9 @@ def _coverage_notes(arms: dict[str, Arm], data: EncodedData) -> list[str]:
     notes = []
     for source, embedding in sources.items():
         if source is not None and data.vocabulary is not None:
-            words = data.vocabulary.learnt_words
-            found = np.any(look_up(embedding, data.vocabulary.words)[: len(words)] != 0, axis=1)[len(SPECIAL) :]
-            counts = np.bincount(data.train.tokens, minlength=len(words))[len(SPECIAL) :]
+            words, special = data.vocabulary.learnt_words, len(data.vocabulary.special)
+            found = np.any(look_up(embedding, data.vocabulary.words)[: len(words)] != 0, axis=1)[special:]
+            counts = np.bincount(data.train.tokens, minlength=len(words))[special:]
             share = vectors.coverage(found, counts)
             words, tokens = (f"{100 * share[name]:.1f} %" for name in ("words_share", "tokens_share"))
             notes.append(

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rnnlab.core.errors import ConfigError, english
 from rnnlab.core.words import both, joined, note, retold
@@ -18,7 +19,7 @@ from rnnlab.sweeps.contest import Contest, Rungs, Trial, compute
 from rnnlab.sweeps.draws import Setting, changes_of, draw, propose, require_optuna, values_of
 from rnnlab.sweeps.execution import Display, Silent
 from rnnlab.sweeps.plan import Opened
-from rnnlab.sweeps.sweep_file import PlannedPoint, PlannedStudy, plan_point
+from rnnlab.sweeps.sweep_plan import PlannedPoint, PlannedStudy, plan_point
 
 AT_RANDOM = 8  # trials with which tpe begins: it needs something to go by
 LAG = 4  # tpe draws trial n when trials up to n - LAG are done, and goes by these alone
@@ -29,6 +30,10 @@ ATTEMPTS = 1000  # at a setting that is new; then there are no more
 class StudySearch(Contest):
     """Draws `study.settings.trials` settings and runs each with its repeats."""
 
+    study: PlannedStudy
+    opened: Opened
+    exhausted: bool
+
     def __init__(self, study: PlannedStudy, out: Path, display: Display):
         self.study, self.opened = study, Opened()
         self.strategy = study.settings.strategy
@@ -36,8 +41,8 @@ class StudySearch(Contest):
         self.exhausted = False
         self.notes: list[str] = []
         minutes = study.settings.minutes
-        self.deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
-        self.add = getattr(display, "add", None)
+        self.deadline: float = math.inf if minutes is None else time.monotonic() + 60 * minutes
+        self.add: Any | None = getattr(display, "add", None)
         grows = self.strategy == "tpe"  # what it runs isn't known when it begins
         shown = Silent() if grows and self.add is None else display
         rungs = Rungs() if self.strategy == "asha" else None

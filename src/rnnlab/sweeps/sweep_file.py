@@ -5,26 +5,26 @@ under [study.NAME]; what stands at the top holds for all of them. [quick] says w
 """
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from rnnlab.claims.claim import Claim, claim_problems, parse_claims, table_problems
-from rnnlab.comparing.studies import Axis, AxisValue, Target
-from rnnlab.core.config import Config, assign, parse, parse_setting, problems, read_toml
-from rnnlab.core.errors import ConfigError, WrongValue, all_problems, did_you_mean, known_are
-from rnnlab.core.words import both, joined, note, retold, say
+from rnnlab.comparing.studies import Axis
+from rnnlab.core.config import Config, assign, parse, parse_setting, problems, read_toml, sound, unknown_keys
+from rnnlab.core.errors import ConfigError, WrongValue, all_problems
+from rnnlab.core.words import say
 from rnnlab.models.baselines import BASELINES
-from rnnlab.sweeps.axes import AnyAxis, Choices, axis_problems, grid, label_of, parse_axis
-from rnnlab.sweeps.experiment import experiment_problems, merged, parse_experiment
-from rnnlab.sweeps.plan import Opened, complete_experiment, is_sweep, seen_from
+from rnnlab.sweeps.axes import AnyAxis, Choices, axis_problems, grid, parse_axis
+from rnnlab.sweeps.experiment import experiment_problems, merged, stands_in
+from rnnlab.sweeps.experiment_names import experiment_file
+from rnnlab.sweeps.plan import is_sweep, seen_from
 from rnnlab.tasks.base import TASKS
-from rnnlab.training.spec import RunSpec
 
-NO_CAP = 10**9  # updates: of runs that epochs or minutes end
 Strategy = Literal["grid", "random", "tpe", "asha"]
 
 
@@ -66,35 +66,6 @@ class StudySettings(Config):
 
 
 @dataclass(frozen=True)
-class PlannedPoint:
-    at: dict[str, AxisValue]
-    label: str
-    specs: tuple[RunSpec, ...]  # a repeat each
-
-
-@dataclass(frozen=True)
-class PlannedStudy:
-    """A study whose every run is known; with a strategy that draws, `points` is empty until it has drawn."""
-
-    name: str
-    settings: StudySettings
-    axes: tuple[AnyAxis, ...]
-    points: tuple[PlannedPoint, ...]
-    metric: str
-    lower_is_better: bool
-    target: Target | None
-    notes: tuple[str, ...]
-
-    @property
-    def shown_axes(self) -> tuple[Axis, ...]:
-        """The axes with the values that are run."""
-        return tuple(
-            Axis(axis.name, tuple(dict.fromkeys(p.at[axis.name] for p in self.points if axis.name in p.at)))
-            for axis in self.axes
-        )
-
-
-@dataclass(frozen=True)
 class SweepFile:
     """What a file says, checked; nothing has been read or run yet."""
 
@@ -110,121 +81,106 @@ _SHARED = tuple(StudySettings.model_fields)
 def read_sweep(
     file: str | Path, *, quick: bool = False, settings: Sequence[str] = (), only: Sequence[str] = ()
 ) -> SweepFile:
-    """A sweep file, with --set over everything that it says. Every problem is told at once."""
-    tree = read_toml(file)
-    if not is_sweep(tree) and "arms" in tree:
-        raise ConfigError("{file}: this file has arms, not axes: run it with 'rnnlab compare {file}'", file=file)
-    name = str(tree.get("name", Path(file).stem))
-    found = [
-        say("{key}: must be a table", key=key) for key in ("study", "quick") if not isinstance(tree.get(key, {}), dict)
-    ]
-    known = (*_TOP, *_SHARED)
-    found += [
-        say("{key}: unknown key{hint}", key=key, hint=did_you_mean(key, known) or known_are(known))
-        for key in tree
-        if key not in known
-    ]
+    """A sweep file, or an experiment by its name, with --set over everything that it says. Every problem is told at
+    once."""
+    asked, found = _read(file, quick, settings, only)
     if found:
         raise ConfigError(all_problems(str(file), found))
+    return asked
+
+
+def check_sweep(file: str | Path, settings: Sequence[str] = ()) -> SweepFile:
+    """The same as it is and with --quick, for `rnnlab check`: what is wrong with either is told at once."""
+    asked, found = _read(file, False, settings, ())
+    _, smaller = _read(file, True, settings, ())
+    found += [say("with --quick: {problem}", problem=problem) for problem in smaller if problem not in found]
+    if found:
+        raise ConfigError(all_problems(str(file), found))
+    return asked
+
+
+def _read(file: str | Path, quick: bool, settings: Sequence[str], only: Sequence[str]) -> tuple[SweepFile, list[str]]:
+    """The file as far as it can be read, and all that is wrong with it."""
+    path = experiment_file(file)
+    tree = read_toml(path)
+    if not is_sweep(tree) and "arms" in tree:
+        raise ConfigError("{file}: this file has arms, not axes: run it with 'rnnlab compare {file}'", file=file)
+    found = [*unknown_keys(tree, (*_TOP, *_SHARED))]
+    wrong = [key for key in ("study", "quick") if not isinstance(tree.get(key, {}), dict)]
+    found += [say("{key}: must be a table", key=key) for key in wrong]
+    tree = {key: value for key, value in tree.items() if key in (*_TOP, *_SHARED) and key not in wrong}
+    name = str(tree.get("name", path.stem))
     changes: dict[str, Any] = {}
     for text in settings:
         assign(changes, *parse_setting(text))
     shared = {key: tree[key] for key in _SHARED if key in tree}
     own = tree.get("study") or {name: {}}
-    chosen = {key: own[key] for key in only or own if key in own}
-    if len(chosen) < len(only or own):
-        missing = [key for key in only if key not in own]
+    missing = [key for key in only if key not in own]
+    if missing:
         raise ConfigError(
             "{file}: no study {names}; there are {others}",
             file=file,
             names=", ".join(map(repr, missing)),
             others=", ".join(own),
         )
-    studies = {}
-    for key, values in chosen.items():
-        path = f"study.{key}" if "study" in tree else ""
-        if not isinstance(values, dict):
-            found.append(say("{path}: must be a table", path=path))
+    studies: dict[str, StudySettings] = {}
+    for key in only or own:
+        at = f"study.{key}" if "study" in tree else ""
+        values = own[key]
+        if not isinstance(values, dict) or not isinstance(values.get("quick", {}), dict):
+            name_of_table = f"{at}.quick" if isinstance(values, dict) else at
+            found.append(say("{path}: must be a table", path=name_of_table))
             continue
         smaller = merged(tree.get("quick", {}), values.get("quick", {})) if quick else {}
         layers = merged(shared, {k: v for k, v in values.items() if k != "quick"})
         whole = merged(merged(layers, smaller), changes)
-        whole["task"] = seen_from(Path(file).parent, whole.get("task", {}))
-        of_study = problems(StudySettings, whole, path)
-        found += of_study
-        if not of_study:
-            studies[key] = parse(StudySettings, whole, path)
-            found += _study_problems(studies[key], path)
-    found += table_problems(tree.get("claim", []))
-    if found:
-        raise ConfigError(all_problems(str(file), found))
-    claims = tuple(claim for claim in parse_claims(tree.get("claim", [])) if claim.study in chosen or not only)
-    with_target = [key for key, study in studies.items() if study.target is not None]
-    found = claim_problems(claims, {key: _all_axes(study) for key, study in studies.items()}, with_target)
-    if found:
-        raise ConfigError(all_problems(str(file), found))
-    return SweepFile(name, studies, claims)
+        if isinstance(whole.get("task", {}), dict):
+            whole["task"] = seen_from(path.parent, whole.get("task", {}))
+        found += problems(StudySettings, whole, at)
+        studies[key] = parse(StudySettings, _readable(whole), at)
+        found += _study_problems(studies[key], at)
+    claims, wrong_claims = _claims(tree.get("claim", []), studies, only)
+    once = dict.fromkeys(_said_once(problem, own, shared) for problem in found)
+    return SweepFile(name, studies, claims), [*once, *wrong_claims]
 
 
-def plan_studies(file: SweepFile, source: str) -> list[PlannedStudy]:
-    """Read the data and fill in what was automatic. Settings that don't suit the data are found here."""
-    opened = Opened()
-    return [plan_study(name, study, f"{source}: {name}", opened) for name, study in file.studies.items()]
-
-
-def plan_study(name: str, settings: StudySettings, source: str, opened: Opened) -> PlannedStudy:
-    axes = axes_of(settings)
-    points: list[PlannedPoint] = []
-    notes: list[str] = []
-    task = None
-    if settings.strategy == "grid":
-        for values, changes in grid(axes):
-            label = label_of(axes, values) or name
-            at = dict(zip((axis.name for axis in axes), values, strict=True))
-            planned, said = plan_point(settings, changes, f"{source}, {label}", opened)
-            notes += [note("{label}: {text}", label=label, text=text) if len(axes) else text for text in said]
-            if planned is not None:
-                points.append(PlannedPoint(at, label, tuple(planned)))
-                task = planned[0].task
-        if task is None:
-            first = both("{source}: no point is left to run", source=source)
-            raise ConfigError(joined([first, *map(retold, notes)], "\n"))
+def _readable(whole: dict[str, Any]) -> dict[str, Any]:
+    """A study without what is wrong with it by itself, so that the rest can be looked at."""
+    values = sound(StudySettings, whole)
+    if "strategy" in whole and "strategy" not in values:
+        values["strategy"] = "random"  # which takes lists and ranges
+    if values.get("strategy", "grid") == "grid":
+        values.pop("trials", None)
     else:
-        task = TASKS.parse({"kind": "classify", **settings.task}, "task")
-    study = PlannedStudy(
-        name,
-        settings,
-        axes,
-        tuple(points),
-        task.answer.chosen.name,
-        task.answer.chosen.lower_is_better,
-        None,
-        tuple(dict.fromkeys(notes)),
-    )
-    return with_target(study)
+        values.setdefault("trials", 1)
+    return values
 
 
-def plan_point(
-    settings: StudySettings, changes: Mapping[str, Any], source: str, opened: Opened
-) -> tuple[list[RunSpec] | None, tuple[str, ...]]:
-    """The runs of one setting, a seed each, and notes; None when the model can't be run on this data."""
-    tree = _tree_of(settings, changes)
-    model = tree["arms"][POINT]["model"]
-    if model.get("kind") in BASELINES.names():
-        task, _ = opened.open(TASKS.parse({"kind": "classify", **tree["task"]}, "task"))
-        return [RunSpec(task, BASELINES.parse(model, "model"), None, 0)], ()
-    asked = parse_experiment(tree, source)
-    experiment = complete_experiment(asked, tree, *opened.open(asked.task))
-    arm = experiment.arms.get(POINT)
-    if arm is None:
-        return None, experiment.notes
-    return [RunSpec(experiment.task, arm.model, arm.training, seed) for seed in experiment.seeds], experiment.notes
+def _said_once(problem: str, own: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
+    """A problem of what all studies share, without the name of a study."""
+    for key, values in own.items():
+        rest = problem.removeprefix(f"study.{key}.")
+        parts = re.split(r"[^\w.]", rest, maxsplit=1)[0].split(".")
+        if rest != problem and stands_in(shared, parts) and not stands_in(values, parts):
+            return rest
+    return problem
+
+
+def _claims(
+    tables: Any, studies: Mapping[str, StudySettings], only: Sequence[str]
+) -> tuple[tuple[Claim, ...], list[str]]:
+    """The claims that can be read, and what is wrong with any."""
+    found = table_problems(tables)
+    readable = [table for table in tables if not table_problems([table])] if isinstance(tables, list) else []
+    claims = tuple(claim for claim in parse_claims(readable) if claim.study in studies or not only)
+    with_target = [key for key, study in studies.items() if study.target is not None]
+    return claims, found + claim_problems(claims, {k: _all_axes(s) for k, s in studies.items()}, with_target)
 
 
 POINT = "point"  # the one arm of the experiment that a point is
 
 
-def _tree_of(settings: StudySettings, changes: Mapping[str, Any]) -> dict[str, Any]:
+def point_tree(settings: StudySettings, changes: Mapping[str, Any]) -> dict[str, Any]:
     """The point as an experiment of one arm."""
     tree: dict[str, Any] = {key: copy.deepcopy(getattr(settings, key)) for key in ("task", "model", "training")}
     for path, value in changes.items():
@@ -245,7 +201,7 @@ def _tree_of(settings: StudySettings, changes: Mapping[str, Any]) -> dict[str, A
 def axes_of(settings: StudySettings) -> tuple[AnyAxis, ...]:
     """With the values that --quick keeps."""
     axes = []
-    for name, given in settings.axes.items():
+    for name, given in _readable_axes(settings).items():
         axis, kept = parse_axis(name, given), settings.keep.get(name)
         if kept is not None and isinstance(axis, Choices):
             axis = Choices(name, tuple(choice for choice in axis.choices if choice.value in kept))
@@ -253,42 +209,33 @@ def axes_of(settings: StudySettings) -> tuple[AnyAxis, ...]:
     return tuple(axes)
 
 
+def _readable_axes(settings: StudySettings) -> dict[str, Any]:
+    return {name: given for name, given in settings.axes.items() if not axis_problems(name, given, name)}
+
+
 def _all_axes(settings: StudySettings) -> tuple[Axis, ...]:
     """Also the values that --quick leaves out: a claim about them can't be decided then, but isn't a mistake."""
-    axes = [parse_axis(name, given) for name, given in settings.axes.items()]
+    axes = [parse_axis(name, given) for name, given in _readable_axes(settings).items()]
     return tuple(
         Axis(axis.name, tuple(c.value for c in axis.choices) if isinstance(axis, Choices) else ()) for axis in axes
     )
-
-
-def with_target(study: PlannedStudy) -> PlannedStudy:
-    """The study with its target spelt out; the cap, unless it is given, is the most updates that a run makes."""
-    given = study.settings.target
-    if given is None:
-        return study
-    trained = [spec.training for point in study.points for spec in point.specs if spec.training]
-    cap = given.cap or max((training.steps or 0 for training in trained), default=0) or NO_CAP
-    metric = given.metric or study.metric
-    lower = metric == "loss" or (metric == study.metric and study.lower_is_better)
-    return replace(study, target=Target(metric, given.value, cap, lower))
 
 
 def _study_problems(settings: StudySettings, path: str) -> list[str]:
     """All that can be said before any data is read."""
     at = f"{path}." if path else ""
     found = [p for name, given in settings.axes.items() for p in axis_problems(name, given, f"{at}axes.{name}")]
-    if found:
-        return found
     axes = {axis.name: axis for axis in axes_of(settings)}
+    unread = settings.axes.keys() - axes.keys()  # of these it isn't known what they set
     for name, kept in settings.keep.items():
         known = [c.value for c in getattr(axes.get(name), "choices", ())]
-        if name not in axes or len(known) < len(kept):
+        if name not in unread and (name not in axes or len(known) < len(kept)):
             found.append(say("{at}keep.{name}: not values of such an axis (got {kept})", at=at, name=name, kept=kept))
     for pair in settings.heatmaps:
         found += [
-            say("{at}heatmaps: '{name}' is no axis; axes: {names}", at=at, name=name, names=", ".join(axes))
+            say("{at}heatmaps: '{name}' is no axis; axes: {names}", at=at, name=name, names=", ".join(settings.axes))
             for name in pair
-            if name not in axes
+            if name not in settings.axes
         ]
     ranges = [axis.name for axis in axes.values() if not isinstance(axis, Choices)]
     if settings.strategy == "grid":
@@ -296,20 +243,21 @@ def _study_problems(settings: StudySettings, path: str) -> list[str]:
             say("{at}axes.{n}: a range is for random, tpe and asha; a grid needs a list of values", at=at, n=n)
             for n in ranges
         ]
-    elif not axes:
+    elif not settings.axes:
         found.append(say("{at}axes: '{strategy}' needs something to vary", at=at, strategy=settings.strategy))
-    if found:
-        return found
-    shown: dict[str, None] = {}
-    for _, changes in grid(list(axes.values())):
-        for problem in _point_problems(settings, changes):
-            shown.setdefault(f"{at}{problem}")
-    return list(shown)
+    every = [problem for _, changes in grid(list(axes.values())) for problem in _point_problems(settings, changes)]
+    certain = [problem for problem in every if not unread or _by_itself(problem)]
+    return found + list(dict.fromkeys(f"{at}{problem}" for problem in certain))
+
+
+def _by_itself(problem: str) -> bool:
+    """Whether it is a problem of one setting, which no other value of an axis would solve."""
+    return re.match(r"(task|model|training)\.(?!kind\b)", problem) is not None
 
 
 def _point_problems(settings: StudySettings, changes: Mapping[str, Any]) -> list[str]:
     try:
-        tree = _tree_of(settings, changes)
+        tree = point_tree(settings, changes)
     except ConfigError as error:
         return [str(error)]
     model = tree["arms"][POINT]["model"]
@@ -318,8 +266,8 @@ def _point_problems(settings: StudySettings, changes: Mapping[str, Any]) -> list
     found = [problem.replace(f"arms.{POINT}.", "") for problem in experiment_problems(tree)]
     kind = tree["task"].get("kind", "classify")
     target = settings.target
-    if not found and target is not None and target.stop and target.metric not in (None, TASKS[kind].answer.chosen.name):
-        metric = TASKS[kind].answer.chosen.name
+    metric = None if found else TASKS.parse({"kind": kind, **tree["task"]}, "task").answer.chosen.name
+    if metric and target is not None and target.stop and target.metric not in (None, metric):
         found.append(
             say("target.stop: a run can stop only at '{metric}', by which '{kind}' chooses", metric=metric, kind=kind)
         )

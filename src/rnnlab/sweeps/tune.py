@@ -30,7 +30,7 @@ from rnnlab.sweeps.contest import Contest, Rungs, Trial, compute
 from rnnlab.sweeps.draws import changes_of, draw, values_of
 from rnnlab.sweeps.execution import Display, Silent, baseline_specs
 from rnnlab.sweeps.experiment import Arm, Experiment
-from rnnlab.sweeps.sweep_file import PlannedPoint
+from rnnlab.sweeps.sweep_plan import PlannedPoint
 from rnnlab.training.spec import RunSpec
 
 FIRST_TRIAL_SEED = 10_000  # `seeds = N` has at most so many, from 0
@@ -95,17 +95,20 @@ def trial_seed(experiment: Experiment) -> int:
 class ArmSearch(Contest):
     """The trials of one arm or baseline, of which ``default`` is the first."""
 
+    label: str
+    default: RunSpec
+
     def __init__(
         self, label: str, default: RunSpec, experiment: Experiment, data: EncodedData, out: Path, display: Display
     ):
         super().__init__(experiment.tune or 1, RUNGS, out, display)
         self.label, self.default = label, default
-        self.tokens = data.vocabulary is not None
+        self.tokens: bool = data.vocabulary is not None
         declared = {path: one for path, one in default.model.space.items() if self._has_a_place(path)}
         said = experiment.fixed.get(label, frozenset())
-        self.fixed = tuple(path for path in declared if path in said)
+        self.fixed: tuple[str, ...] = tuple(path for path in declared if path in said)
         self.space: Space = {path: one for path, one in declared.items() if path not in said}
-        self.axes = tuple(axis_of(path, one) for path, one in self.space.items())
+        self.axes: tuple[AnyAxis, ...] = tuple(axis_of(path, one) for path, one in self.space.items())
         self._enter_all()
 
     @property

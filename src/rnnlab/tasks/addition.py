@@ -11,7 +11,7 @@ from pydantic import Field
 
 from rnnlab.answers.base import Answer, Kept
 from rnnlab.answers.label import probabilities
-from rnnlab.answers.prediction import Prediction
+from rnnlab.answers.prediction import Asked, Prediction
 from rnnlab.answers.tags import Tags
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import DataError
@@ -93,7 +93,7 @@ class Addition(Task):
     A step has a digit of either number; its answer is that digit of the sum. One more step asks for the last carry.
     Every training batch is drawn afresh."""
 
-    answer: ClassVar[Answer] = Tags(title="exact match", whole=True)
+    shape: ClassVar[Answer] = Tags(title="exact match", whole=True)
     recurrent_pooling: ClassVar[str] = "last"
     fresh_batches: ClassVar[bool] = True
     causal: ClassVar[bool] = True
@@ -223,9 +223,8 @@ class Addition(Task):
         data = digit_pairs.sequences(digit_pairs.pairs_from([_numbers_of(text) for text in inputs]), IDS)
         return data, np.ones(len(data))
 
-    def predictions(
-        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, preprocessor: Preprocessor
-    ) -> list[SumPrediction]:
+    def predictions(self, outputs: np.ndarray, asked: Asked) -> list[SumPrediction]:
+        data, outputs = asked.data, outputs.astype(np.float64)
         rows = zip(data.starts, data.ends, strict=True)
         return [SumPrediction.of(outputs[a:b], data.targets[a:b], self.length) for a, b in rows]
 

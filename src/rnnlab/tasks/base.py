@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rnnlab.answers.base import Answer, Kept
-from rnnlab.answers.prediction import Prediction
+from rnnlab.answers.prediction import Asked, Prediction
 from rnnlab.core.config import Config
-from rnnlab.core.errors import DataError
+from rnnlab.core.errors import DataError, WrongValue, did_you_mean, known_are
 from rnnlab.core.registry import Registry
 from rnnlab.core.words import note, say
 from rnnlab.data import store
@@ -21,12 +21,17 @@ from rnnlab.data.sequences import Sequences
 class Task(Config):
     """Pure data, like an architecture. What depends on the shape of its answers is settled in `answers`."""
 
-    answer: ClassVar[Answer]
+    shape: ClassVar[Answer]
     """The shape of its answers, which owns head, loss, scores and predictions."""
+    added: ClassVar[tuple[str, ...]] = ("metric",)
     fresh_batches: ClassVar[bool] = False
     """Whether every training batch is drawn afresh by `draw`; there are no epochs then."""
+    default_models: ClassVar[tuple[str, ...]] = ()
+    """What is compared unless the user says otherwise; none: the usual ones."""
     training_defaults: ClassVar[dict[str, Any]] = {}
     """How it is trained unless the user says otherwise."""
+    text_defaults: ClassVar[dict[str, Any]] = {}
+    """Settings of models that read texts, unless the user says otherwise, over those of the architecture."""
     recurrent_pooling: ClassVar[str] = "max"
     """How recurrences pool unless the user says otherwise: ``last`` where the question is what they still know at the
     end, and where nothing is pooled, since there is an answer at every step."""
@@ -41,6 +46,54 @@ class Task(Config):
     """The setting whose number draws the rows that are held out. Where splits vary, the seed of a run is that number;
     None where they can't."""
 
+    metric: str | None = Field(
+        default=None,
+        description="The score by which epochs and trials are chosen and models are judged, for example macro-f1.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_options_say(cls, values: Any) -> Any:
+        if isinstance(values, dict) and isinstance(values.get("metric"), str):
+            return {**values, "metric": values["metric"].strip().lower().replace("_", "-")}
+        return values
+
+    @model_validator(mode="after")
+    def _known_metric(self) -> Self:
+        answer = self.answered()
+        metrics = answer.metrics
+        if self.metric is None:
+            return self
+        if self.metric not in metrics:
+            raise WrongValue(
+                "no score of '{kind}' is called '{metric}'{hint}",
+                kind=self.kind,
+                metric=self.metric,
+                hint=did_you_mean(self.metric, metrics) or known_are(metrics),
+            )
+        if metrics[self.metric] is answer.judged is answer.chosen and self.settled:
+            object.__setattr__(self, "metric", None)  # as if nobody had said it: the same runs
+        return self
+
+    @property
+    def settled(self) -> bool:
+        """Whether the settings alone tell the shape of the answers; else the data must be read first."""
+        return True
+
+    def answered(self) -> Answer:
+        """The shape of the answers that these settings ask for, whatever they are judged by."""
+        return self.shape
+
+    @property
+    def answer(self) -> Answer:
+        """The same, judged by the ``metric``."""
+        return self.answered().judged_by(self.metric)
+
+    @property
+    def example(self) -> str | None:
+        """The question as a person would type it; None when the model can't be asked."""
+        return self.question
+
     @property
     def rounds(self) -> str:
         """What lies between two evaluations."""
@@ -52,9 +105,9 @@ class Task(Config):
         return "milliseconds" if self.fresh_batches else "seconds"
 
     @classmethod
-    def ignored(cls, training: Mapping[str, Any], path: str) -> list[str]:
+    def ignored(cls, training: Mapping[str, Any], path: str, settings: Mapping[str, Any]) -> list[str]:
         """Why settings of the training, as a file says them, would have no effect: fresh batches have no epochs, and
-        rows that are passed over again and again are evaluated after each pass."""
+        rows that are passed over again and again are evaluated after each pass. ``settings`` are the task's own."""
         gaps = {"path": path, "kind": cls.kind, "names": ", ".join(one.kind for one in TASKS if one.fresh_batches)}
         found = []
         if not cls.fresh_batches and training.get("eval_every") is not None:
@@ -75,6 +128,10 @@ class Task(Config):
             )
         if cls.fresh_batches and training.get("batch_tokens") is not None:
             found.append(say("{path}.batch_tokens: '{kind}' draws as many rows as batch_size says; set that", **gaps))
+        if training.get("class_weights") not in (None, "none") and (cls.fresh_batches or not cls.shape.balances):
+            found.append(
+                say("{path}.class_weights: '{kind}' has no rows of classes to be balanced; leave it out", **gaps)
+            )
         return found
 
     fingerprint: str | None = Field(default=None, description="Identifies the encoded data; filled in.")
@@ -120,6 +177,19 @@ class Task(Config):
         or none that anybody would read."""
         return None
 
+    def sentences(self, rows: Sequence[int]) -> list[list[str]] | None:
+        """The tokens of these test rows as they stand in the data; None where steps aren't tokens of texts."""
+        return None
+
+    @property
+    def augments(self) -> bool:
+        """Whether training rows are changed whenever they are read, by `varied`."""
+        return False
+
+    def varied(self, rows: Sequences, preprocessor: Preprocessor, rng: np.random.Generator) -> Sequences:
+        """Training rows of one update, each changed a little; of a task that `augments`."""
+        raise NotImplementedError
+
     def draw(self, seed: int, step: int, rows: int) -> Sequences:
         """Fresh training rows for one update of the run with this seed; of a task with ``fresh_batches``."""
         raise NotImplementedError
@@ -132,18 +202,30 @@ class Task(Config):
         """New rows as the model was trained to see them, and the share of each row's tokens that it knows."""
         return preprocessor.encode(inputs)
 
-    def predictions(
-        self, outputs: np.ndarray, data: Sequences, known: np.ndarray, preprocessor: Preprocessor
-    ) -> Sequence[Prediction]:
+    def predictions(self, outputs: np.ndarray, asked: Asked) -> Sequence[Prediction]:
         """What to tell of each row that `encode` made, given all outputs; of a task that has a ``question``."""
-        return self.answer.predictions(outputs, data, known, preprocessor)
+        return self.answer.predictions(outputs, asked)
 
     def identity(self) -> dict[str, Any]:
-        """What a run's digest depends on: the encoded data alone, not where or how the file was found."""
-        return {"kind": self.kind, "fingerprint": self.fingerprint} if self.fingerprint else self.to_dict()
+        """What a run's digest depends on: the encoded data and what chooses epochs, not where or how the file was
+        found."""
+        if not self.fingerprint:
+            return self.to_dict()
+        metric = {} if self.metric is None else {"metric": self.metric}
+        return {"kind": self.kind, "fingerprint": self.fingerprint, **metric}
 
 
-TASKS: Registry[Task] = Registry("task", ("rnnlab.tasks.classify", "rnnlab.tasks.synthetic", "rnnlab.tasks.addition"))
+TASKS: Registry[Task] = Registry(
+    "task",
+    (
+        "rnnlab.tasks.classify",
+        "rnnlab.tasks.tag",
+        "rnnlab.tasks.speech",
+        "rnnlab.tasks.recognise",
+        "rnnlab.tasks.synthetic",
+        "rnnlab.tasks.addition",
+    ),
+)
 T = TypeVar("T", bound=Task)
 
 
@@ -151,8 +233,8 @@ def task(name: str) -> Callable[[type[T]], type[T]]:
     """Class decorator: ``@task("tagging")`` gives a subclass of `Task` its name."""
 
     def add(cls: type[T]) -> type[T]:
-        if not hasattr(cls, "answer"):
-            raise TypeError(f"the task '{name}' says no shape of its answers; add: answer: ClassVar[Answer] = Label()")
+        if not hasattr(cls, "shape"):
+            raise TypeError(f"the task '{name}' says no shape of its answers; add: shape: ClassVar[Answer] = Label()")
         TASKS.register(name)(cls)
         return cls
 

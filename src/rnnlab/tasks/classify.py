@@ -1,7 +1,7 @@
 """One label per sequence: text from a file, a public data set or the embedded generator; numeric sequences too."""
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -11,21 +11,24 @@ from pydantic import Field, field_validator, model_validator
 
 from rnnlab.answers.base import Answer
 from rnnlab.answers.label import Label
+from rnnlab.answers.multi_label import MultiLabel
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import DataError, WrongValue, did_you_mean
-from rnnlab.core.words import both, note
+from rnnlab.core.words import both, note, say
 from rnnlab.data import catalogue, reviews, store, vectors
+from rnnlab.data.classes import check_labels
 from rnnlab.data.encoded import EncodedData, divide, encode
 from rnnlab.data.examples import Examples, drawn
+from rnnlab.data.joined import join
 from rnnlab.data.ngrams import SIZES
 from rnnlab.data.preprocessor import Preprocessor
-from rnnlab.data.reading import check_classes, read_examples
+from rnnlab.data.reading import read_examples
 from rnnlab.data.sequences import gather_rows
 from rnnlab.data.unchanged import LARGEST_HELD, Changed, Content, forget_contents, until_unchanged
 from rnnlab.tasks.base import Task, task
 
 _GENERATED = {"language": "en", "rows": 6000, "data_seed": 0}  # settings of the embedded generator
-_COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_bad")  # settings of files
+_COLUMNS = ("valid", "test", "text", "label", "group", "tag", "columns", "skip_bad", "multi_label")  # settings of files
 
 
 _last_read: tuple[str, dict[str, Examples]] | None = None  # of this process
@@ -35,9 +38,9 @@ _last_read: tuple[str, dict[str, Examples]] | None = None  # of this process
 class Classify(Task):
     """One label for a whole sequence: a text, or a series of numbers."""
 
-    answer: ClassVar[Answer] = Label()
+    shape: ClassVar[Answer] = Label()
     question: ClassVar[str | None] = "…"
-    added: ClassVar[tuple[str, ...]] = ("sample", "phrases", "extra_words", "ngrams", "ngram_size")
+    added: ClassVar[tuple[str, ...]] = ("sample", "phrases", "extra_words", "ngrams", "ngram_size", "multi_label")
     split_by: ClassVar[str | None] = "split_seed"
 
     data: str = Field(
@@ -45,7 +48,11 @@ class Classify(Task):
     )
     valid: str | None = Field(default=None, description="A file with the validation rows; else they are split off.")
     test: str | None = Field(default=None, description="A file with the test rows; else they are split off.")
-    text: str | None = Field(default=None, description="Column with the text or the numbers; guessed when unambiguous.")
+    text: str | tuple[str, ...] | None = Field(
+        default=None,
+        description="Column with the text or the numbers, guessed when unambiguous; several text columns are read "
+        'together: "subject,body" or ["subject", "body"].',
+    )
     label: str | None = Field(default=None, description="Column with the label; guessed when unambiguous.")
     group: str | None = Field(default=None, description="Column whose equal values never straddle a split.")
     tag: str | None = Field(default=None, description="Column for the result table by tag.")
@@ -78,6 +85,14 @@ class Classify(Task):
         "rows lack them; an unknown word is then zero. --vectors sets it; none switches it off.",
     )
 
+    multi_label: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=3,
+        description="What stands between the labels of a row that may have several or none, for example ';'; lists in "
+        "JSON are read as they are.",
+    )
+
     ngrams: tuple[int, ...] = Field(
         default=(),
         description="Sizes of n-grams whose vectors are inputs beside those of the tokens, for example [2, 3]; those "
@@ -96,6 +111,18 @@ class Classify(Task):
                 lengths=list(sizes),
             )
         return tuple(sorted(sizes))
+
+    @field_validator("text")
+    @classmethod
+    def _columns_of_text(cls, text: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        """One column is its name, however it was given."""
+        if isinstance(text, str | None):
+            return text
+        if not text or not all(name.strip() for name in text):
+            raise WrongValue("the names of columns are needed (got {names})", names=list(text))
+        if len(set(text)) < len(text):
+            raise WrongValue("a column stands there twice; name each column once (got {names})", names=list(text))
+        return text[0] if len(text) == 1 else text
 
     @field_validator("extra_words", mode="before")
     @classmethod
@@ -134,6 +161,26 @@ class Classify(Task):
                 "'ngram_size' = {ngram_size} would be ignored without 'ngrams'", ngram_size=self.ngram_size
             )
         return self
+
+    def answered(self) -> Answer:
+        return self.shape if self.multi_label is None else MultiLabel(self.multi_label)
+
+    @property
+    def example(self) -> str | None:
+        return self.question if isinstance(self.text, str | None) else join([f"…{name}…" for name in self.text])
+
+    @classmethod
+    def ignored(cls, training: Mapping[str, Any], path: str, settings: Mapping[str, Any]) -> list[str]:
+        found = super().ignored(training, path, settings)
+        if training.get("class_weights") not in (None, "none") and settings.get("multi_label") is not None:
+            found.append(
+                say(
+                    "{path}.class_weights: with 'multi_label' a row belongs to no single class, and each label has a "
+                    'threshold of its own instead; leave it out, and set task.metric = "macro-f1"',
+                    path=path,
+                )
+            )
+        return found
 
     def given_split(self) -> str | None:
         given = [part for part in ("valid", "test") if getattr(self, part) is not None]
@@ -185,7 +232,10 @@ class Classify(Task):
 
     def _resolved(self, data: EncodedData) -> Self:
         tokenizer = data.tokenizer.name if data.tokenizer else self.tokenizer
-        return self.replace(fingerprint=store.fingerprint(data), tokenizer=tokenizer)
+        changes: dict[str, Any] = {"fingerprint": store.fingerprint(data), "tokenizer": tokenizer}
+        if data.text_columns:
+            changes["text"] = data.text_columns  # "a,b" may name one column, and these are several
+        return self.replace(**changes)
 
     def encoded(self) -> EncodedData:
         def attempt() -> EncodedData:
@@ -196,6 +246,7 @@ class Classify(Task):
 
     def _encoded(self, content: Content, read: Callable[[], dict[str, Examples]]) -> EncodedData:
         settings = self.to_dict() | dict.fromkeys(("fingerprint", "data", "valid", "test"))
+        settings.pop("metric", None)  # rows are rows
         settings.pop("extra_words", None)  # like those files, it is in the content
         try:
             return store.cached(digest_of([settings, content.lines]), lambda: self._encode(read(), content))
@@ -304,11 +355,12 @@ class Classify(Task):
                 tag=self.tag,
                 columns=self.columns,
                 skip_bad=bool(self.skip_bad),
+                multi_label=self.multi_label,
             )
             for split, path in given.items()
             if path
         }
-        check_classes(parts["train"].labels, self.data)
+        check_labels(parts["train"])
         return parts
 
 

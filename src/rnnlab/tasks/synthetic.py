@@ -85,7 +85,7 @@ class OfLength(Generated):
 class FirstLast(OfLength):
     """The sign of the first plus the last number: one thing to remember over the whole length."""
 
-    answer: ClassVar[Answer] = Label()
+    shape: ClassVar[Answer] = Label()
     question: ClassVar[str | None] = "…"
 
     channels: int = Field(default=3, ge=1, le=1000, description="Numbers per step; only the first one counts.")
@@ -100,7 +100,7 @@ class FirstLast(OfLength):
 class Parity(OfLength):
     """Whether the number of ones is odd: every bit counts, and no part of the sequence tells anything."""
 
-    answer: ClassVar[Answer] = Label()
+    shape: ClassVar[Answer] = Label()
     question: ClassVar[str | None] = "…"
 
     def generate(self) -> EncodedData:
@@ -113,7 +113,7 @@ class Parity(OfLength):
 class Brackets(OfLength):
     """Whether brackets of several kinds match: a stack as deep as depth, or one that was spoilt in one place."""
 
-    answer: ClassVar[Answer] = Label()
+    shape: ClassVar[Answer] = Label()
     question: ClassVar[str | None] = "…"
 
     depth: int = Field(default=4, ge=1, le=1000, description="How deep brackets are nested, at most.")
@@ -132,7 +132,7 @@ class Adding(OfLength):
     The target is x_i + x_j, between 0 and 2; answering 1 always has a mean squared error of 1/6. An answer within 0.04
     counts as right, as Hochreiter and Schmidhuber (1997) count, though their target was half as wide."""
 
-    answer: ClassVar[Answer] = Number(close=0.04)
+    shape: ClassVar[Answer] = Number(close=0.04)
 
     def generate(self) -> EncodedData:
         parts = _three_parts(
@@ -160,7 +160,7 @@ class Copy(Generated):
     """Copy memory: symbols, a gap, then the same symbols again, one at each go."""
 
     causal: ClassVar[bool] = True
-    answer: ClassVar[Answer] = Tags(title="share recalled")
+    shape: ClassVar[Answer] = Tags(title="share recalled")
 
     gap: int = Field(default=50, ge=0, le=100_000, description="Blanks between the symbols and the first go.")
     symbols: int = Field(default=10, ge=1, le=1000, description="How many symbols are to be remembered.")

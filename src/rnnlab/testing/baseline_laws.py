@@ -14,11 +14,16 @@ from functools import wraps
 import numpy as np
 import safetensors.numpy
 
-from rnnlab.data.sequences import offsets_of
+from rnnlab.answers.ctc import best_alignments
+from rnnlab.answers.edits import align
+from rnnlab.data.preprocessor import Side
+from rnnlab.data.sequences import IGNORE, Sequences, offsets_of
+from rnnlab.data.vocabulary import SPECIAL, UNKNOWN, Vocabulary
 from rnnlab.models.baselines import Baseline, Labelled, Learnt
 from rnnlab.testing.suite import holding, survives_json
 
 CLASSES, WORDS, CHANNELS = 3, 30, 2
+WORDS_OF_A_ROW = 3
 TRAIN, HELD_OUT = 90, 30  # rows
 TOLERANCE = 1e-4
 
@@ -34,15 +39,50 @@ def check_baseline(baseline: Baseline) -> None:
 def rows_for(baseline: Baseline, rows: int, seed: int) -> Labelled:
     """Rows in which the class can be seen: in the words, or in the height of the numbers."""
     random = np.random.default_rng(seed)
+    if baseline.answers == "words":
+        return _strings(rows, random)
+    if baseline.answers == "tags":
+        return _tagged(baseline, rows, random)
     targets = np.arange(rows) % CLASSES
     lengths = random.integers(1, 12, rows)
     each = np.repeat(targets, lengths)
-    if baseline.inputs == "features":
+    if baseline.inputs in ("features", "sound"):
         values = (random.normal(size=(lengths.sum(), CHANNELS)) + each[:, None]).astype(np.float32)
     else:
         own = random.random(lengths.sum()) < 0.6
         values = np.where(own, 2 + each, random.integers(2 + CLASSES, WORDS, lengths.sum())).astype(np.int32)
     return Labelled(values, offsets_of(lengths), targets)
+
+
+def _strings(rows: int, random: np.random.Generator) -> Labelled:
+    """Up to `WORDS_OF_A_ROW` words each, loud ones with quiet around them."""
+    targets = np.full((rows, WORDS_OF_A_ROW), IGNORE)
+    values, lengths = [], []
+    for row in targets:
+        said = random.integers(0, CLASSES, random.integers(1, WORDS_OF_A_ROW + 1))
+        row[: len(said)] = said
+        heights = [np.full((random.integers(6, 9), CHANNELS), -9.0)]
+        for word in said:
+            loud = np.stack([np.full(12, word), np.full(12, CLASSES - word)], 1)
+            heights += [loud, np.full((random.integers(6, 9), CHANNELS), -9.0)]
+        values.append(np.concatenate(heights))
+        lengths.append(len(values[-1]))
+    steps = np.concatenate(values)
+    noisy = (steps + random.normal(scale=0.1, size=steps.shape)).astype(np.float32)
+    return Labelled(noisy, offsets_of(np.array(lengths)), targets)
+
+
+def _tagged(baseline: Baseline, rows: int, random: np.random.Generator, word: int | None = None) -> Labelled:
+    """Each word has a tag of its own, most of the time. With ``word``, all rows consist of that one."""
+    offsets = offsets_of(random.integers(1, 12, rows))
+    ids = random.integers(2, WORDS, offsets[-1]).astype(np.int32)
+    if word is not None:
+        ids[:] = word
+    other = random.random(len(ids)) < 0.1
+    targets = np.where(other, random.integers(0, CLASSES, len(ids)), ids % CLASSES).astype(np.int64)
+    words = Vocabulary((*SPECIAL, *(f"w{number}" for number in range(WORDS))))
+    data = Sequences.end_to_end(ids, offsets, targets, np.arange(rows), target_offsets=offsets)
+    return Labelled(*baseline.rows(data, Side(vocabulary=words)), targets)
 
 
 def _law(check: Callable[[Baseline], None]) -> Callable[[Baseline], None]:
@@ -87,9 +127,15 @@ def the_order_of_training_rows_does_not_matter(baseline: Baseline) -> None:
 
 @_law
 def outputs_have_a_row_for_each_row(baseline: Baseline) -> None:
-    """(rows, C), finite."""
-    found = _logits(baseline, _fitted(baseline), rows_for(baseline, HELD_OUT, 3))
-    assert found.shape == (HELD_OUT, CLASSES), f"outputs are {found.shape}, not {(HELD_OUT, CLASSES)}"
+    """(rows, C), or (N, C + 1), finite."""
+    rows = rows_for(baseline, HELD_OUT, 3)
+    found = _logits(baseline, _fitted(baseline), rows)
+    wanted = {
+        "row": (HELD_OUT, CLASSES),
+        "words": (len(rows.values), CLASSES + 1),
+        "tags": (len(rows.values), CLASSES),
+    }[baseline.answers]
+    assert found.shape == wanted, f"outputs are {found.shape}, not {wanted}"
     assert np.isfinite(found).all(), "outputs are not finite"
 
 
@@ -99,8 +145,13 @@ def answers_do_not_depend_on_neighbours(baseline: Baseline) -> None:
     learnt, rows = _fitted(baseline), rows_for(baseline, HELD_OUT, 4)
     together = _logits(baseline, learnt, rows)
     for row in range(0, HELD_OUT, 5):
-        _close(_logits(baseline, learnt, _chosen(rows, np.array([row])))[0], together[row], f"of row {row} alone")
-    if baseline.inputs != "features":
+        alone = _logits(baseline, learnt, _chosen(rows, np.array([row])))
+        of_row = slice(row, row + 1) if baseline.answers == "row" else slice(*rows.offsets[row : row + 2])
+        _close(alone, together[of_row], f"of row {row} alone")
+    if baseline.answers == "tags":
+        unseen = _tagged(baseline, 3, np.random.default_rng(0), UNKNOWN)
+        assert np.isfinite(_logits(baseline, learnt, unseen)).all(), "words that it never saw have no finite outputs"
+    elif baseline.inputs in ("any", "tokens"):
         unseen = Labelled(np.array([WORDS + 5, WORDS + 6], np.int32), np.array([0, 2]), np.zeros(1, np.int64))
         assert np.isfinite(_logits(baseline, learnt, unseen)).all(), "words that it never saw have no finite outputs"
 
@@ -117,8 +168,20 @@ def what_is_learnt_is_plain_arrays(baseline: Baseline) -> None:
 def answers_are_not_worse_than_the_majority(baseline: Baseline) -> None:
     """On rows in which the class can be seen."""
     train = rows_for(baseline, TRAIN, 0)
-    right = (_logits(baseline, _fitted(baseline), train).argmax(1) == train.targets).mean()
+    found = _logits(baseline, _fitted(baseline), train)
+    right = _share_of_words(found, train) if baseline.answers == "words" else (found.argmax(1) == train.targets).mean()
     assert right >= 1 / CLASSES - 1e-9, f"{right:.0%} of its own training rows are right; the largest class has a third"
+
+
+def _share_of_words(found: np.ndarray, rows: Labelled) -> float:
+    """That were heard as what they are."""
+    heard, ends = best_alignments(found, rows.offsets)
+    right = 0
+    for row, targets in enumerate(rows.targets):
+        said = targets[targets != IGNORE].tolist()
+        taken_for, _ = align(said, heard[ends[row] : ends[row + 1]].tolist())
+        right += sum(one == other for one, other in zip(said, taken_for, strict=True))
+    return right / int((rows.targets != IGNORE).sum())
 
 
 def _fitted(baseline: Baseline) -> Learnt:
@@ -133,7 +196,10 @@ def _logits(baseline: Baseline, learnt: Learnt, rows: Labelled) -> np.ndarray:
 
 def _chosen(rows: Labelled, chosen: np.ndarray) -> Labelled:
     parts = [rows.values[rows.offsets[row] : rows.offsets[row + 1]] for row in chosen]
-    return Labelled(np.concatenate(parts), offsets_of(np.array([len(p) for p in parts])), rows.targets[chosen])
+    targets = rows.targets[chosen]
+    if len(rows.targets) == rows.offsets[-1] != len(rows.offsets) - 1:  # one per token
+        targets = np.concatenate([rows.targets[rows.offsets[row] : rows.offsets[row + 1]] for row in chosen])
+    return Labelled(np.concatenate(parts), offsets_of(np.array([len(p) for p in parts])), targets)
 
 
 def _close(found: np.ndarray, expected: np.ndarray, where: str) -> None:

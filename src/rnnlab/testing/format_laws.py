@@ -41,7 +41,7 @@ HARD = (
 )
 """Texts that a format may refuse to write."""
 CUTS = 60  # places at which a file is cut short
-ADDED = {"prediction": str, "probability": float}
+ADDED: dict[str, type] = {"prediction": str, "probability": float}
 
 Law = Callable[[type[RowFile]], None]
 FORMAT_LAWS: dict[str, Law] = {}

@@ -34,10 +34,13 @@ class Misbehaving(Architecture):
 
 
 class MisbehavingEncoder(Encoder):
+    settings: Misbehaving
+    calls: int
+
     def __init__(self, settings: Misbehaving, input_width: int):
         super().__init__()
         self.width = self.state_width = 4
-        self.linear = nn.Linear(input_width, 4)
+        self.linear: nn.Linear = nn.Linear(input_width, 4)
         self.settings, self.calls = settings, 0
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:

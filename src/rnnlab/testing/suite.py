@@ -79,7 +79,7 @@ def network_of(architecture: Architecture) -> Network | None:
 class Head(nn.Module):
     def __init__(self, width: int):
         super().__init__()
-        self.linear = nn.Linear(width, 3)
+        self.linear: nn.Linear = nn.Linear(width, 3)
 
     def forward(self, encoded: Encoded) -> Tensor:
         return self.linear(encoded.summary)

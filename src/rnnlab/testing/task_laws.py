@@ -12,6 +12,7 @@ untrained network. A broken law is an AssertionError that names it.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,7 +48,8 @@ class Subject:
 
     @classmethod
     def of(cls, task: Task) -> "Subject":
-        data = task.encoded()
+        task = task.resolve()  # what the data say of its answers is filled in
+        data = task.load()
         rows = some_rows(data.valid, np.arange(min(MOST_ROWS, len(data.valid))))
         return cls(task, data, rows, network_for(task, data))
 
@@ -65,18 +67,22 @@ def check_task(task: Task) -> None:
 
 
 def network_for(task: Task, data: EncodedData) -> Network:
-    """A small recurrent network in evaluation mode, with fixed weights; it reads no step before its turn."""
-    settings = {} if data.vocabulary is None else {"embedding": {"width": 5}}
+    """A small recurrent network in evaluation mode, with fixed weights; it reads no step before its turn. Tags are
+    scored by those beside them, too, where that can be."""
+    settings: dict[str, Any] = {} if data.vocabulary is None else {"embedding": {"width": 5}}
+    if task.answer.chains:
+        settings["crf"] = True
     model = ARCHITECTURES.parse({"kind": "gru", "hidden": 7, **settings})
     return assemble(RunSpec(task, model, None, 0), Preprocessor.of(data)).eval()
 
 
 def some_rows(data: Sequences, rows: np.ndarray) -> Sequences:
     """These rows, in this order; rows are views."""
-    targets, target_offsets = data.targets, data.target_offsets
+    targets, target_offsets, unseen = data.targets, data.target_offsets, data.unseen
     if target_offsets is None:
         targets = targets[rows]
     else:
+        unseen = None if unseen is None else gather_rows(unseen, target_offsets, rows)[0]
         targets, target_offsets = gather_rows(targets, target_offsets, rows)
     return replace(
         data,
@@ -86,6 +92,7 @@ def some_rows(data: Sequences, rows: np.ndarray) -> Sequences:
         groups=data.groups[rows],
         tags=None if data.tags is None else data.tags[rows],
         target_offsets=target_offsets,
+        unseen=unseen,
         scored_from=None if data.scored_from is None else data.scored_from[rows],
     )
 

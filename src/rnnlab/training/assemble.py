@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from torch import nn
 
+from rnnlab.answers.base import Answer
 from rnnlab.core.cache import cache_dir
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import ConfigError
@@ -13,6 +15,7 @@ from rnnlab.core.files import write_atomically
 from rnnlab.data import vectors
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.base import Architecture
+from rnnlab.models.chain_head import ChainHead
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Extra, Network, build_network
 from rnnlab.training.spec import RunSpec
@@ -23,7 +26,7 @@ def assemble(
 ) -> Network:
     """A fresh network for a run. ``pretrained`` (V, D) spares looking the vectors up again. Unless it is to be trained,
     its tables have the words beyond the training rows too, as the stored weights do."""
-    architecture, vocabulary = spec.model, preprocessor.vocabulary
+    architecture, vocabulary, answer = spec.model, preprocessor.vocabulary, spec.task.answer
     assert isinstance(architecture, Architecture)
     if pretrained is None and architecture.embedding and architecture.embedding.vectors and vocabulary:
         pretrained = look_up(architecture.embedding, vocabulary.words)
@@ -34,14 +37,22 @@ def assemble(
         words=None if vocabulary is None else len(vocabulary.learnt_words),
         features=preprocessor.features,
         tokens=preprocessor.tokens,
+        columns=len(preprocessor.text_columns),
+        letters=preprocessor.letters,
+        narrow=preprocessor.narrow,
         pretrained=None if vectors is None else vectors[:learnt],
-        ngrams=0 if vocabulary is None else vocabulary.ngram_count,
+        ngrams=0 if vocabulary is None else vocabulary.further,
         extra=None
         if vocabulary is None or learnt is None
         else Extra(len(vocabulary.words) - learnt, None if vectors is None else vectors[learnt:], not for_training),
-        head=lambda width: spec.task.answer.head(width, spec.task.answer.outputs(preprocessor)),
-        reads=spec.task.answer.reads,
+        head=lambda width: head_of(architecture, answer, width, answer.outputs(preprocessor)),
+        reads=answer.reads,
     )
+
+
+def head_of(architecture: Architecture, answer: Answer, width: int, outputs: int) -> nn.Module:
+    head = answer.head(width, outputs)
+    return ChainHead(head, answer.forbidden(outputs)) if architecture.crf else head
 
 
 def look_up(embedding: Embedding, words: Sequence[str]) -> np.ndarray:

@@ -5,7 +5,7 @@ import numpy as np
 from rnnlab.core.seeding import generator
 from rnnlab.data.batches import Batch, buckets, collate, updates_of_an_epoch
 from rnnlab.data.encoded import EncodedData
-from rnnlab.data.vocabulary import PADDING, UNKNOWN
+from rnnlab.data.vocabulary import PADDING, SEPARATED, UNKNOWN
 from rnnlab.models.base import Architecture
 from rnnlab.training.spec import EVAL_EVERY, RunSpec
 
@@ -15,18 +15,23 @@ AHEAD, AHEAD_BYTES = 16, 1 << 22  # batches made at a time, at most
 class BatchLoader:
     """Passes over the training rows in ever new orders; or batches that the task draws afresh."""
 
+    spec: RunSpec
+    data: EncodedData
+    rows: int
+    tokens: int | None
+
     def __init__(self, spec: RunSpec, data: EncodedData):
         assert spec.training is not None
         self.spec, self.data = spec, data
         self.rows, self.tokens = spec.training.batch_size, spec.training.batch_tokens
-        self.draws = spec.task.fresh_batches
+        self.draws: bool = spec.task.fresh_batches
         if self.draws:  # there are no epochs: updates between two evaluations
             self.updates = spec.training.eval_every or EVAL_EVERY
         else:
-            self.updates = updates_of_an_epoch(data.train.lengths, self.rows, self.tokens)
+            self.updates: int = updates_of_an_epoch(data.train.lengths, self.rows, self.tokens)
         embedding = spec.model.embedding if isinstance(spec.model, Architecture) else None
-        self.word_dropout = 0.0 if embedding is None else embedding.word_dropout
-        self.silent_unknown = data.vocabulary is not None and data.vocabulary.learnt is not None
+        self.word_dropout: float = 0.0 if embedding is None else embedding.word_dropout
+        self.silent_unknown: bool = data.vocabulary is not None and data.vocabulary.learnt is not None
         self._pass, self._order = -1, list[np.ndarray]()
         self._next, self._ready = 0, list[Batch]()  # batches made ahead, the last one first; the number of the first
 
@@ -53,6 +58,10 @@ class BatchLoader:
         if number != self._pass:
             self._pass = number
             self._order = buckets(self.data.train.lengths, self.rows, self.spec.seed, number, self.tokens)
+        if self.spec.task.augments:
+            rows = self.data.train.chosen(self._order[at])
+            varied = self.spec.task.varied(rows, self.data, generator(self.spec.seed, "augment", step))
+            return collate(varied, np.arange(len(varied)))
         return self._heard(collate(self.data.train, self._order[at]), step)
 
     def _heard(self, batch: Batch, step: int) -> Batch:
@@ -62,16 +71,21 @@ class BatchLoader:
         if self.word_dropout:
             self._drop_words(ids, step)
         if self.silent_unknown:
-            ids[ids == UNKNOWN] = PADDING
+            tokens = ids if ids.ndim == 2 else ids[:, :, : self.data.tokens]  # behind them are letters
+            tokens[tokens == UNKNOWN] = PADDING
         return batch
 
     def _drop_words(self, ids: np.ndarray, step: int) -> None:
-        """Of ids (B, T) or (B, T, K), those of some tokens; and of the n-grams that hold one of them."""
+        """Of ids (B, T) or (B, T, K), those of some tokens; and of the n-grams that hold one of them. How a word looks
+        is still seen."""
         vocabulary = self.data.vocabulary
         ngrams = None if vocabulary is None else vocabulary.ngrams
-        tokens = ids if ngrams is None else ids[:, :, 0]
+        alone = ngrams is None and self.data.spelling is None
+        tokens = ids if alone or ids.ndim == 2 else ids[:, :, 0]
         dropped = generator(self.spec.seed, "dropout", step).random(tokens.shape, np.float32) < self.word_dropout
         dropped &= tokens != PADDING
+        if vocabulary is not None and vocabulary.joined:
+            dropped &= tokens != SEPARATED
         tokens[dropped] = UNKNOWN
         for column, size in enumerate(() if ngrams is None else ngrams.sizes, 1):
             for back in range(size):

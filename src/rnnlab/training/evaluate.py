@@ -25,8 +25,8 @@ def evaluate(network: Network, answer: Answer, data: Sequences, device: torch.de
 
 
 def _put(kept: dict[str, np.ndarray], name: str, part: np.ndarray, rows: np.ndarray, data: Sequences) -> None:
-    """``part`` (B, …) of these rows; or (B, L, …), where rows have several targets."""
-    if data.target_offsets is None:
+    """``part`` (B, …) of these rows; where rows have several targets, (B, L, …) of those, or (B,) of the rows."""
+    if data.target_offsets is None or part.ndim == 1:
         if name not in kept:
             kept[name] = np.empty((len(data), *part.shape[1:]), part.dtype)
         kept[name][rows] = part

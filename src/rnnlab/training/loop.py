@@ -26,7 +26,7 @@ from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
 from rnnlab.training.spec import RunSpec, Training
-from rnnlab.training.update import Update, Updater
+from rnnlab.training.update import Update, Updater, class_weights
 
 Report = Callable[[dict[str, Any]], None]
 REPORT_SECONDS = 0.3  # between two signs of life to the display
@@ -62,7 +62,8 @@ def train(
     run.keep_events(progress.step)
     loader = BatchLoader(spec, data)
     chance = answer.chance(data.valid.truth)
-    updater = Updater(spec, network, optimizer, training.threads)
+    weights = class_weights(spec, data, optimizer.weights)
+    updater = Updater(spec, network, optimizer, training.threads, weights=weights)
     last_report = last_checkpoint = time.monotonic()
     ahead = 1  # updates at a time
     valid: Kept | None = None  # of the best epoch
@@ -100,6 +101,7 @@ def train(
         _count_time(progress, started)
 
         kept = evaluate(network, answer, data.valid, device)
+        kept = {**kept, **answer.decided(kept, data.valid.truth)}
         scores = answer.values(kept, data.valid.truth)
         if not math.isfinite(scores["loss"]):
             return Trained(network, progress, overflowed_on_validation(progress.step, progress.norms, training))

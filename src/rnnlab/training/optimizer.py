@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnlab.kernels import ops
+from rnnlab.models.embedding import TokenVectors
 from rnnlab.models.network import Network
 from rnnlab.training.spec import Training
 
@@ -24,28 +25,36 @@ class Optimizer:
     ``lazy-sgd`` only those rows are touched, and the moments of the others stand still; the other kinds move all rows,
     as dense gradients would."""
 
+    lazy: bool
+    descends: bool
+    weights: Tensor
+    gradient: Tensor
+    steps: int
+
     def __init__(self, network: Network, training: Training):
         self.kind = training.optimizer
-        self.momentum = training.momentum or 0.0
+        self.momentum: float = training.momentum or 0.0
         self.decay = training.weight_decay if training.weight_decay is not None else 0.0
         if self.kind == "adamw" and training.weight_decay is None:
-            self.decay = ADAMW_DECAY
+            self.decay: float = ADAMW_DECAY
         self.steps = 0
         self.memory: dict[str, Tensor] = {}  # what must survive a checkpoint
 
         table = network.embedding.table if network.embedding is not None else None
-        self.embedding = network.embedding if table is not None else None
+        self.embedding: TokenVectors | None = network.embedding if table is not None else None
         self.lazy = self.kind in ("lazy-adam", "lazy-sgd") and table is not None
         self.descends = self.kind in ("sgd", "lazy-sgd")
         if self.embedding is not None:
             self.embedding.lazy = True
         if self.lazy and table is not None:
-            self.table = table.data  # (V, D)
+            self.table: Tensor = table.data  # (V, D)
         if self.lazy and not self.descends:
             self.memory |= {"row_moment1": torch.zeros_like(self.table), "row_moment2": torch.zeros_like(self.table)}
         dense = [p for p in network.parameters() if p.requires_grad and not (self.lazy and p is table)]
         self.weights, self.gradient = _lay_end_to_end(dense)  # (N,) each
-        self.table_gradient = None if self.lazy or table is None else table.grad  # (V, D), a view of the gradient
+        self.table_gradient: Tensor | None = (
+            None if self.lazy or table is None else table.grad
+        )  # (V, D), a view of the gradient
         self.memory |= {"moment1": torch.zeros_like(self.weights)}
         if not self.descends:
             self.memory |= {"moment2": torch.zeros_like(self.weights)}

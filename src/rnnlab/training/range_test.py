@@ -26,7 +26,7 @@ from rnnlab.training.batch_loader import BatchLoader
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
 from rnnlab.training.spec import RunSpec
-from rnnlab.training.update import Updater
+from rnnlab.training.update import Updater, class_weights, mean_loss
 
 LOWEST, HIGHEST = 1e-6, 10.0
 STEPS = 150
@@ -61,7 +61,9 @@ def range_test(spec: RunSpec, data: EncodedData, steps: int = STEPS) -> RangeTes
         device = torch.device(resolve_device(training.device))
         network = assemble(spec, Preprocessor.of(data)).to(device).train()
         beginner = copy.deepcopy(network)
-        updater = Updater(spec, network, Optimizer(network, training), training.threads)
+        optimizer = Optimizer(network, training)
+        weights = class_weights(spec, data, optimizer.weights)
+        updater = Updater(spec, network, optimizer, training.threads, weights=weights)
         torch.manual_seed(stream_seed(spec.seed, "dropout"))
         loader = BatchLoader(spec, data)
         numbers = itertools.count()
@@ -69,7 +71,8 @@ def range_test(spec: RunSpec, data: EncodedData, steps: int = STEPS) -> RangeTes
         def update(rate: float) -> tuple[float, float]:
             batch = loader.batch(next(numbers)).to(device)
             with torch.no_grad(), torch.random.fork_rng():  # the same dropout for both
-                untrained = spec.task.answer.loss(beginner(batch.inputs, batch.lengths), batch).item()
+                out = beginner(batch.inputs, batch.lengths)
+                untrained = mean_loss(spec.task.answer, out, batch, weights).item()
             (found,) = updater.advance([batch], [rate])
             return found.loss if found.well else math.inf, untrained
 

@@ -20,7 +20,16 @@ from rnnlab.runs.directory import RunDirectory
 from rnnlab.tasks.base import TASKS, Task
 
 FILE = "predictions.safetensors"
-ROWS = ("targets", "target_offsets", "groups", "lengths", "seen", "tags", "right")  # facts of rows, not answers
+ROWS = (
+    "targets",
+    "target_offsets",
+    "unseen",
+    "groups",
+    "lengths",
+    "seen",
+    "tags",
+    "right",
+)  # facts of rows, not answers
 
 
 def record_answers(run: RunDirectory, task: Task, data: EncodedData, valid: Kept, test: Kept) -> dict[str, Any]:
@@ -31,6 +40,8 @@ def record_answers(run: RunDirectory, task: Task, data: EncodedData, valid: Kept
         arrays[f"{part}.targets"] = rows.truth.values
         if rows.truth.offsets is not None:
             arrays[f"{part}.target_offsets"] = rows.truth.offsets
+        if rows.unseen is not None:
+            arrays[f"{part}.unseen"] = rows.unseen
     arrays |= {"test.groups": data.test.groups, "test.lengths": data.test.lengths}
     if not task.fresh_batches:
         arrays["test.seen"] = seen_rows(data.test, data.train)
@@ -72,7 +83,7 @@ class Recorded:
         lengths = self.arrays.get(f"{part}.lengths")
         if offsets is None and lengths is not None and self.answer.reads == "states":
             offsets = offsets_of(lengths)  # earlier versions had a target at every step
-        return Targets(self.arrays[f"{part}.targets"], offsets)
+        return Targets(self.arrays[f"{part}.targets"], offsets, self.arrays.get(f"{part}.unseen"))
 
     def kept(self, part: str) -> Kept:
         names = [name.removeprefix(f"{part}.") for name in self.arrays if name.startswith(f"{part}.")]

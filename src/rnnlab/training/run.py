@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from rnnlab.data.batches import collate
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.lookup import Lookup
 from rnnlab.data.preprocessor import Preprocessor
-from rnnlab.data.sequences import Sequences
-from rnnlab.models.baselines import Baseline, Labelled
+from rnnlab.data.sequences import Sequences, Targets
+from rnnlab.models.baselines import Baseline, Labelled, share_right
+from rnnlab.models.chain_head import ChainHead
 from rnnlab.models.network import Network, measure_pace, parameter_counts
 from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.tasks.base import Task
@@ -82,7 +84,10 @@ def _train(
         lookup = Lookup.build(data.train, len(data.labels))
         valid, test = (_looked_up(lookup, *part) for part in ((valid, data.valid), (test, data.test)))
         weights |= {name: torch.from_numpy(array) for name, array in lookup.to_arrays().items()}
-    write_atomically(run / "model.json", Preprocessor.of(data).to_json())
+    preprocessor, valid, test = _settled(spec.task, data, valid, test)
+    if isinstance(trained.network.head, ChainHead):
+        preprocessor = with_chain(preprocessor, trained.network.head.chain.detach().cpu().numpy())
+    write_atomically(run / "model.json", preprocessor.to_json())
     write_atomically(run / "weights.safetensors", safetensors.torch.save(weights))
     return Finished(run.seal(result | record_answers(run, spec.task, data, valid, test)))
 
@@ -97,17 +102,28 @@ def _advance_seconds(network: Network, spec: RunSpec, data: Sequences) -> float 
 def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -> dict[str, Any]:
     """A baseline: fitted on the training rows, scored like every model."""
     native.library()  # compiled now, if it isn't there and can be
-    train, held_out = (Labelled(part.tokens, part.offsets, part.targets) for part in (data.train, data.valid))
-    learnt = baseline.fit_chosen(train, held_out, len(data.labels))
-    valid = {"logits": baseline.logits(learnt, data.valid.tokens, data.valid.offsets)}
+    answer = task.answer
+    train, held_out = (Labelled(*baseline.rows(part, data), answer.taught(part)) for part in (data.train, data.valid))
+    by = answer.chosen
+
+    def goodness(logits: np.ndarray, targets: np.ndarray) -> float:
+        return by.sign * by.of(answer.totals({"logits": logits}, Targets(targets)))
+
+    by_itself = held_out.targets.ndim == 2 or answer.reads == "states"  # thresholds, or paths, come later
+    learnt = baseline.fit_chosen(train, held_out, len(data.labels), share_right if by_itself else goodness)
+    chain = learnt["chain"] + answer.forbidden(len(data.labels)) if "chain" in learnt else None
+    valid = answer.kept_of(baseline.logits(learnt, held_out.values, held_out.offsets), data.valid, chain)
     started = time.perf_counter()
-    test = {"logits": baseline.logits(learnt, data.test.tokens, data.test.offsets)}
+    test = answer.kept_of(baseline.logits(learnt, *baseline.rows(data.test, data)), data.test, chain)
     row_seconds = (time.perf_counter() - started) / len(data.test)
     if baseline.lookup:
         lookup = Lookup.build(data.train, len(data.labels))
         valid, test = (_looked_up(lookup, *part) for part in ((valid, data.valid), (test, data.test)))
         learnt = {**learnt, **lookup.to_arrays()}
-    write_atomically(run / "model.json", Preprocessor.of(data).to_json())
+    preprocessor, valid, test = _settled(task, data, valid, test)
+    if chain is not None:
+        preprocessor = with_chain(preprocessor, chain)
+    write_atomically(run / "model.json", preprocessor.to_json())
     write_atomically(run / "weights.safetensors", safetensors.numpy.save(learnt))
     return run.seal(
         {
@@ -119,6 +135,20 @@ def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -
             "environment": environment(1),
         }
     )
+
+
+def _settled(task: Task, data: EncodedData, valid: Kept, test: Kept) -> tuple[Preprocessor, Kept, Kept]:
+    """What the model needs beside its weights, and its answers, with what is decided by those to the validation rows:
+    the test rows have no say."""
+    answer, truth = task.answer, data.valid.truth
+    decided = answer.decided(valid, truth)
+    valid, test = {**valid, **decided}, {**test, **decided}
+    return answer.prepared(Preprocessor.of(data), valid, truth), valid, test
+
+
+def with_chain(preprocessor: Preprocessor, chain: np.ndarray) -> Preprocessor:
+    """(C + 2, C): whoever has the outputs of the model for each step can find the best path."""
+    return replace(preprocessor, chain=tuple(map(tuple, chain.astype(float).tolist())))
 
 
 def _looked_up(lookup: Lookup, kept: Kept, data: Sequences) -> Kept:

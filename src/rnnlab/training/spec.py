@@ -85,7 +85,7 @@ class Training(Config):
     """How a run is trained: until the validation score stops improving, or until the first limit is reached: epochs,
     steps, minutes, or until."""
 
-    added: ClassVar[tuple[str, ...]] = ("until", "eval_every", "batch_tokens")
+    added: ClassVar[tuple[str, ...]] = ("until", "eval_every", "batch_tokens", "class_weights")
 
     epochs: int | None = Field(default=100, ge=1, description="Passes over the training rows, at most.")
     steps: int | None = Field(default=None, ge=1, description="Updates.")
@@ -107,6 +107,11 @@ class Training(Config):
     lr: float = Field(default=0.003, gt=0, description="Learning rate; the highest one of a schedule.")
     weight_decay: float | None = Field(default=None, ge=0, description="adamw and sgd only.")
     momentum: float | None = Field(default=None, ge=0, lt=1, description="sgd only.")
+    class_weights: Literal["balanced"] | None = Field(
+        default=None,
+        description="balanced: rows of rare classes count more, so that all classes count the same in all; none: every "
+        "row counts the same.",
+    )
     schedule: Schedule = Field(default=Schedule(), description="How the learning rate changes.")
     clip: float | None = Field(default=5.0, gt=0, description="Largest gradient norm; none switches it off.")
     patience: int | None = Field(
@@ -120,7 +125,7 @@ class Training(Config):
     device: str = Field(default="auto", description="auto, cpu, cuda, mps …; resolved before the run.")
     threads: int = Field(default=1, ge=1, description="Of one run. Bits repeat only for the same number.")
 
-    @field_validator("clip", "patience", "epochs", mode="before")
+    @field_validator("clip", "patience", "epochs", "class_weights", mode="before")
     @classmethod
     def _none(cls, value: Any) -> Any:
         return None if value == "none" else value  # TOML has no null

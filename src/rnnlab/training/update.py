@@ -14,6 +14,9 @@ import torch
 from rnnlab.answers.base import Answer
 from rnnlab.answers.heads import StateHead, SummaryHead
 from rnnlab.data.batches import Batch
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.preprocessor import Preprocessor
+from rnnlab.data.sequences import IGNORE, balanced_weights
 from rnnlab.kernels import ops
 from rnnlab.kernels.ops import place
 from rnnlab.models.fasttext import FastText, NgramVectors
@@ -45,6 +48,12 @@ class Updater:
     So the bits don't depend on how many updates are done at a time, and a checkpoint of the generator's state is enough
     to go on."""
 
+    network: Network
+    optimizer: Optimizer
+    clip: float | None
+    random: torch.Generator
+    weights: torch.Tensor | None
+
     def __init__(
         self,
         spec: RunSpec,
@@ -52,14 +61,19 @@ class Updater:
         optimizer: Optimizer,
         threads: int,
         random: torch.Generator = torch.default_generator,
+        weights: torch.Tensor | None = None,
     ):
+        """``weights`` (C,): what a target of each class counts in the loss; None: all alike."""
         assert spec.training is not None
         self.network, self.optimizer, self.clip = network, optimizer, spec.training.clip
-        self.answer = spec.task.answer
-        self.random = random
+        self.answer: Answer = spec.task.answer
+        self.random, self.weights = random, weights
         self.member: ops.Member | None = None
-        if knows_whole_steps(spec) and ops.known(optimizer.weights):
-            self.member = member_of(network, optimizer, self.answer, self.clip, threads)
+        embedding = network.embedding
+        usual = embedding is None or not (embedding.spelled or (embedding.narrow and embedding.frozen is not None))
+        plain = isinstance(network.head, StateHead | SummaryHead) and usual
+        if plain and knows_whole_steps(spec) and ops.known(optimizer.weights):
+            self.member = member_of(network, optimizer, self.answer, self.clip, threads, weights)
 
     def seeds(self, count: int) -> list[int]:
         """Drawn for so many batches; none where nothing is dropped."""
@@ -83,7 +97,7 @@ class Updater:
                 self.random.set_state(before)  # as if those that weren't reached had drawn nothing
                 self.seeds(len(well))
                 self.optimizer.gradient.zero_()  # torch finds out what went wrong, and adds to what is there
-            loss, right = backward(self.network, self.answer, batches[done])
+            loss, right = backward(self.network, self.answer, batches[done], self.weights)
             update = Update(loss, self.optimizer.step(rates[done], self.clip) if abs(loss) < EXPLODED else None, right)
             yield update
             if not update.well:
@@ -100,20 +114,37 @@ class Updater:
         return [Update(step.loss, step.norm if step.norm >= 0 else None, getattr(step, right)) for step in tried]
 
 
-def backward(network: Network, answer: Answer, batch: Batch) -> tuple[float, float]:
+def backward(
+    network: Network, answer: Answer, batch: Batch, weights: torch.Tensor | None = None
+) -> tuple[float, float]:
     """Adds the gradients of the mean loss to those of the parameters. Returns the loss, and how many rows are right."""
     encoded = network.before_head(batch.inputs, batch.lengths)
     if answer.native == "class" and type(network.head) is SummaryHead and encoded.summary.requires_grad:
         # The usual head and loss are so small that torch spends its time on everything but their arithmetic.
-        found = ops.classify(encoded.summary, network.head.linear, batch.targets)
+        found = ops.classify(encoded.summary, network.head.linear, batch.targets, weights)
         if found is not None:
             value, gradient, right = found
             encoded.summary.backward(gradient)
             return value, right
     out = network.head(encoded)  # (B, C), or (B, T, C)
-    loss = answer.loss(out, batch)
+    loss = mean_loss(answer, out, batch, weights)
     loss.backward()
     return loss.item(), answer.right(out, batch)
+
+
+def mean_loss(answer: Answer, out: torch.Tensor, batch: Batch, weights: torch.Tensor | None) -> torch.Tensor:
+    """Of a batch. ``weights`` (C,) are those of `class_weights`."""
+    return answer.loss(out, batch) if weights is None else answer.weighted_loss(out, batch, weights)
+
+
+def class_weights(spec: RunSpec, data: EncodedData, like: torch.Tensor) -> torch.Tensor | None:
+    """What a target of each class counts in the loss, (C,), from the training rows, of the type and where ``like`` is;
+    None: all alike."""
+    if spec.training is None or spec.training.class_weights is None:
+        return None
+    targets = data.train.targets
+    weights = balanced_weights(targets[targets != IGNORE], spec.task.answer.outputs(Preprocessor.of(data)))
+    return torch.from_numpy(weights).to(like)
 
 
 # As native code sees a run
@@ -124,7 +155,7 @@ def knows_whole_steps(spec: RunSpec) -> bool:
     model, answer = spec.model, spec.task.answer
     if type(model) is FastText:
         drops = model.output_dropout or (model.embedding is not None and model.embedding.dropout)
-        return answer.native == "class" and not drops  # torch draws what is dropped there
+        return answer.native in ("class", "labels") and not drops  # torch draws what is dropped there
     if answer.native is None or type(model) not in (RNN, LSTM, GRU):
         return False
     if isinstance(model, LSTM) and model.hidden > ops.LARGEST_LSTM:
@@ -134,7 +165,12 @@ def knows_whole_steps(spec: RunSpec) -> bool:
 
 
 def member_of(
-    network: Network, optimizer: Optimizer, answer: Answer, clip: float | None, threads: int = 1
+    network: Network,
+    optimizer: Optimizer,
+    answer: Answer,
+    clip: float | None,
+    threads: int = 1,
+    weights: torch.Tensor | None = None,
 ) -> ops.Member:
     """Where everything lies that a training step needs. It holds addresses alone: whoever has it keeps the others.
     ``threads`` share a step, where no other thread has another member's."""
@@ -149,6 +185,7 @@ def member_of(
         head_bias=place(head.linear.bias),
         for_head=place(head.linear.weight.grad),
         for_head_bias=place(head.linear.bias.grad),
+        class_weights=place(weights),
         output_dropout=network.dropout.p,
         close=getattr(answer, "close", 0.0),
         descends=optimizer.descends,
@@ -218,6 +255,9 @@ def _add_embedding(member: ops.Member, network: Network, optimizer: Optimizer) -
     member.tokens = member.inputs // embedding.width
     member.table_learns = learnt is not None
     member.table_gradient = place(optimizer.table_gradient)
+    if embedding.segments is not None:
+        member.columns = len(embedding.segments)
+        member.segments, member.for_segments = place(embedding.segments), place(embedding.segments.grad)
 
 
 def drops(member: ops.Member) -> bool:

@@ -1,30 +1,40 @@
 """What the command line asks a model: texts, the lines of standard input, or a file, answered in portions."""
 
-import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rnnlab.answers.prediction import Explanation, Prediction
+from rnnlab.answers.tags import TagsPrediction
 from rnnlab.core.errors import DataError, RunError, english
 from rnnlab.core.files import write_parts
-from rnnlab.core.words import both, joined, note, plural, retold, say
-from rnnlab.data import formats, series
-from rnnlab.data.formats.base import Answered, BadRow, Cell, Portion, RowFile, texts_of
-from rnnlab.data.reading import SHOWN, guess_text, require_column
-from rnnlab.data.tables import tabulate
+from rnnlab.core.words import both, joined, plural, retold, say
+from rnnlab.data.classes import SHOWN
+from rnnlab.data.formats.base import Answered, BadRow, Cell, Portion
+from rnnlab.data.joined import join
+from rnnlab.data.vocabulary import SEPARATOR
+from rnnlab.use.answer_columns import added_columns, cells_of
 from rnnlab.use.predictor import Predictor, ReadingOn
 
+if TYPE_CHECKING:
+    from rnnlab.use.input_file import InputFile
+    from rnnlab.use.tagged_file import TaggedFile
+
 Answer = Prediction | Explanation | BadRow
-SAMPLE = 10_000  # rows by which the text column is guessed
+Tell = Callable[[Sequence[Any]], Sequence[Answer]]
 Progress = Callable[[int, int], None]  # rows done, rows in all
 
 
-def check_options(texts: Sequence[str] | None, file: str | None, out: str | None, explain: bool, as_json: bool) -> None:
+def check_options(
+    texts: Sequence[str] | None, file: str | None, out: str | None, explain: bool, as_json: bool, token: str | None
+) -> None:
     """Refuse options that contradict each other, before a model is opened."""
+    if token is not None and not explain:
+        raise RunError("--token chooses what --explain explains, which isn't given")
     if file is not None and texts:
         raise RunError("give texts or --file, not both")
     if out is not None and file is None:
@@ -40,27 +50,36 @@ def ask(
     texts: Sequence[str] = (),
     *,
     file: str | None = None,
-    column: str | None = None,
+    column: str | Sequence[str] | None = None,
     skip_bad: bool = False,
     explain: bool = False,
+    token: str | None = None,
 ) -> Iterator[tuple[Sequence[str], Sequence[Answer]]]:
     """Answers in portions, each with a name for every row: from arguments, from a file, or a line each from standard
-    input."""
+    input. ``token`` is that of each text whose tag is explained."""
     if column and file is None:
         raise RunError("--text names a column of --file, which isn't given")
     if skip_bad and file is None:
         raise RunError("--skip-bad is about rows of --file, which isn't given")
-    if file is not None:
+    tell = partial(_explained, model, token) if explain else model.predict
+    if model.preprocessor.sound is not None:
+        from rnnlab.use.hearing import ask_recordings
+
+        if explain:
+            raise RunError("--explain is for texts, and this model hears recordings; leave it out")
+        yield from ask_recordings(model, [*texts, *([] if file is None else [file])], column, skip_bad)
+    elif file is not None:
         source = open_file(model, file, column, skip_bad)
-        for portion, inputs, answers in _answered(model, source, skip_bad, explain):
+        for portion, inputs, answers in _answered(source, skip_bad, tell):
             yield _names(model, portion, inputs), answers
     elif model.preprocessor.vocabulary is None:
         raise RunError("this model reads numeric sequences: give them with --file (.ts or .jsonl)")
     elif texts:
-        yield texts, _tell(model, texts, explain)
+        texts = _as_one(texts, model.preprocessor.text_columns)
+        yield texts, tell(texts)
     else:
         for lines in _lines_as_they_come():
-            yield lines, _tell(model, lines, explain)
+            yield lines, tell(lines)
 
 
 def read_on(model: Predictor) -> Iterator[tuple[str, Prediction]]:
@@ -75,75 +94,11 @@ def read_on(model: Predictor) -> Iterator[tuple[str, Prediction]]:
                 reading.begin()
 
 
-class InputFile:
-    """A file of rows to answer: which of its columns is read, what is wrong with its rows, and its inputs in portions.
-
-    ``column`` holds the texts (or the numbers, if ``numeric``); it is guessed where there is no doubt. Opening reads
-    the file through once: rows that can't be read are found, and the columns known, before the first answer is worked
-    out."""
-
-    def __init__(self, path: str | Path, column: str | None, numeric: bool):
-        file = formats.open_on_disk(path)
-        self.file, self.numeric, suffix = file, numeric, file.source.suffix
-        if numeric and "numbers" not in file.holds:
-            raise DataError(
-                "{path}: this model reads numbers, and a {suffix} file holds texts", path=path, suffix=suffix
-            )
-        if not numeric and "texts" not in file.holds:
-            raise DataError(
-                "{path}: this model reads texts, and a {suffix} file holds numbers", path=path, suffix=suffix
-            )
-        self.column = series.choose_column(file, column) if numeric else _text_column(file, column)
-        self.rows = 0
-        self.bad: list[BadRow] = []  # the first `SHOWN`
-        self.bad_rows = 0
-        for portion, _ in self.portions():
-            self.rows += len(portion.lines)
-            self.bad_rows += len(portion.problems)
-            found = itertools.islice(sorted(portion.problems.items()), SHOWN - len(self.bad))
-            self.bad += [BadRow(portion.lines[at], reason) for at, reason in found]
-        if not self.rows:
-            if file.takes_names:
-                raise DataError("{path}: there are no rows, only the header", path=path)
-            raise DataError("{path}: there are no rows", path=path)
-
-    def portions(self) -> Iterator[tuple[Portion, list[Any]]]:
-        """With the input of every row, a text or a (T, D) array; None where the portion has a problem."""
-        if self.numeric:
-            yield from series.with_arrays(self.file, self.column)
-            return
-        for portion in self.file.portions():
-            texts, problems = texts_of(self.column, portion.values(self.column))
-            portion = replace(portion, problems={**problems, **portion.problems})
-            yield portion, [None if at in portion.problems else text for at, text in enumerate(texts)]
-
-
-def _text_column(file: RowFile, column: str | None) -> str:
-    if file.fixed is not None:
-        if column is not None:
-            raise DataError(
-                "{path}: a {suffix} file has one text per line and no columns; leave --text out",
-                path=file.path,
-                suffix=file.source.suffix,
-            )
-        return file.fixed[0]
-    first: list[Portion] = []
-    for portion in file.portions():
-        first.append(portion)
-        if sum(len(portion.lines) for portion in first) >= SAMPLE:
-            break
-    sample = tabulate(file, first)
-    if not len(sample):  # no row, or none that can be read: that is what to tell the user, not the column
-        return next(iter(sample.columns), "")
-    require_column(sample, "text", column)
-    chosen = column if column is not None else guess_text(sample, set())
-    if any(isinstance(value, list) for portion in first for value in portion.values(chosen)):
-        raise DataError(
-            "{path}: this model reads texts, and the column {chosen!r} holds arrays of numbers",
-            path=file.path,
-            chosen=chosen,
-        )
-    return chosen
+def _as_one(texts: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
+    """As many texts as the model has columns are one question, unless each has all columns by itself."""
+    if len(texts) != len(columns) or any(SEPARATOR in text or text.lstrip().startswith("{") for text in texts):
+        return texts
+    return [join(texts)]
 
 
 @dataclass(frozen=True)
@@ -169,16 +124,20 @@ def predict_file(
     file: str | Path,
     out: str | Path,
     *,
-    column: str | None = None,
+    column: str | Sequence[str] | None = None,
     top: int = 1,
     probabilities: bool = False,
     skip_bad: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> FileAnswered:
-    """Write ``file`` to ``out``, in the same format, with the answers in columns behind its own. In constant memory
-    (but for damaged quotes), and whole or not at all."""
+    """Write ``file`` to ``out``, in the same format, with the answers in columns behind its own; a file of tagged
+    sentences, with the answers as its tags. In constant memory (but for damaged quotes), and whole or not at all."""
+    from rnnlab.use.input_file import InputFile
+
+    if model.preprocessor.sound is not None:
+        return _recordings_to_file(model, file, out, column, top, probabilities, skip_bad)
     source = open_file(model, file, column, skip_bad)
-    out, endings = Path(out), source.file.endings()
+    out, endings = Path(out), source.endings()
     if out.suffix.lower() not in endings:
         raise DataError(
             "{out}: {file} can be written as {names}; give -o such a name",
@@ -188,29 +147,82 @@ def predict_file(
         )
     if out.exists() and out.samefile(file):
         raise DataError("{out}: would be written over the rows it is made from; give -o another name", out=out)
-    if model.task.answer.reads == "states" and (probabilities or top > 1):
+    check_top(model, top, probabilities)
+    if model.preprocessor.thresholds and top > 1:
         raise RunError(
-            "--top and --probabilities need one label per row, and '{kind}' has one per step", kind=model.task.kind
+            "--top needs one label per row, and here rows may have several: -o has a column for each label anyway"
         )
-    added, notes = _added_columns(model, source, top, probabilities)
     skipped = 0
 
-    def cells() -> Answered:
+    def portions() -> Iterator[tuple[Portion, list[Answer]]]:
         nonlocal skipped
         done = 0
-        for portion, _, answers in _answered(model, source, skip_bad):
-            yield portion, [_cells(model, answer, top, probabilities) for answer in answers]
+        for portion, _, answers in _answered(source, skip_bad, model.predict):
             skipped += sum(isinstance(answer, BadRow) for answer in answers)
             done += len(answers)
-            progress(done, source.rows)
+            progress(done, source.rows)  # before the rows are written: nobody may ask for more than the last ones
+            yield portion, answers
 
-    write_parts(out, source.file.extended(out.suffix.lower(), added, cells()))
-    return FileAnswered(str(out), source.rows, skipped, (*source.file.notes, *notes))
+    notes = source.notes
+    if isinstance(source, InputFile):
+        added, more = added_columns(model, source.file.columns, top, probabilities)
+        cells: Answered = (
+            (portion, [cells_of(model, answer, top, probabilities) for answer in answers])
+            for portion, answers in portions()
+        )
+        write_parts(out, source.file.extended(out.suffix.lower(), added, cells))
+        notes += more
+    else:
+        told = (answer for _, answers in portions() for answer in answers if isinstance(answer, TagsPrediction))
+        write_parts(out, source.answered(([tag for tag, _ in answer.steps] for answer in told), model.scheme))
+    return FileAnswered(str(out), source.rows, skipped, notes)
 
 
-def open_file(model: Predictor, file: str | Path, column: str | None, skip_bad: bool) -> InputFile:
+def _recordings_to_file(
+    model: Predictor,
+    file: str | Path,
+    out: str | Path,
+    column: str | Sequence[str] | None,
+    top: int,
+    probabilities: bool,
+    skip_bad: bool,
+) -> FileAnswered:
+    """A table of the files and their answers."""
+    from rnnlab.use.hearing import ask_recordings, write_answers
+
+    check_top(model, top, probabilities)
+    added, notes = added_columns(model, ["file"], top, probabilities)
+    skipped = 0
+
+    def cells(answer: Answer) -> list[Cell]:
+        nonlocal skipped
+        skipped += isinstance(answer, BadRow)
+        return cells_of(model, answer, top, probabilities)
+
+    rows = write_answers(ask_recordings(model, [str(file)], column, skip_bad), out, list(added), cells)
+    return FileAnswered(str(out), rows, skipped, notes)
+
+
+def check_top(model: Predictor, top: int | None, probabilities: bool) -> None:
+    answer = model.task.answer
+    if answer.reads == "states" and not answer.ranks and (probabilities or (top or 1) > 1):
+        raise RunError(
+            "--top and --probabilities need one label per row, and '{kind}' has one per step; --json has the "
+            "probability of each",
+            kind=model.task.kind,
+        )
+    if answer.reads == "states" and probabilities:
+        raise RunError(
+            "--probabilities needs one label per row, and '{kind}' has several words; take --top K or --json",
+            kind=model.task.kind,
+        )
+
+
+def open_file(
+    model: Predictor, file: str | Path, column: str | Sequence[str] | None, skip_bad: bool
+) -> "InputFile | TaggedFile":
     """The file, read once; rows that can't be read are refused unless they are to be skipped."""
-    source = InputFile(file, column, numeric=model.preprocessor.vocabulary is None)
+    source = _opened(model, file, column)
     if source.bad and not skip_bad:
         _refuse(file, source.bad, source.bad_rows)
     if source.bad_rows == source.rows:
@@ -223,6 +235,19 @@ def open_file(model: Predictor, file: str | Path, column: str | None, skip_bad: 
     return source
 
 
+def _opened(model: Predictor, file: str | Path, column: str | Sequence[str] | None) -> "InputFile | TaggedFile":
+    """A model that tags tokens reads files of sentences, too."""
+    if model.tags_tokens:
+        from rnnlab.use.tagged_file import open_tagged
+
+        if (tagged := open_tagged(model, file, column)) is not None:
+            return tagged
+    from rnnlab.use.input_file import InputFile  # a text to be answered at once needs none of it
+
+    side = model.preprocessor
+    return InputFile(file, column, numeric=side.vocabulary is None, columns=side.text_columns)
+
+
 def _refuse(file: str | Path, bad: Sequence[BadRow], number: int) -> None:
     lines = [plural("{file}: {count:,} row can't be used", "{file}: {count:,} rows can't be used", number, file=file)]
     lines += [both("{file}:{line}: {reason}", file=file, line=row.line, reason=retold(row.reason)) for row in bad]
@@ -233,7 +258,7 @@ def _refuse(file: str | Path, bad: Sequence[BadRow], number: int) -> None:
 
 
 def _answered(
-    model: Predictor, source: InputFile, skip_bad: bool, explain: bool = False
+    source: "InputFile | TaggedFile", skip_bad: bool, tell: Tell
 ) -> Iterator[tuple[Portion, list[Any], list[Answer]]]:
     for portion, inputs in source.portions():
         answers: list[Any] = [
@@ -242,24 +267,24 @@ def _answered(
         ]
         good = [at for at, given in enumerate(inputs) if given is not None]
         try:
-            told: Sequence[Answer] = _tell(model, [inputs[at] for at in good], explain)
+            told = tell([inputs[at] for at in good])
         except DataError:  # some row isn't for this model
-            told = [_tell_one(model, inputs[at], portion.lines[at], explain) for at in good]
+            told = [_tell_one(tell, inputs[at], portion.lines[at]) for at in good]
             refused = [answer for answer in told if isinstance(answer, BadRow)]
             if not skip_bad:
-                _refuse(source.file.path, refused[:SHOWN], len(refused))
+                _refuse(source.path, refused[:SHOWN], len(refused))
         for at, answer in zip(good, told, strict=True):
             answers[at] = answer
         yield portion, inputs, answers
 
 
-def _tell(model: Predictor, inputs: Sequence[Any], explain: bool) -> Sequence[Answer]:
-    return [model.explain(text) for text in inputs] if explain else model.predict(inputs)
+def _explained(model: Predictor, token: str | None, inputs: Sequence[Any]) -> Sequence[Answer]:
+    return [model.explain(text, token=token) for text in inputs]
 
 
-def _tell_one(model: Predictor, given: Any, line: int, explain: bool) -> Answer:
+def _tell_one(tell: Tell, given: Any, line: int) -> Answer:
     try:
-        return _tell(model, [given], explain)[0]
+        return tell([given])[0]
     except DataError as error:
         return BadRow(line, english(error))
 
@@ -267,43 +292,7 @@ def _tell_one(model: Predictor, given: Any, line: int, explain: bool) -> Answer:
 def _names(model: Predictor, portion: Portion, inputs: Sequence[Any]) -> list[str]:
     if model.preprocessor.vocabulary is None:
         return [say("row {line}", line=line) for line in portion.lines]
-    return ["" if text is None else text for text in inputs]
-
-
-def _added_columns(
-    model: Predictor, source: InputFile, top: int, probabilities: bool
-) -> tuple[dict[str, type], tuple[str, ...]]:
-    """The new columns, and what to say of names that the file has already."""
-    wanted: dict[str, type] = {"prediction": str, "probability": float}
-    for place in range(2, min(top, len(model.labels)) + 1):
-        wanted |= {f"prediction {place}": str, f"probability {place}": float}
-    if probabilities:
-        wanted |= {f"p({label})": float for label in model.labels}
-    taken = set(source.file.columns)
-    added: dict[str, type] = {}
-    notes = []
-    for name, kind in wanted.items():
-        free = name
-        while free in taken:
-            free += "_new"
-        if free != name:
-            notes.append(note("there is a column {name!r} already; the new one is {free!r}", name=name, free=free))
-        taken.add(free)
-        added[free] = kind
-    return added, tuple(notes)
-
-
-def _cells(model: Predictor, answer: Answer, top: int, probabilities: bool) -> list[Cell]:
-    places = max(1, min(top, len(model.labels)))
-    if not isinstance(answer, Prediction):
-        return [None] * (2 * places + (len(model.labels) if probabilities else 0))
-    cells: list[Cell] = [answer.label, answer.probability]
-    if places > 1:
-        for label, probability in answer.top(places)[1:]:
-            cells += [label, probability]
-    if probabilities:
-        cells += [answer.probabilities[label] for label in model.labels]
-    return cells
+    return ["" if text is None else model.preprocessor.text_of(text) for text in inputs]
 
 
 def _lines_as_they_come() -> Iterator[list[str]]:

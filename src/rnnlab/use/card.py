@@ -10,10 +10,11 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from rnnlab.answers.calibration import Calibration
+from rnnlab.answers.tags import Tags
 from rnnlab.core.errors import RunError
-from rnnlab.core.numbers import percent_text
+from rnnlab.core.numbers import percent_text, score_text
 from rnnlab.core.terms import metric_text
-from rnnlab.core.words import Both, both, listed, plural, retold, say
+from rnnlab.core.words import Both, both, listed, plural, retold, same, say
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.profile import rows_text, script_text
 from rnnlab.data.tokenizers import describe_scripts, scripts
@@ -47,7 +48,7 @@ class Card:
     model: dict[str, Any]  # kind, parameters …
     data: dict[str, Any]  # name, fingerprint, rows by split, languages …
     metrics: dict[str, Any]  # valid and test scores of this run
-    accuracy: Interval | None  # on the test rows
+    accuracy: Interval | None  # of the score that is judged, on the test rows
     calibration: Calibration | None  # None where answers aren't one label a sequence
     environment: dict[str, Any]
     intended_use: str = ""  # in the language of the command that made the card, as the limits are
@@ -56,6 +57,10 @@ class Card:
     @property
     def temperature(self) -> float:
         return self.calibration.temperature if self.calibration else 1.0
+
+    def figure(self, value: float) -> Both:
+        """A value of the score that is judged."""
+        return percent_text(value) if self.model["unit"] == "percent" else same(score_text(value, "number"))
 
     def to_json(self) -> str:
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -69,6 +74,9 @@ class Card:
         values["accuracy"] = accuracy and Interval(**accuracy)
         values["calibration"] = calibration and Calibration(**calibration)
         card = cls(**{**values, "limits": tuple(values["limits"])})
+        if isinstance(card.model, dict):  # earlier versions judged by accuracy alone
+            card.model.setdefault("score", "accuracy")
+            card.model.setdefault("unit", "percent")
         if not 0 < card.temperature < math.inf:
             raise ValueError(f"an impossible temperature, {card.temperature}")
         if not all(isinstance(text, str) for text in (card.intended_use, *card.limits)):
@@ -86,8 +94,8 @@ def card_of(
     result = run.result()
     if result is None or result["status"] != "finished":
         raise RunError("{path}: not a finished run; there is nothing to say of its model", path=run.path)
-    answers = Recorded.of(run, spec.task)
-    accuracy, recorded = _recorded_arm(run) or (interval_of(answers.per_row(), answers.groups), profile)
+    answers, judged = Recorded.of(run, spec.task), spec.task.answer.judged
+    accuracy, recorded = _recorded_arm(run) or (interval_of(answers.per_row(), answers.groups, judged.unit), profile)
     profile = recorded if recorded is not None and "rows" in recorded else None  # a generated task has no such figures
     valid, test = ((answers.kept(part), answers.truth(part)) for part in ("valid", "test"))
     card = Card(
@@ -97,7 +105,9 @@ def card_of(
             "run": run.path.resolve().name,
             "seed": spec.seed,
             "task": spec.task.kind,
-            "measure": spec.task.answer.judged.title,
+            "measure": judged.title,
+            "score": judged.name,
+            "unit": judged.unit,
             "epochs": result.get("epochs"),
             "best_epoch": result.get("best_epoch"),
             **({"chosen": result["chosen"]} if "chosen" in result else {}),
@@ -108,27 +118,28 @@ def card_of(
         calibration=answers.answer.calibration(valid, test),
         environment=result["environment"],
     )
-    limits = [*_limits_of_data(card, profile), *_limits_of_classes(card)]
+    limits = [*_limits_of_data(card, profile), *_limits_of_classes(card), *_limits_of_tags(card)]
+    judged = spec.task.answer.judged
     limits += _limits_of_figures(card, None if isinstance(spec.model, Baseline) else accuracy.seeds)
     if profile is not None:
         limits += [both("The data: {warning}.", warning=retold(warning)) for warning in profile["warnings"]]
-    return replace(card, intended_use=_intended_use(card, spec.task.question), limits=tuple(map(str, limits)))
+    return replace(card, intended_use=_intended_use(card, spec.task.example), limits=tuple(map(str, limits)))
 
 
-def interval_of(right: np.ndarray, groups: np.ndarray) -> Interval:
-    """The 95 % interval of one run's mean, from its test rows: right answers (N,), and which rows belong together (N,).
+def interval_of(scores: np.ndarray, groups: np.ndarray, unit: str = "percent") -> Interval:
+    """The 95 % interval of one run's mean, from its test rows: scores (N,), and which rows belong together (N,).
 
     What `judging.spread` gives for one seed, without scipy, for which every prediction would have to wait."""
     _, group = np.unique(groups, return_inverse=True)
     sizes = np.bincount(group).astype(np.float64)
-    sums = np.bincount(group, right)
-    rows, count = len(right), len(sizes)
+    sums = np.bincount(group, scores)
+    rows, count = len(scores), len(sizes)
     mean = float(sums.sum() / rows)
     deviation = sums - sizes * mean
     effective = rows**2 / float((sizes**2).sum())
     variance = count / max(count - 1, 1) / rows**2 * float((deviation**2).sum()) + 2 / (rows * effective)
     reach = _student_quantile(max(effective - 1, 1.0)) * math.sqrt(variance)
-    return Interval(mean, max(0.0, mean - reach), min(1.0, mean + reach), 1)
+    return Interval(mean, max(0.0, mean - reach), min(1.0, mean + reach) if unit == "percent" else mean + reach, 1)
 
 
 def _student_quantile(df: float) -> float:
@@ -189,11 +200,18 @@ def _data(
         }
         if profile:
             found["unknown"] = profile["unknown"]
+    if preprocessor.text_columns:
+        found["text_columns"] = list(preprocessor.text_columns)
     if preprocessor.features is not None:
         found["channels"] = preprocessor.features
+    if isinstance(answers.answer, Tags) and preprocessor.spelling is not None:
+        found["scheme"] = answers.answer.scheme  # None: plain tags
     if answers.answer.classes(answers.kept("test")) is not None:
         classes = len(preprocessor.labels)
         found["test_labels"] = np.bincount(answers.truth("test").values, minlength=classes).tolist()
+    if preprocessor.thresholds:
+        found["test_labels"] = answers.truth("test").values.sum(0, dtype=np.int64).tolist()
+        found["thresholds"] = list(preprocessor.thresholds)
     return found
 
 
@@ -209,6 +227,8 @@ def _intended_use(card: Card, question: str | None) -> str:
         "test": both("{count:,} for testing"),
     }
     rows = listed([purposes[part].format(count=count) for part, count in data["rows"].items()], "comma")
+    if "scheme" in data:
+        return str(_use_of_tags(card, rows))
     if "test_labels" not in data:
         return say(
             "Answers what the task '{name}' asks{example}, and nothing else. Rows: {rows}.",
@@ -222,6 +242,17 @@ def _intended_use(card: Card, question: str | None) -> str:
         what = both("texts ({script})", script=script_text(data["script"]))
     else:
         what = both("sequences of symbols")
+    if "text_columns" in data:
+        what = both("{what} of the columns {names}", what=what, names=", ".join(data["text_columns"]))
+    if "thresholds" in data:
+        return say(
+            "Gives {what} like those of '{name}' any of {count}, or none: {labels}. Rows of that data: {rows}.",
+            what=what,
+            name=data["name"],
+            count=plural("{count:,} label", "{count:,} labels", len(data["labels"])),
+            labels=_named([_quoted(label) for label in data["labels"]]),
+            rows=rows,
+        )
     return say(
         "Gives {what} like those of '{name}' one of {count}: {labels}. Rows of that data: {rows}.",
         what=what,
@@ -232,10 +263,35 @@ def _intended_use(card: Card, question: str | None) -> str:
     )
 
 
+def _use_of_tags(card: Card, rows: Both) -> Both:
+    data, types = card.data, list(by_type(card.metrics))
+    gaps = {"script": script_text(data["script"]), "name": data["name"], "rows": rows}
+    if data["scheme"] is not None:
+        return both(
+            "Finds entities of {count} in texts ({script}) like those of '{name}': {types}. Tags are of the scheme "
+            "{scheme}. Sentences of that data: {rows}.",
+            count=plural("{count:,} type", "{count:,} types", len(types)),
+            types=_named([_quoted(kind) for kind in types]),
+            scheme=data["scheme"],
+            **gaps,
+        )
+    return both(
+        "Gives every token of texts ({script}) like those of '{name}' one of {count}: {tags}. Sentences of that data: "
+        "{rows}.",
+        count=plural("{count:,} tag", "{count:,} tags", len(data["labels"])),
+        tags=_named([_quoted(tag) for tag in data["labels"]]),
+        **gaps,
+    )
+
+
 def _limits_of_data(card: Card, profile: Mapping[str, Any] | None) -> Iterator[Both]:
     """Other data than those of the training."""
     data = card.data
-    if "test_labels" in data:
+    if "thresholds" in data:
+        yield both(
+            "Each label is decided by itself: it is given from its threshold on, which the validation rows chose."
+        )
+    elif "test_labels" in data:
         yield both("Every input gets one of these labels, also one that has nothing to do with them.")
     if _has_letters(data):
         yield both(
@@ -267,11 +323,37 @@ def _limits_of_data(card: Card, profile: Mapping[str, Any] | None) -> Iterator[B
         )
 
 
+def _limits_of_tags(card: Card) -> Iterator[Both]:
+    """Types of entities that are hard to find, and words that training never saw."""
+    if "scheme" not in card.data:
+        return
+    found = by_type(card.metrics)
+    weak = [
+        both("{label} ({recall})", label=_quoted(kind), recall=percent_text(one.recall))
+        for kind, one in found.items()
+        if one.recall is not None and one.recall < WEAK
+    ]
+    if weak:
+        yield both("Of these types it finds fewer than half of the entities: {types}.", types=_named(weak))
+    missing = [_quoted(kind) for kind, one in found.items() if not one.rows]
+    if missing:
+        yield both("No test sentence has an entity of the type {types}: how well it is found is unknown.",
+                   types=_named(missing))  # fmt: skip
+    test = card.metrics["test"]
+    unseen, every = test.get("unknown_words"), test.get("accuracy")
+    if unseen is not None and every is not None and unseen < every - NOTICEABLE:
+        yield both(
+            "Of tokens that the training rows lack, {unseen} get the right tag; of all, {every}.",
+            unseen=percent_text(unseen),
+            every=percent_text(every),
+        )
+
+
 def _limits_of_classes(card: Card) -> Iterator[Both]:
     if "test_labels" not in card.data:
         return
     labels, counts = card.data["labels"], card.data["test_labels"]
-    recalls = list(zip(labels, recalls_of(card.metrics), strict=True))
+    recalls = [(label, found.recall) for label, found in zip(labels, by_label(card.metrics), strict=True)]
     weak = [
         both("{label} ({recall})", label=_quoted(label), recall=percent_text(recall))
         for label, recall in recalls
@@ -283,15 +365,25 @@ def _limits_of_classes(card: Card) -> Iterator[Both]:
     if missing:
         yield both("No test row has the label {labels}: how well it is found is unknown.", labels=_named(missing))
     largest, smallest = max(counts), min(count for count in counts if count)
-    if largest > IMBALANCE * smallest:
-        yield both(
-            "Labels are out of balance: {most:,} test rows of '{large}', {least:,} of '{small}'. Accuracy speaks "
-            "mostly of the large ones.",
-            most=largest,
-            large=labels[counts.index(largest)],
-            least=smallest,
-            small=labels[counts.index(smallest)],
-        )
+    if largest > IMBALANCE * smallest and card.model["score"] in ("accuracy", "micro_f1"):
+        figures = {
+            "most": largest,
+            "large": labels[counts.index(largest)],
+            "least": smallest,
+            "small": labels[counts.index(smallest)],
+        }
+        if "thresholds" in card.data:
+            yield both(
+                "Labels are out of balance: {most:,} test rows of '{large}', {least:,} of '{small}'. Micro-F1 speaks "
+                "mostly of the large ones.",
+                **figures,
+            )
+        else:
+            yield both(
+                "Labels are out of balance: {most:,} test rows of '{large}', {least:,} of '{small}'. Accuracy speaks "
+                "mostly of the large ones.",
+                **figures,
+            )
 
 
 def _limits_of_figures(card: Card, seeds: int | None) -> Iterator[Both]:
@@ -311,7 +403,7 @@ def _limits_of_figures(card: Card, seeds: int | None) -> Iterator[Both]:
             seeds=seeds,
             seed=card.model["seed"],
             measure=metric_text(card.model["measure"]),
-            own=percent_text(card.metrics["test"]["accuracy"]),
+            own=card.figure(card.metrics["test"][card.model["score"]]),
         )
     if calibration is None:
         return
@@ -330,10 +422,51 @@ def _limits_of_figures(card: Card, seeds: int | None) -> Iterator[Both]:
         )
 
 
-def recalls_of(metrics: Mapping[str, Any]) -> list[float | None]:
-    """Of each label, the share of its test rows that are found; None without any."""
-    confusion = metrics["test"]["confusion"]
-    return [row[label] / sum(row) if sum(row) else None for label, row in enumerate(confusion)]
+@dataclass(frozen=True)
+class OfLabel:
+    """What the test rows say of one label; None where there are no rows to say it."""
+
+    rows: int
+    recall: float | None  # the share of its rows that is found
+    precision: float | None  # the share of the answers with this label that is right
+    f1: float | None  # of both
+    loss: float | None  # of its rows, on average, where that is judged
+
+
+def by_label(metrics: Mapping[str, Any]) -> list[OfLabel]:
+    """Of the test rows, label by label; none where answers are no labels."""
+    test = metrics["test"]
+    counts = test.get("by_label")
+    if counts is None and "confusion" in test:
+        cells = np.array(test["confusion"])
+        counts = {"right": np.diag(cells).tolist(), "rows": cells.sum(1).tolist(), "answered": cells.sum(0).tolist()}
+    if counts is None:
+        return []
+    losses = test.get("loss_by_class") or [None] * len(counts["rows"])
+    return [
+        OfLabel(
+            rows,
+            right / rows if rows else None,
+            right / answered if answered else None,
+            2 * right / (rows + answered) if rows + answered else None,
+            loss if rows else None,
+        )
+        for right, rows, answered, loss in zip(counts["right"], counts["rows"], counts["answered"], losses, strict=True)
+    ]
+
+
+def by_type(metrics: Mapping[str, Any]) -> dict[str, OfLabel]:
+    """Of the entities of the test sentences, type by type; ``rows`` are entities."""
+    return {
+        kind: OfLabel(
+            one["true"],
+            one["right"] / one["true"] if one["true"] else None,
+            one["right"] / one["answered"] if one["answered"] else None,
+            2 * one["right"] / (one["true"] + one["answered"]) if one["true"] + one["answered"] else None,
+            None,
+        )
+        for kind, one in metrics["test"].get("types", {}).items()
+    }
 
 
 def _has_letters(data: Mapping[str, Any]) -> bool:

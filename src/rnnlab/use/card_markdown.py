@@ -8,9 +8,9 @@ from rnnlab.core.numbers import count, percent_text, size
 from rnnlab.core.terms import metric_text
 from rnnlab.core.words import COMMAS, Both, both, joined, retold, say
 from rnnlab.data.profile import script_text
-from rnnlab.use.card import Card, recalls_of
+from rnnlab.use.card import Card, by_label, by_type
 
-SCORES = ("accuracy", "macro_f1", "loss")
+SCORES = ("entity_f1", "accuracy", "unknown_words", "micro_f1", "macro_f1", "balanced_accuracy", "exact", "loss")
 
 
 def card_markdown(card: Card, name: str) -> str:
@@ -53,14 +53,13 @@ def _lines(card: Card, name: str) -> Iterator[Both | str]:
     yield ""
     if card.accuracy is not None:
         yield from (both("Test: {measure} {figures}.", **_accuracy(card)), "")
-    if "confusion" in card.metrics["test"]:
+    if by_label(card.metrics):
         yield from (both("## By label"), "")
-        yield from (both("Recall: of the test rows with this label, the share that is found."), "")
-        labels = zip(card.data["labels"], card.data["test_labels"], recalls_of(card.metrics), strict=True)
-        shown = [
-            [label, f"{rows:,}", "–" if recall is None else percent_text(recall)] for label, rows, recall in labels
-        ]
-        yield from _table((both("label"), both("test rows"), both("recall")), shown)
+        yield from _by_label(card)
+        yield ""
+    if by_type(card.metrics):
+        yield from (both("## By type"), "")
+        yield from _by_type(card)
         yield ""
     if card.calibration is not None:
         explained = both(
@@ -72,15 +71,53 @@ def _lines(card: Card, name: str) -> Iterator[Both | str]:
     yield from (f"- {limit}" for limit in card.limits)
 
 
+def _by_label(card: Card) -> Iterator[Both | str]:
+    yield both(
+        "Recall: of the test rows with this label, the share that is found. Precision: of the answers with this label, "
+        "the share that is right. F1 is high where both are."
+    )
+    yield ""
+    found = by_label(card.metrics)
+    columns: dict[Both, list[Any]] = {both("label"): card.data["labels"]}
+    if "thresholds" in card.data:
+        columns[both("threshold")] = [f"{threshold:.2f}" for threshold in card.data["thresholds"]]
+    columns[both("test rows")] = [f"{one.rows:,}" for one in found]
+    columns[both("recall")] = [_share(one.recall) for one in found]
+    columns[both("precision")] = [_share(one.precision) for one in found]
+    columns[both("F1")] = [_share(one.f1) for one in found]
+    if card.model["score"] == "loss":
+        columns[both("loss")] = ["–" if one.loss is None else f"{one.loss:.4f}" for one in found]
+    yield from _table(list(columns), list(zip(*columns.values(), strict=True)))
+
+
+def _by_type(card: Card) -> Iterator[Both | str]:
+    yield both(
+        "An entity is found where its first and last token and its type are right. Recall: of the entities of this "
+        "type, the share that is found. Precision: of the answers of this type, the share that is right."
+    )
+    yield ""
+    found = by_type(card.metrics)
+    head = [both("type"), both("test entities"), both("recall"), both("precision"), both("F1")]
+    rows = [
+        [kind, f"{one.rows:,}", _share(one.recall), _share(one.precision), _share(one.f1)]
+        for kind, one in found.items()
+    ]
+    yield from _table(head, rows)
+
+
+def _share(value: float | None) -> Both | str:
+    return "–" if value is None else percent_text(value)
+
+
 def _accuracy(card: Card) -> dict[str, Both]:
     """``accuracy``, and ``98.7 % (95 % interval 97.9–99.5 %, over 3 seeds)``."""
     found = card.accuracy
     assert found is not None
     figures = both(
-        "{mean} (95 % interval {low:.1f}–{high}, {source})",
-        mean=percent_text(found.mean),
-        low=100 * found.low,
-        high=percent_text(found.high),
+        "{mean} (95 % interval {low}–{high}, {source})",
+        mean=card.figure(found.mean),
+        low=f"{100 * found.low:.1f}" if card.model["unit"] == "percent" else card.figure(found.low),
+        high=card.figure(found.high),
         source=both("over {seeds} seeds", seeds=found.seeds)
         if found.seeds > 1
         else both("from the test rows of one run"),
@@ -91,9 +128,16 @@ def _accuracy(card: Card) -> dict[str, Both]:
 def _calibration(card: Card) -> Both:
     found = card.calibration
     assert found is not None
-    return both(
+    text = both(
         "ECE {before} before, {after} after (temperature {temperature:.2f}, fitted on {rows:,} validation rows; ECE on "
-        "{test_rows:,} test rows)",
+        "{test_rows:,} test rows)"
+    )
+    if "scheme" in card.data:
+        text = both(
+            "ECE {before} before, {after} after (temperature {temperature:.2f}, fitted on {rows:,} tokens of "
+            "validation rows; ECE on {test_rows:,} tokens of test rows)"
+        )
+    return text.format(
         before=percent_text(found.ece_before),
         after=percent_text(found.ece_after),
         temperature=found.temperature,
@@ -120,6 +164,8 @@ def _facts(card: Card, name: str) -> Iterator[Sequence[Any]]:
             words=data["vocabulary"],
         )
         yield both("texts"), texts
+    if data.get("scheme"):
+        yield both("scheme of the tags"), data["scheme"]
     yield both("made with"), ", ".join(f"{key} {made_with[key]}" for key in ("rnnlab", "torch") if key in made_with)
 
 

@@ -2,15 +2,24 @@
 
 Of a network: integrated gradients (`inspecting.saliency`), what each token adds to the logit of a label, compared with
 a text of nothing but zero vectors. Of `tfidf` and `nbsvm`: what each n-gram adds to that logit, beyond what it adds to
-the other labels on average, times its weight in the text."""
+the other labels on average (unless a text may have several), times its weight in the text.
+
+Where every token has a tag, one of them is explained: what each token adds to the output for that tag at that step.
+With a chain over the tags, the neighbours' tags speak, too, each by what it adds to this tag beyond what it adds to
+others on average: ``DET→`` is the tag before, ``→VERB`` the one behind."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 
 from rnnlab.answers.prediction import Explanation, Prediction
+from rnnlab.answers.tags import FORBIDDEN, TagsPrediction
 from rnnlab.core.errors import DataError, RunError, did_you_mean
+from rnnlab.data.joined import segments
+from rnnlab.data.preprocessor import Preprocessor
+from rnnlab.data.sequences import Sequences
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 from rnnlab.models.baselines import Baseline, Learnt, TfIdf
 from rnnlab.models.gram_rows import read_grams, spelled_out
@@ -18,9 +27,14 @@ from rnnlab.models.nbsvm import NbSvm, levels_of
 from rnnlab.models.network import Network
 from rnnlab.use.stored import StoredModel
 
+SPECIAL_START, SPECIAL_END = "<s>", "</s>"  # stand before the first tag and behind the last
+
 
 class Explainer:
     """Of one model; one that can't be explained is an error that says why."""
+
+    stored: StoredModel
+    preprocessor: Preprocessor
 
     def __init__(self, stored: StoredModel):
         self.stored, self.preprocessor = stored, stored.preprocessor
@@ -29,15 +43,31 @@ class Explainer:
             raise RunError("--explain weighs the tokens of a text, and this model reads numeric sequences")
         if self.preprocessor.tokenizer is None:
             raise RunError("--explain weighs the tokens of a text, and '{kind}' reads none", kind=stored.spec.task.kind)
+        if isinstance(model, Baseline) and self.preprocessor.spelling is not None:
+            raise RunError(
+                "--explain: '{kind}' has counted words and tags, and has no weights to show; a network has",
+                kind=model.kind,
+            )
         if isinstance(model, Baseline) and not isinstance(model, TfIdf | NbSvm):
             raise RunError("--explain: '{kind}' doesn't look at the text; there is nothing to explain", kind=model.kind)
 
     def explain(
-        self, text: str, prediction: Prediction, label: str | None = None, most_points: int | None = None
+        self,
+        text: Any,
+        prediction: Prediction,
+        label: str | None = None,
+        most_points: int | None = None,
+        token: int | str | None = None,
     ) -> Explanation:
-        labels, tokenizer = self.preprocessor.labels, self.preprocessor.tokenizer
-        assert tokenizer is not None
-        label = prediction.label if label is None else label
+        labels, step = self.preprocessor.labels, None
+        if isinstance(prediction, TagsPrediction) and prediction.tokens:
+            step = place_of(token, prediction)
+            label = prediction.steps[step][0] if label is None else label
+        elif token is not None:
+            raise RunError(
+                "--token is for models that tag tokens, and '{kind}' doesn't", kind=self.stored.spec.task.kind
+            )
+        label = prediction.top(1)[0][0] if label is None else label
         if label not in labels:
             raise DataError(
                 "no label {label!r}{hint}\nlabels: {names}",
@@ -46,16 +76,18 @@ class Explainer:
                 names=", ".join(labels),
             )
         data, _ = self.preprocessor.encode([text])
-        words = tokenizer.tokenize(text)[: self.preprocessor.max_length] or [SPECIAL[UNKNOWN]]
+        words = self.preprocessor.words_of(text)
         target = labels.index(label)
         if self.stored.is_baseline:
-            weights = self._grams(data.tokens, words, target)
+            weights = self._grams(data, words, target)
         else:
-            weights = self._tokens(data.values, words, target, most_points)
-        return Explanation(prediction, label, tuple(weights))
+            weights = self._tokens(data.values, words, target, step, most_points)
+        if step is not None and isinstance(prediction, TagsPrediction):
+            weights += self._neighbours([tag for tag, _ in prediction.steps], step, target)
+        return Explanation(prediction, label, tuple(weights), step)
 
     def _tokens(
-        self, ids: np.ndarray, words: list[str], target: int, most_points: int | None
+        self, ids: np.ndarray, words: list[str], target: int, step: int | None, most_points: int | None
     ) -> list[tuple[str, float]]:
         from rnnlab.inspecting.saliency import MOST_POINTS, integrated_gradients
 
@@ -63,8 +95,22 @@ class Explainer:
         assert embedding is not None
         with torch.no_grad():
             x = embedding(torch.from_numpy(ids).long()[None]).double()
-        found = integrated_gradients(self._in_double, x, target, most_points=most_points or MOST_POINTS)
+        found = integrated_gradients(self._in_double, x, target, most_points=most_points or MOST_POINTS, step=step)
         return list(zip(words, found.shares, strict=True))
+
+    def _neighbours(self, tags: list[str], step: int, target: int) -> list[tuple[str, float]]:
+        """What the tags beside one speak for it, where there is a chain."""
+        if not self.preprocessor.chain:
+            return []
+        chain, labels = np.array(self.preprocessor.chain), self.preprocessor.labels
+        first, last = step == 0, step == len(tags) - 1
+        before = chain[len(labels)] if first else chain[labels.index(tags[step - 1])]
+        behind = chain[len(labels) + 1] if last else chain[: len(labels), labels.index(tags[step + 1])]
+        names = SPECIAL_START if first else tags[step - 1], SPECIAL_END if last else tags[step + 1]
+        return [
+            (f"{names[0]}→", _beyond_others(before, target)),
+            (f"→{names[1]}", _beyond_others(behind, target)),
+        ]
 
     @cached_property
     def _in_double(self) -> Network:
@@ -74,14 +120,18 @@ class Explainer:
         network = self.stored.network
         return in_double(Network(None, network.encoder, 0.0, network.head))
 
-    def _grams(self, ids: np.ndarray, words: list[str], target: int) -> list[tuple[str, float]]:
-        model, learnt = self.stored.spec.model, self.stored.learnt
-        if isinstance(model, NbSvm):
-            return _longer_grams(learnt, ids, words, target)
-        assert isinstance(model, TfIdf)
+    def _grams(self, data: Sequences, words: list[str], target: int) -> list[tuple[str, float]]:
+        model, learnt, columns = self.stored.spec.model, self.stored.learnt, self.preprocessor.text_columns
+        assert isinstance(model, TfIdf | NbSvm)
+        ids, _ = model.rows(data, self.preprocessor)
+        known = zip(data.tokens.tolist(), words, strict=True)
+        words = [SPECIAL[UNKNOWN] if number == UNKNOWN else word for number, word in known]
+        if columns:
+            column = segments(data.tokens, data.offsets, len(columns))
+            words += ["", *(f"{columns[at]}:{word}" for at, word in zip(column, words, strict=True))]
         names = dict(zip(ids.tolist(), words, strict=True))
-        if UNKNOWN in names:
-            names[UNKNOWN] = SPECIAL[UNKNOWN]  # whatever the words were
+        if isinstance(model, NbSvm):
+            return _longer_grams(learnt, ids, names, target, self.preprocessor)
         pairs = zip(ids[:-1].tolist(), ids[1:].tolist(), strict=True)
         names |= {(a + 1) << 32 | b: f"{names[a]} {names[b]}" for a, b in pairs}
         keys = np.array(sorted(names), np.int64)
@@ -96,20 +146,53 @@ class Explainer:
         }
         weights = model.logits(one_by_one, ids, np.array([0, len(ids)]))[0]  # (grams,) TF-IDF
         coef = learnt["coef"][:, at].astype(np.float64)
-        others = (coef.sum(0) - coef[target]) / max(1, len(coef) - 1)
+        others = _other_labels(coef.T, target, self.preprocessor)
         shares = dict(zip(learnt["grams"][at].tolist(), weights * (coef[target] - others), strict=True))
         return [(name, float(shares[key])) for key, name in names.items() if key in shares]
 
 
-def _longer_grams(learnt: Learnt, ids: np.ndarray, words: list[str], target: int) -> list[tuple[str, float]]:
+def place_of(token: int | str | None, prediction: TagsPrediction) -> int:
+    """Of the token that is meant by its number, from 1, or its text; without either, the least sure one."""
+    tokens = prediction.tokens
+    if token is None:
+        return min(range(len(tokens)), key=lambda at: prediction.steps[at][1])
+    number = int(token) if isinstance(token, int) or token.isdecimal() else 0
+    if 1 <= number <= len(tokens):
+        return number - 1
+    if token in tokens:
+        return tokens.index(str(token))
+    raise DataError(
+        "--token {token}: there is no such token; give its text, or its number from 1 to {count}\ntokens: {names}",
+        token=token,
+        count=len(tokens),
+        names=" ".join(tokens),
+    )
+
+
+def _beyond_others(scores: np.ndarray, target: int) -> float:
+    """Of one of the tags (C,), what it has more than others that may stand there have on average."""
+    others = np.delete(scores, target)
+    others = others[others > FORBIDDEN / 2]
+    return float(scores[target] - others.mean()) if len(others) else 0.0
+
+
+def _other_labels(coef: np.ndarray, target: int, preprocessor: Preprocessor) -> np.ndarray:
+    """What each gram (grams, C) adds to the other labels on average: they compete, unless a row may have several."""
+    if preprocessor.thresholds:
+        return np.zeros(len(coef))
+    return (coef.sum(1) - coef[:, target]) / max(1, coef.shape[1] - 1)
+
+
+def _longer_grams(
+    learnt: Learnt, ids: np.ndarray, names: dict[int, str], target: int, preprocessor: Preprocessor
+) -> list[tuple[str, float]]:
     """Of `nbsvm`: the shorter grams first, those of one length as they stand in the text."""
     levels = levels_of(learnt)
     x = read_grams(levels, ids, np.array([0, len(ids)]))
     coef = np.zeros((len(x.indices), len(learnt["intercept"])))
     coef[:, learnt["fitted"]] = learnt["coef"][x.indices]
-    others = (coef.sum(1) - coef[:, target]) / max(1, coef.shape[1] - 1)
+    others = _other_labels(coef, target, preprocessor)
     shares = dict(zip(x.indices.tolist(), float(x.scale[0]) * (coef[:, target] - others), strict=True))
-    names = dict(zip(ids.tolist(), words, strict=True)) | ({UNKNOWN: SPECIAL[UNKNOWN]} if UNKNOWN in ids else {})
     found, first = [], 0
     for level, ids_of in zip(levels, spelled_out(levels), strict=True):
         there = sorted(gram for gram in shares if first <= gram < first + len(level))

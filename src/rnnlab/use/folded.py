@@ -14,13 +14,14 @@ Taken are `rnn`, `lstm` and `gru` with any number of layers, both directions, re
 start; `fold` says no to layer norm, to a GRU that resets before the product, and to every other encoder."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rnnlab.answers.heads import SummaryHead
+from rnnlab.data import joined
 from rnnlab.data.sequences import Sequences, gather_rows
 from rnnlab.kernels import ops
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell
@@ -69,10 +70,12 @@ Source = Callable[[int, int, Tensor], object]
 class Direction:
     """One layer in one direction, its weights as the steps want them."""
 
+    hidden: int
+
     def __init__(self, cell: Cell, begin: tuple[Tensor, ...]):
         hidden = self.hidden = cell.hidden
         self.cell = cell
-        self.relu = isinstance(cell, RNNCell) and cell.activation == "relu"
+        self.relu: bool = isinstance(cell, RNNCell) and cell.activation == "relu"
         self.begin = begin  # (H,) each; empty: zeros
         scale = torch.ones(len(cell.gates) * hidden)
         bias = cell.bias_ih_l0 + cell.bias_hh_l0
@@ -81,10 +84,10 @@ class Direction:
         if isinstance(cell, GRUCell):  # the candidate's second bias is inside the reset gate
             bias = bias.clone()
             bias[2 * hidden :] = cell.bias_ih_l0[2 * hidden :]
-            self.candidate_bias = cell.bias_hh_l0[2 * hidden :].clone()
-        self.from_input = (cell.weight_ih_l0 * scale[:, None]).t().contiguous()  # (D, G · H)
-        self.from_state = (cell.weight_hh_l0 * scale[:, None]).t().contiguous()  # (H, G · H)
-        self.bias = bias * scale
+            self.candidate_bias: Tensor = cell.bias_hh_l0[2 * hidden :].clone()
+        self.from_input: Tensor = (cell.weight_ih_l0 * scale[:, None]).t().contiguous()  # (D, G · H)
+        self.from_state: Tensor = (cell.weight_hh_l0 * scale[:, None]).t().contiguous()  # (H, G · H)
+        self.bias: Tensor = bias * scale
 
     def run(self, steps: Steps, source: Source, backward: bool, states: Tensor | None, summary: str = "last") -> Tensor:
         """The last state of every row, (B, H), or the ``mean`` or ``max`` of all its states, which go to ``states``
@@ -136,10 +139,14 @@ class FirstInputs:
     """What tokens, or numbers, bring to the first layer in one direction: their product with its weights (D, lanes),
     and the bias (lanes,)."""
 
+    weights: Tensor
+    bias: Tensor
+    read: int
+
     def __init__(self, network: Network, weights: Tensor, bias: Tensor):
         self.network = network
         self.weights, self.bias = weights, bias
-        self.words = 0 if network.embedding is None else len(_any_channel(network))
+        self.words: int = 0 if network.embedding is None else words_of(network) * columns_of(network)
         self.read = 0  # tokens
         self.table: Tensor | None = None  # (V, lanes)
 
@@ -164,29 +171,38 @@ class FirstInputs:
 
     def product(self, values: Tensor, out: Tensor | None = None) -> Tensor:
         embedding = self.network.embedding
-        vectors = values if embedding is None else embedding(values[None])[0]
+        if embedding is not None and embedding.segments is not None:
+            words = words_of(self.network)
+            vectors = embedding.vectors(values[None] % words)[0] + embedding.segments[values // words]
+        else:
+            vectors = values if embedding is None else embedding(values[None])[0]
         return torch.addmm(self.bias, vectors, self.weights, out=out)
 
 
 class Folded:
     """The outputs of a network that `fold` takes."""
 
+    network: Network
+    encoder: RecurrentEncoder
+    residual: bool
+
     def __init__(self, network: Network):
         encoder = network.encoder
         assert isinstance(encoder, RecurrentEncoder)
         assert isinstance(network.head, SummaryHead)
-        self.head = network.head.linear  # (B, H) → (B, C)
+        self.head: nn.Linear = network.head.linear  # (B, H) → (B, C)
         self.network, self.encoder = network, encoder
         self.residual, self.summary = encoder.settings.residual, encoder.settings.pooling
-        self.width = encoder.state_width
-        self.layers = [
+        self.width: int = encoder.state_width
+        self.layers: list[list[Direction]] = [
             [Direction(cell, encoder.starting(number, layer)) for number, cell in enumerate(cells)]
             for layer, cells in enumerate(zip(*filter(len, (encoder.ahead, encoder.back)), strict=True))
         ]
-        self.first = [FirstInputs(network, one.from_input, one.bias) for one in self.layers[0]]
+        self.first: list[FirstInputs] = [FirstInputs(network, one.from_input, one.bias) for one in self.layers[0]]
 
     def outputs(self, data: Sequences) -> np.ndarray:
         """(rows, C)."""
+        data = told_apart(data, self.network)
         return in_batches(data, ROWS, TOKENS, lambda rows: self._batch(data, rows)[1:])
 
     def _batch(self, data: Sequences, rows: np.ndarray) -> Tensor:
@@ -229,11 +245,33 @@ def fold(network: Network) -> Folded | None:
     encoder = network.encoder
     if type(encoder) is not RecurrentEncoder or type(network.head) is not SummaryHead or network.reads == "states":
         return None
+    segments = None if network.embedding is None else network.embedding.segments
+    if network.embedding is not None and segments is not None and segments.shape[1] != network.embedding.width:
+        return None  # several ids per step, in several columns
     for cell in (*encoder.ahead, *encoder.back):
         if type(cell) not in (RNNCell, LSTMCell, GRUCell) or not cell.plain:
             return None
     with torch.inference_mode():
         return Folded(network)
+
+
+def told_apart(data: Sequences, network: Network) -> Sequences:
+    """Where texts are several columns, a word is another one in each of them: word + column · words. What it brings
+    then still depends on it alone."""
+    columns = columns_of(network)
+    if columns == 1:
+        return data
+    column = joined.segments(data.values, data.offsets, columns)
+    return replace(data, values=(data.values + column * words_of(network)).astype(np.int32))
+
+
+def columns_of(network: Network) -> int:
+    embedding = network.embedding
+    return 1 if embedding is None or embedding.segments is None else len(embedding.segments)
+
+
+def words_of(network: Network) -> int:
+    return len(_any_channel(network))
 
 
 def _any_channel(network: Network) -> Tensor:
@@ -274,6 +312,9 @@ class Answers:
     """The outputs of a network that `fold` takes: by torch at first, by native code as soon as that pays for being
     loaded. It is never compiled for this: a compiler takes longer than most lists of texts."""
 
+    read: int
+    asked: bool
+
     def __init__(self, folded: Folded):
         self.folded = folded
         self.compiled: Compiled | None = None
@@ -303,11 +344,16 @@ class Compiled:
     @torch.inference_mode()
     def __init__(self, folded: Folded):
         self.folded = folded
-        self.layers = [[_packed(direction.cell, direction.begin) for direction in layer] for layer in folded.layers]
-        self.first = [FirstInputs(folded.network, layer.from_input, layer.bias) for layer in self.layers[0]]
+        self.layers: list[list[ops.PackedLayer]] = [
+            [_packed(direction.cell, direction.begin) for direction in layer] for layer in folded.layers
+        ]
+        self.first: list[FirstInputs] = [
+            FirstInputs(folded.network, layer.from_input, layer.bias) for layer in self.layers[0]
+        ]
 
     def outputs(self, data: Sequences) -> np.ndarray:
         """(rows, C)."""
+        data = told_apart(data, self.folded.network)
         if len(data) <= ROWS and len(data.values) <= NATIVE_TOKENS:
             with torch.inference_mode():
                 return self._batch(data.values, data.offsets).numpy()

@@ -1,22 +1,25 @@
 """A stored model is opened and asked."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice
-from pathlib import Path
-from typing import Any
+from os import PathLike
+from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 import torch
 
-from rnnlab.answers.prediction import Explanation, Prediction
+from rnnlab.answers.prediction import Asked, Explanation, Prediction
 from rnnlab.core.errors import ConfigError, DataError, RunError
 from rnnlab.core.words import both
 from rnnlab.data.batches import collate, evaluation_batches
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences
+from rnnlab.models.base import State
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.network import Network
 from rnnlab.tasks.base import Task
+from rnnlab.use.card import Card
 from rnnlab.use.explanation import Explainer
 from rnnlab.use.folded import Answers, fold
 from rnnlab.use.stored import StoredModel, open_model
@@ -27,16 +30,26 @@ MOST_TOKENS = 16384  # in a batch, unless a row alone has more
 UNLESS = both("without --stream every line is a text by itself")
 
 
+class HasColumns(Protocol):
+    """A frame of pandas or polars."""
+
+    @property
+    def columns(self) -> Any: ...
+
+
+Frame = TypeVar("Frame", bound=HasColumns)
+
+
 class Predictor:
     """Answers for texts (or numeric sequences), the same whatever the batch. How a row is read and what is told of it
     is the task's affair. Probabilities are calibrated: the logits are divided by the temperature of the card."""
 
     def __init__(self, stored: StoredModel):
         self.stored = stored
-        self.card = stored.card
-        self.preprocessor = stored.preprocessor
-        self.labels = stored.preprocessor.labels
-        self.task = stored.spec.task
+        self.card: Card = stored.card
+        self.preprocessor: Preprocessor = stored.preprocessor
+        self.labels: tuple[str, ...] = stored.preprocessor.labels
+        self.task: Task = stored.spec.task
         if self.task.question is None:
             raise RunError(
                 "{name}: predict answers with one label per sequence, and '{kind}' doesn't",
@@ -44,26 +57,61 @@ class Predictor:
                 kind=self.task.kind,
             )
 
-    def predict(self, inputs: Iterable[str] | Iterable[np.ndarray]) -> list[Prediction]:
-        """One prediction an input: strings for a text model, (T, D) arrays for a numeric one."""
+    @property
+    def tags_tokens(self) -> bool:
+        """Whether what it reads are sentences, whose tokens it tags."""
+        return self.preprocessor.spelling is not None
+
+    @property
+    def scheme(self) -> str | None:
+        """In which its tags mark entities; None where they don't."""
+        return getattr(self.task.answer, "scheme", None)
+
+    @overload
+    def predict(self, inputs: Frame, *, text: str | Sequence[str] | None = None) -> Frame: ...
+    @overload
+    def predict(self, inputs: Mapping[str, Any], *, text: str | Sequence[str] | None = None) -> dict[str, Any]: ...
+    @overload
+    def predict(self, inputs: Iterable[Any]) -> list[Prediction]: ...
+    def predict(self, inputs: Any, *, text: str | Sequence[str] | None = None) -> Any:
+        """A list of inputs gives one prediction for each: strings for a text model, (T, D) arrays for a numeric one; a
+        model of several text columns takes dicts of them, or tuples in their order.
+
+        A frame (pandas, polars, Arrow) or a dict of columns gives one back with the same rows: its own columns, and
+        behind them ``prediction``, ``probability`` and one ``p(label)`` per label. ``text`` names the column or
+        columns to read, where they aren't called as in training."""
+        from rnnlab.use.frames import is_frame, predict_frame
+
+        if is_frame(inputs):
+            return predict_frame(self, inputs, text)
+        if text is not None:
+            raise DataError("text names columns of a frame, and these inputs have none; leave it out")
         return list(self.stream(inputs))
 
-    def stream(self, inputs: Iterable[str] | Iterable[np.ndarray]) -> Iterator[Prediction]:
-        """As `predict`, for inputs of any number, in constant memory."""
-        if isinstance(inputs, str | np.ndarray):  # whose letters or steps would be taken for the inputs
+    def stream(self, inputs: Iterable[Any]) -> Iterator[Prediction]:
+        """As `predict` of a list, for inputs of any number, in constant memory."""
+        if isinstance(inputs, str | np.ndarray | Mapping):  # whose letters, steps or names would be taken for inputs
             raise DataError("give a list of inputs, for example predict([text]), not a single one")
         inputs = iter(inputs)
         while chunk := list(islice(inputs, CHUNK)):
             yield from self._answers(chunk)
 
-    def explain(self, text: str, label: str | None = None, most_points: int | None = None) -> Explanation:
+    def explain(
+        self,
+        text: Any,
+        label: str | None = None,
+        most_points: int | None = None,
+        token: int | str | None = None,
+    ) -> Explanation:
         """The answer to one text and how much each of its tokens speaks for it, or for another ``label``. With at most
-        so many points of integration it is quicker and, for a network with sharp corners, less exact."""
-        if not isinstance(text, str):
+        so many points of integration it is quicker and, for a network with sharp corners, less exact. Where every token
+        has a tag, that of one ``token`` is explained: by its number, from 1, or its text; by default the least sure."""
+        tokens = self.tags_tokens and isinstance(text, list)
+        if not isinstance(text, str) and not self.preprocessor.text_columns and not tokens:
             raise DataError("explain takes one text, for example explain('not good at all')")
         explainer = self._explainer  # first: it may refuse
         (prediction,) = self._answers([text])
-        return explainer.explain(text, prediction, label, most_points)
+        return explainer.explain(text, prediction, label, most_points, token)
 
     def logits(self, data: Sequences) -> np.ndarray:
         """(rows, C), not calibrated; or (N, C) for all steps of all rows where there is an answer at every step."""
@@ -72,15 +120,20 @@ class Predictor:
 
     def _answers(self, chunk: Sequence[Any]) -> Sequence[Prediction]:
         data, known = self.task.encode(chunk, self.preprocessor)
-        calibrated = self.logits(data) / np.float64(self.card.temperature)
-        return self.task.predictions(calibrated, data, known, self.preprocessor)
+        return self.tell(chunk, data, known, self.logits(data))
+
+    def tell(
+        self, inputs: Sequence[Any], data: Sequences, known: np.ndarray, outputs: np.ndarray
+    ) -> Sequence[Prediction]:
+        """What to tell of each row that was encoded, given all outputs as `logits` has them."""
+        return self.task.predictions(outputs, Asked(inputs, data, known, self.preprocessor, self.card.temperature))
 
     @cached_property
     def _outputs(self) -> Callable[[Sequences], np.ndarray]:
         model = self.stored.spec.model
         if isinstance(model, Baseline):
             learnt = self.stored.learnt
-            return lambda data: model.logits(learnt, data.tokens, data.offsets)
+            return lambda data: model.logits(learnt, *model.rows(data, self.preprocessor))
         return outputs_of(self.stored.network)
 
     @cached_property
@@ -92,6 +145,14 @@ class ReadingOn:
     """A text that grows: what arrives is read from where the model stopped, and the answer is that to all of it so far,
     in the time of the new tokens alone. Only for models that read the past alone: what others made of the first tokens
     changes with every new one."""
+
+    model: Predictor
+    preprocessor: Preprocessor
+    network: Network
+    known: float
+    tokens: int
+    state: State
+    recent: np.ndarray
 
     def __init__(self, model: Predictor):
         stored = model.stored
@@ -106,9 +167,28 @@ class ReadingOn:
             raise RunError(
                 "--stream is for models that read texts, and '{kind}' doesn't ask for one", kind=model.task.kind
             )
+        if stored.preprocessor.text_columns:
+            raise RunError(
+                "--stream: this model reads the columns {names}, and a text that grows is one; {unless}",
+                names=", ".join(stored.preprocessor.text_columns),
+                unless=UNLESS,
+            )
         if stored.lookup is not None:
             raise RunError(
                 "--stream: this model looks whole texts up in its training rows (model.lookup); {unless}", unless=UNLESS
+            )
+        if stored.preprocessor.chain:
+            raise RunError(
+                "--stream: '{kind}' chooses the best path of tags through a whole text (model.crf), and earlier tags "
+                "would change with every new token; {unless}",
+                kind=kind,
+                unless=UNLESS,
+            )
+        if stored.preprocessor.marks is not None and "segments" in stored.preprocessor.marks.kinds:
+            raise RunError(
+                "--stream: this model reads where characters stand in words (segments), which is found in whole texts; "
+                "{unless}",
+                unless=UNLESS,
             )
         self.model, self.preprocessor, self.network = model, stored.preprocessor, stored.network
         try:
@@ -142,25 +222,30 @@ class ReadingOn:
             inputs = torch.from_numpy(np.ascontiguousarray(ids))[None].long()
             with torch.inference_mode():
                 out, self.state = self.network.advance(inputs, torch.tensor([len(ids)]), self.state)
-            calibrated = out.flatten(0, -2).numpy() / np.float64(self.model.card.temperature)  # (1, C), or (T, C)
             read = Sequences.end_to_end(ids, np.array([0, len(ids)]), np.zeros(1, np.int64), np.zeros(1, np.int64))
             known = np.array([self.known / self.tokens])
-            (self.last,) = self.model.task.predictions(calibrated, read, known, self.preprocessor)
+            (self.last,) = self.model.tell([text], read, known, out.flatten(0, -2).numpy())  # (1, C), or (T, C)
         return self.last
 
     def _with_ngrams(self, ids: np.ndarray) -> np.ndarray:
-        """(T,) as they are; or (T, K) where n-grams are inputs, with those that began in the part before."""
+        """(T,) or (T, K), as they are; where n-grams are inputs, with those that began in the part before."""
         vocabulary = self.preprocessor.vocabulary
         if vocabulary is None or vocabulary.ngrams is None:
             return ids
         both = np.concatenate([self.recent, ids[:, 0]])
         found = vocabulary.with_ngrams(both, np.array([0, len(both)]))[len(self.recent) :]
         self.recent = both[1 - max(vocabulary.ngrams.sizes) :]
-        return found
+        return np.column_stack([found, ids[:, found.shape[1] :]])  # behind them, what is seen of the tokens themselves
 
 
-def load(model: str | Path) -> Predictor:
-    """The model of a run directory (or the beginning of its name) or of a bundle."""
+def load(model: str | PathLike[str] | None) -> Predictor:
+    """The model of a run directory (or the beginning of its name) or of a bundle; None, which is what
+    ``result.recommended_run`` may be, is refused with the reason."""
+    if model is None:
+        raise RunError(
+            "load: there is no run to load, because nothing is recommended; result.verdict.sentence says why, and "
+            "result.arms[0].runs[0].path is a run of the model with the highest score"
+        )
     return Predictor(open_model(model))
 
 

@@ -1,9 +1,11 @@
 """A trained model as it lies on disk, a run directory or a bundle: all that predict, export and serve need of it."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,14 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from rnnlab.answers.tags import Tags
 from rnnlab.core.errors import BundleError, RnnlabError, RunError
 from rnnlab.core.seeding import stream_seed
 from rnnlab.data import catalogue, store
 from rnnlab.data.lookup import Lookup
 from rnnlab.data.preprocessor import Preprocessor
-from rnnlab.inspecting.cost import encoder_parameters, has_formula
+from rnnlab.data.tagged.schemes import SCHEMES
+from rnnlab.inspecting.cost import encoder_parameters, has_formula, letter_parameters
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES, Baseline
 from rnnlab.models.network import Network
@@ -58,11 +62,12 @@ class StoredModel:
             return None
         try:
             arrays = safetensors.numpy.load(self.weights)
-            found = Lookup(arrays["lookup.keys"], arrays["lookup.counts"])
+            found = Lookup(arrays["lookup.keys"], arrays["lookup.counts"], arrays.get("lookup.rows"))
         except (SafetensorError, KeyError) as error:
             raise RunError("the weights hold no table of training rows to look up: {error}", error=error) from None
         shapes = (len(found.keys),), (len(found.keys), len(self.preprocessor.labels))
-        if (found.keys.shape, found.counts.shape) != shapes or not len(found.keys):
+        rows = found.keys if found.rows is None else found.rows
+        if (found.keys.shape, found.counts.shape) != shapes or rows.shape != found.keys.shape or not len(found.keys):
             raise RunError("the weights hold a table of training rows to look up that isn't one")
         return found
 
@@ -75,7 +80,7 @@ class StoredModel:
             raise RunError("the weights can't be read: {error}", error=error) from None
 
 
-def open_model(path: str | Path) -> StoredModel:
+def open_model(path: str | PathLike[str]) -> StoredModel:
     """A run directory (or the beginning of its name), or a bundle. Every byte is checked."""
     if not is_bundle(path):
         return _of_run(find_run(path))
@@ -86,7 +91,7 @@ def open_model(path: str | Path) -> StoredModel:
         raise BundleError("{path}: {error}", path=path, error=error) from None
 
 
-def pack(run: str | Path, output: str | Path | None = None) -> Path:
+def pack(run: str | PathLike[str], output: str | Path | None = None) -> Path:
     """Write the model of a finished run as a bundle, by default ``<kind>-<digest>.rnnlab``; and return where it is.
 
     Refused is a model whose architecture or task comes from a plugin: a bundle promises to work wherever rnnlab is
@@ -170,11 +175,31 @@ def _check_preprocessor(found: Preprocessor, task: Task) -> None:
     if given not in possible:
         raise ValueError("a model reads either texts or numbers")
     words = found.vocabulary.words if found.vocabulary is not None else ()
-    if not all(isinstance(text, str) for text in (*found.labels, *words)):
-        raise ValueError("labels and words must be texts")
+    if not all(isinstance(text, str) for text in (*found.labels, *words, *found.text_columns)):
+        raise ValueError("labels, words and text columns must be texts")
+    if len(found.text_columns) == 1 or len(set(found.text_columns)) < len(found.text_columns):
+        raise ValueError("text columns are several, each of another name")
+    if found.thresholds and len(found.thresholds) != len(found.labels):
+        raise ValueError("thresholds must be as many as labels")
+    if not all(type(threshold) is float and 0 < threshold < 1 for threshold in found.thresholds):
+        raise ValueError("thresholds must be numbers between 0 and 1")
+    _check_tags(found, task)
     numbers = (found.tokens, 1 if found.features is None else found.features, found.max_length or 1)
     if not all(type(number) is int and number >= 1 for number in numbers):
         raise ValueError("max_length, features and tokens must be whole numbers from 1")
+
+
+def _check_tags(found: Preprocessor, task: Task) -> None:
+    letters = found.spelling.letters if found.spelling is not None else ()
+    if not all(isinstance(letter, str) and len(letter) <= 1 for letter in letters) or len(set(letters)) < len(letters):
+        raise ValueError("letters must be single ones, each there once")
+    if not all(math.isfinite(score) for row in found.chain for score in row):
+        raise ValueError("a chain must be of finite numbers")
+    scheme, labels = getattr(task, "scheme", None), getattr(task, "labels", None)
+    if scheme is not None and scheme not in SCHEMES:
+        raise ValueError(f"no scheme of tags is called {scheme!r}")
+    if isinstance(task.answer, Tags) and labels is not None and tuple(labels) != found.labels:
+        raise ValueError("the labels are other ones than those of the task")
 
 
 def _of_run(run: RunDirectory) -> StoredModel:
@@ -203,7 +228,12 @@ def _check_size(spec: RunSpec, preprocessor: Preprocessor, tensors: Mapping[str,
     if asked <= there:  # else its formula might take for ever, too
         channels = [t for name, t in tensors.items() if name in ("embedding.table", "embedding.frozen") and t.ndim == 2]
         width = preprocessor.features or preprocessor.tokens * sum(channel.shape[1] for channel in channels)
+        if preprocessor.narrow and len(channels) == 2:  # the frozen one is that of the first id of a step alone
+            width -= (preprocessor.tokens - 1) * tensors["embedding.frozen"].shape[1]
+        if embedding is not None and preprocessor.letters:
+            width += embedding.letter_filters
         asked = encoder_parameters(model, width)
+        asked += 0 if embedding is None else letter_parameters(embedding, preprocessor.letters)
         if embedding is not None and preprocessor.vocabulary is not None and embedding.channels in ("random", "two"):
             asked += (len(preprocessor.vocabulary) + getattr(model, "buckets", 0)) * embedding.width
     if asked > there:

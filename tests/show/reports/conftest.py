@@ -1,7 +1,8 @@
 """Real comparisons, computed once for all tests that look at their reports."""
 
 import pytest
-from small_comparisons import HOSTILE, TAGS, compare_small, write_reviews
+from corpora import write_bmes, write_conllu
+from small_comparisons import HOSTILE, TAGS, compare_small, compare_tagged, write_reviews
 
 from rnnlab.show.notebook import Result
 
@@ -27,3 +28,17 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Result:
     folder = tmp_path_factory.mktemp("hostile")
     name = "<b>rows & {{ labels }}.tsv"
     return compare_small(folder, write_reviews(folder / name, (HOSTILE[0], HOSTILE[1]), (TAGS[0], TAGS[1])))
+
+
+@pytest.fixture(scope="session")
+def entities(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """Taggers of people and schools."""
+    folder = tmp_path_factory.mktemp("entities")
+    return compare_tagged(folder, write_bmes(folder / "people.bmes"))
+
+
+@pytest.fixture(scope="session")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """Taggers of articles, nouns and verbs."""
+    folder = tmp_path_factory.mktemp("words")
+    return compare_tagged(folder, write_conllu(folder / "corpus.conllu"))

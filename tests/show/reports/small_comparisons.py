@@ -27,3 +27,16 @@ def write_reviews(
 def compare_small(folder: Path, data: Path, **options: object) -> Result:
     settings = {"models": ["gru", "textcnn"], "seeds": 2, "training": {"epochs": 2}, "task": {"tag": "tag"}}
     return rnnlab.compare(data, out=folder / "runs", jobs=0, **(settings | options))  # type: ignore[arg-type]  # by name
+
+
+def compare_tagged(folder: Path, data: Path) -> Result:
+    """Two seeds of two models, one with a chain over the tags; neither learns all."""
+    return rnnlab.compare(
+        data,
+        models=["gru", "bilstm-crf"],
+        seeds=2,
+        training={"epochs": 2},
+        settings=["model.hidden=8", "training.batch_size=16"],
+        out=folder / "runs",
+        jobs=0,
+    )

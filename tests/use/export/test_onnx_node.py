@@ -224,6 +224,27 @@ def test_any_text_has_the_same_ids(example, made):
         assert sum(len(row) for row in ids) > len(texts)
 
 
+def test_several_labels_are_those_that_reach_their_thresholds(example: Path, models: dict[str, StoredModel]):
+    """The same network, taken as one that asks of each label whether a text has it."""
+    thresholds = (0.4, *[0.6] * (len(models["en"].preprocessor.labels) - 1))
+    several = replace(models["en"], preprocessor=replace(models["en"].preprocessor, thresholds=thresholds))
+    export_model(several, example / "several.onnx")
+    texts = many_texts(30)
+    done = node(example, "predict.mjs", "several.onnx", "--json", given=json.dumps(texts))
+    assert done.returncode == 0, done.stderr
+    data, _ = several.preprocessor.encode(texts)
+    with torch.inference_mode():
+        logits = [
+            several.network(torch.from_numpy(data.row(n)).long()[None], torch.tensor([len(data.row(n))]))
+            for n in range(30)
+        ]
+    shares = torch.cat(logits).div(several.card.temperature).sigmoid()
+    for found, wanted in zip(json.loads(done.stdout), shares.tolist(), strict=True):
+        chosen = [label for label, p, t in zip(several.preprocessor.labels, wanted, thresholds, strict=True) if p >= t]
+        assert found["labels"] == chosen
+        assert list(found["probabilities"].values()) == pytest.approx(wanted, abs=1e-5)
+
+
 # In a browser
 
 

@@ -61,7 +61,7 @@ class RowFile(ABC):
     def __init__(self, source: Source, names: Sequence[str] | None = None):
         """``names`` are those of the columns, where ``takes_names`` and the file has no header."""
         self.source = source
-        self.path = source.path
+        self.path: str = source.path
 
     @abstractmethod
     def portions(self) -> Iterator[Portion]:

@@ -36,6 +36,9 @@ class Delimited(RowFile):
 
     takes_names = True
     are_texts = True
+    columns: tuple[str, ...]
+    notes: tuple[str, ...]
+    delimiter: str
 
     def __init__(self, source: Source, names: Sequence[str] | None = None):
         super().__init__(source)

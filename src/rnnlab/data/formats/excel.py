@@ -32,6 +32,9 @@ class Excel(RowFile):
     """Answers are added to a copy of the whole workbook, which keeps its sheets, widths and colours."""
 
     takes_names = True
+    columns: tuple[str, ...]
+    notes: tuple[str, ...]
+    header_row: int
 
     def __init__(self, source: Source, names: Sequence[str] | None = None):
         super().__init__(source)
@@ -42,7 +45,7 @@ class Excel(RowFile):
             ]
             if not sheets:
                 raise DataError("{path}: the file is empty", path=self.path)
-            self.sheet = sheets[0].title
+            self.sheet: str = sheets[0].title
             if len(sheets) > 1:
                 self.notes = (
                     note("the sheet {sheet!r}, of {count} that hold rows", sheet=self.sheet, count=len(sheets)),

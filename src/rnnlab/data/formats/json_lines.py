@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,11 +33,12 @@ class JsonLines(RowFile):
     """Columns are known when all rows have been read. What is added to a row goes before its closing brace; the rest
     of the line, and every line that can't be read, stays as it is."""
 
-    holds = frozenset({"texts", "numbers"})
+    holds: ClassVar[frozenset[str]] = frozenset({"texts", "numbers"})
+    columns: tuple[str, ...]
 
     def __init__(self, source: Source, names: Sequence[str] | None = None):
         super().__init__(source)
-        self.notes = source.notes
+        self.notes: tuple[str, ...] = source.notes
 
     def portions(self) -> Iterator[Portion]:
         seen: dict[str, None] = {}

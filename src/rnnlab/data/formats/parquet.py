@@ -27,8 +27,8 @@ class Parquet(RowFile):
     def __init__(self, source: Source, names: Sequence[str] | None = None):
         super().__init__(source)
         with self._opened() as file:
-            self.schema = file.schema_arrow
-        self.columns = tuple(self.schema.names)
+            self.schema: Any = file.schema_arrow
+        self.columns: tuple[str, ...] = tuple(self.schema.names)
         check_names(self.path, self.columns)
 
     def portions(self) -> Iterator[Portion]:

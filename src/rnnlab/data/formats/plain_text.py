@@ -2,6 +2,7 @@
 
 import codecs
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from rnnlab.core.errors import DataError
 from rnnlab.data.formats.base import (
@@ -24,13 +25,13 @@ class PlainText(RowFile):
     """One text per line; an empty line is an empty text. Answers are written behind a tab, or as a table."""
 
     labelled = False
-    fixed = ("text",)
+    fixed: ClassVar[tuple[str, ...] | None] = ("text",)
     are_texts = True
-    columns = fixed
+    columns: tuple[str, ...] = ("text",)
 
     def __init__(self, source: Source, names: Sequence[str] | None = None):
         super().__init__(source)
-        self.notes = source.notes
+        self.notes: tuple[str, ...] = source.notes
 
     def portions(self) -> Iterator[Portion]:
         for numbered in in_portions(enumerate(self.source.lines(), 1), weigh=lambda row: len(row[1])):

@@ -22,8 +22,8 @@ class Source:
     """In memory, where the file is read once; or on the disk, where every pass reads it again, in constant memory."""
 
     def __init__(self, path: str | Path, data: bytes | None):
-        self.path = str(path)
-        self.suffix = Path(path).suffix.lower()
+        self.path: str = str(path)
+        self.suffix: str = Path(path).suffix.lower()
         self.data = data
 
     @classmethod

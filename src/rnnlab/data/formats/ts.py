@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,14 +27,14 @@ class _Header:
 class Ts(RowFile):
     """It has no columns to add to: what `extended` writes is a table of line numbers and answers."""
 
-    holds = frozenset({"numbers"})
-    fixed = (SERIES, LABEL)
+    holds: ClassVar[frozenset[str]] = frozenset({"numbers"})
+    fixed: ClassVar[tuple[str, ...] | None] = (SERIES, LABEL)
 
     def __init__(self, source: Source, names: Sequence[str] | None = None):
         super().__init__(source)
-        self.notes = source.notes
-        self.header = _read_header(self.path, source.lines())
-        self.columns = (SERIES,) if self.header.labels is None else (SERIES, LABEL)
+        self.notes: tuple[str, ...] = source.notes
+        self.header: _Header = _read_header(self.path, source.lines())
+        self.columns: tuple[str, ...] = (SERIES,) if self.header.labels is None else (SERIES, LABEL)
 
     def portions(self) -> Iterator[Portion]:
         for numbered in in_portions(self._filled(), weigh=lambda row: len(row[1])):

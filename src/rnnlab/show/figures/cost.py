@@ -1,8 +1,6 @@
 """Accuracy against what it costs: every arm with its interval, the Pareto front, and baselines as lines."""
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -11,30 +9,28 @@ import altair as alt
 
 from rnnlab.comparing.chapters import Chapter
 from rnnlab.comparing.comparison import ArmSummary
-from rnnlab.core.words import Both, Language, both, capitalised, joined
+from rnnlab.core.numbers import score_text
+from rnnlab.core.words import COMMAS, Both, Language, both, capitalised, joined
 from rnnlab.show.figures import figure as fig
+from rnnlab.show.figures.cost_axes import MEASURES, Measure, Vertical, measures, outside, pareto_front, score_domain
 from rnnlab.show.figures.figure import AnyChart, Control, Figure, Row
 from rnnlab.show.figures.labels import LINE, Box, Labelled, Place, box_of, places, text_width
 from rnnlab.show.figures.palette import BASELINE
 
 MOST_LABELS = 12  # arms; with more, only those on the front and the recommended one are labelled
-FAR = 1.6  # times the height that arms need: a baseline that would take more is written at the lower edge
+ARROW = 8  # pixels from the lower edge to the middle of an arrow
+BASELINE_LIMIT = fig.LABEL_LIMIT + 50
 ROOMS = (300, 420, 560, fig.WIDTH, 900, 1200)  # widths of the plot for which labels are placed
 BASELINE_PLACES = (Place(-4, -8, "right"), Place(-4, 9, "right"), Place(4, -8, "left"), Place(4, 9, "left"))
 TITLE = both("{metric} against cost")
 CAPTION = both(
     "Up is better, left is cheaper; bars are {level} % intervals. The line joins what nothing else beats in both.{more}"
 )
+OUTSIDE = both(" Arrows at the lower edge: models far below the others, with their scores.")
+BELOW = both(" Far below, and not shown: {baselines}.")
 LINES = both(" Dashed: baselines.")
 RING = both(" The ring marks the recommended model.")
 THICK = both(" The thick dashed line is the recommended baseline.")
-LOG_FROM = 8.0  # times the least: from there on the axis is logarithmic
-MEASURES: dict[str, tuple[Both, Both, str]] = {  # axis, choice, format
-    "epoch": (both("seconds per epoch"), both("training time"), ".3~g"),
-    "update": (both("milliseconds per update"), both("training time"), ".3~g"),
-    "parameters": (both("parameters"), both("parameters"), ".3~s"),
-    "row": (both("milliseconds per row, predicting"), both("predicting"), ".3~g"),
-}
 
 
 def cost_figure(chapter: Chapter) -> Figure | None:
@@ -58,143 +54,81 @@ def cost_figure(chapter: Chapter) -> Figure | None:
 
 def _caption(chapter: Chapter) -> Both:
     comparison = chapter.comparison
-    said = [LINES] if comparison.baselines else []
+    rows = _baseline_rows(chapter, score_domain(chapter))
+    said = [LINES] if any(row["k"] == "line" for row in rows) else []
+    said += [OUTSIDE] if outside(chapter) else []
+    below = [row["label"] for row in rows if row["k"] == "below"]
+    said += [BELOW.format(baselines=joined(below, COMMAS))] if below else []
     if comparison.verdict.recommended is not None:
         said.append(THICK if comparison.verdict.recommended in {arm.label for arm in comparison.baselines} else RING)
     return CAPTION.format(level=round(100 * (1 - comparison.verdict.alpha)), more=joined(said, ""))
 
 
-@dataclass(frozen=True)
-class Measure:
-    """What a model costs, and where that stands on the axis: its logarithm where costs are far apart."""
-
-    key: str
-    costs: dict[str, float]
-
-    @property
-    def logarithmic(self) -> bool:
-        return max(self.costs.values()) > LOG_FROM * min(self.costs.values())
-
-    def place(self, cost: float) -> float:
-        return math.log10(cost) if self.logarithmic else cost
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        low, high = (self.place(pick(self.costs.values())) for pick in (min, max))
-        room = 0.14 * (high - low) or (0.2 if self.logarithmic else 0.5 * high)
-        return (low - room if self.logarithmic else max(0.0, low - room)), high + room
-
-    @property
-    def ticks(self) -> list[float]:
-        low, high = self.domain
-        if self.logarithmic:
-            return [fig.short(self.place(tick)) or 0.0 for tick in fig.log_ticks(10**low, 10**high)]
-        step = 10.0 ** math.floor(math.log10((high - low) / 2))
-        step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (factor * step) <= 7)
-        return [fig.short(number * step) or 0.0 for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
-
-
-def measures(arms: Sequence[ArmSummary]) -> list[Measure]:
-    """Those that some arm has; an arm without a score or a cost has no place."""
-    kinds: dict[str, Callable[[ArmSummary], float | None]] = {
-        "epoch": lambda arm: arm.epoch_seconds,
-        "update": lambda arm: None if arm.step_seconds is None else 1000 * arm.step_seconds,
-        "parameters": lambda arm: arm.parameters,
-        "row": lambda arm: None if arm.row_seconds is None else 1000 * arm.row_seconds,
-    }
-    scored = [arm for arm in arms if arm.score is not None]
-    if any(arm.epoch_seconds for arm in scored):
-        del kinds["update"]
-    found = []
-    for key, cost in kinds.items():
-        costs = {arm.label: value for arm in scored if (value := cost(arm))}
-        if costs:
-            found.append(Measure(key, costs))
-    return found
-
-
-def pareto_front(points: dict[str, tuple[float, float]]) -> list[str]:
-    """Of labels with (cost, score) those that nothing beats in both: the cheapest first, each better than all before.
-    Of equals one is enough: the first."""
-    front: list[str] = []
-    best = -math.inf
-    for label, (_, score) in sorted(points.items(), key=lambda item: (item[1][0], -item[1][1])):
-        if score > best:
-            front.append(label)
-            best = score
-    return front
-
-
-def score_domain(chapter: Chapter) -> tuple[float, float]:
-    """All arms with their intervals, and the baselines that are near enough. The interval of an arm some of whose seeds
-    failed may reach from 0 to 1 and press the others flat: it is cut off at the edge."""
-    scored = [(arm.score, arm.failed_seeds) for arm in chapter.comparison.arms if arm.score]
-    steady = [score for score, failed in scored if not failed] or [score for score, _ in scored]
-    low = min([score.mean for score, _ in scored] + [score.low for score in steady])
-    high = max([score.mean for score, _ in scored] + [score.high for score in steady])
-    needed = max(high - low, 0.02)
-    lines = sorted((arm.score.mean for arm in chapter.comparison.baselines if arm.score), reverse=True)
-    for line in lines:
-        if max(high, line) - min(low, line) <= FAR * needed:
-            low, high = min(low, line), max(high, line)
-    room = max(0.08 * (high - low), 0.005)
-    return max(0.0, low - room), min(1.0 + room / 2, high + room)
-
-
 def cost_rows(chapter: Chapter, shown: Sequence[Measure]) -> list[Row]:
-    """Rows {k: "arm" | "front" | "line" | "below", m: measure, …}; accuracies from 0 to 1, ``u`` the place across."""
-    domain = score_domain(chapter)
+    """Rows {k: "arm" | "front" | "line" | "below", m: measure, …}; ``u`` is the place across, ``y`` the score. An arm
+    far below the others has ``out``, and its score in its ``label``."""
+    vertical, far = score_domain(chapter), outside(chapter)
     recommended = chapter.comparison.verdict.recommended
     rows: list[Row] = []
     for measure in shown:
         scored = [arm for arm in chapter.comparison.arms if arm.label in measure.costs]
         points = _points(chapter, measure)
         front = pareto_front(points)
-        named = [a.label for a in scored if len(scored) <= MOST_LABELS or a.label in (*front, recommended)]
-        placed = _label_places(chapter, measure, domain, named)
+        named = [a.label for a in scored if len(scored) <= MOST_LABELS or a.label in (*front, recommended, *far)]
+        texts = {a.label: _label(a, a.label in far, chapter) for a in scored if a.label in named}
+        placed = _label_places(chapter, measure, vertical, texts)
         for arm in scored:
             assert arm.score is not None
             row: Row = {"k": "arm", "m": measure.key, "arm": arm.label, "r": arm.label == recommended}
-            row |= {"u": fig.short(measure.place(measure.costs[arm.label])), "y": fig.share(arm.score.mean)}
-            row |= {"lo": fig.share(arm.score.low), "hi": fig.share(arm.score.high), "e": fig.short(arm.epoch_seconds)}
-            row |= {"p": arm.parameters, "t": _thousandfold(arm.step_seconds)}
-            row |= {"w": _thousandfold(arm.row_seconds)}
-            rows.append(row | ({"at": placed[arm.label]} if arm.label in placed else {}))
+            row |= {"u": fig.short(measure.place(measure.costs[arm.label])), "y": _number(chapter, arm.score.mean)}
+            row |= {"lo": _number(chapter, arm.score.low), "hi": _number(chapter, arm.score.high)}
+            row |= {"out": arm.label in far}
+            costs = {one.key: one.costs[arm.label] for one in shown if arm.label in one.costs}
+            row |= {key: cost if isinstance(cost, int) else fig.short(cost) for key, cost in costs.items()}
+            rows.append(row | ({"at": placed[arm.label], "label": texts[arm.label]} if arm.label in placed else {}))
         for label in front:
-            cost, score = points[label]
+            cost, goodness = points[label]
+            score = -goodness if vertical.lower_is_better else goodness
             rows.append({"k": "front", "m": measure.key, "u": fig.short(measure.place(cost)), "y": fig.short(score)})
-    return rows + _baseline_rows(chapter, domain)
+    return rows + _baseline_rows(chapter, vertical)
+
+
+def _number(chapter: Chapter, score: float) -> float | None:
+    return fig.share(score) if chapter.comparison.verdict.unit == "percent" else fig.short(score)
+
+
+def _label(arm: ArmSummary, far: bool, chapter: Chapter) -> str:
+    if not far or arm.score is None:
+        return arm.label
+    return f"{arm.label}  {score_text(arm.score.mean, chapter.comparison.verdict.unit)}"
 
 
 def _points(chapter: Chapter, measure: Measure) -> dict[str, tuple[float, float]]:
-    """(cost, score) of every arm that has both."""
+    """(cost, goodness) of every arm that has both."""
+    sign = -1 if chapter.comparison.verdict.lower_is_better else 1
     scored = {arm.label: arm.score for arm in chapter.comparison.arms if arm.score}
-    return {label: (cost, scored[label].mean) for label, cost in measure.costs.items()}
+    return {label: (cost, sign * scored[label].mean) for label, cost in measure.costs.items()}
 
 
-def _thousandfold(seconds: float | None) -> float | int | None:
-    return None if seconds is None else fig.short(1000 * seconds)
-
-
-def _baseline_rows(chapter: Chapter, domain: tuple[float, float]) -> list[Row]:
+def _baseline_rows(chapter: Chapter, vertical: Vertical) -> list[Row]:
+    verdict = chapter.comparison.verdict
     scored = [(arm.label, arm.score.mean) for arm in chapter.comparison.baselines if arm.score]
     taken: list[Box] = []
-    rows, below = [], 0
-    for label, score in sorted(scored, key=lambda pair: -pair[1]):
-        row: Row = {"arm": label, "y": fig.share(score), "r": label == chapter.comparison.verdict.recommended}
-        if score < domain[0]:
-            rows.append(row | {"k": "below", "row": below})
-            below += 1
+    rows: list[Row] = []
+    for label, score in sorted(scored, key=lambda pair: vertical.pixel(pair[1])):
+        text = f"{label}  {score_text(score, verdict.unit)}"
+        row: Row = {"arm": label, "y": _number(chapter, score), "r": label == verdict.recommended, "label": text}
+        if vertical.below(score):
+            rows.append(row | {"k": "below"})
             continue
-        place = _baseline_place(score, domain, label, taken)
+        place = _baseline_place(vertical.pixel(score), text, taken)
         rows.append(row | {"k": "line", "right": place.align == "right", "dy": place.dy})
     return rows
 
 
-def _baseline_place(score: float, domain: tuple[float, float], label: str, taken: list[Box]) -> Place:
+def _baseline_place(y: float, text: str, taken: list[Box]) -> Place:
     """At one of the ends of its line, above or below; ``taken`` gets what it covers."""
-    y = _pixel(score, domain)
-    wide = text_width(label, fig.LABEL_LIMIT) + 50  # the score is beside it
+    wide = text_width(text, BASELINE_LIMIT)
     boxes = [box_of(fig.WIDTH if place.align == "right" else 0, y, place, wide) for place in BASELINE_PLACES]
     costs = [sum(map(box.overlap, taken)) + 99 * max(0.0, box.bottom - fig.HEIGHT, -box.top) for box in boxes]
     best = costs.index(min(costs))
@@ -202,49 +136,55 @@ def _baseline_place(score: float, domain: tuple[float, float], label: str, taken
     return BASELINE_PLACES[best]
 
 
-def _pixel(score: float, domain: tuple[float, float]) -> float:
-    low, high = domain
-    return fig.HEIGHT * (high - score) / (high - low)
-
-
 def _label_places(
-    chapter: Chapter, measure: Measure, domain: tuple[float, float], named: Sequence[str]
+    chapter: Chapter, measure: Measure, vertical: Vertical, texts: Mapping[str, str]
 ) -> dict[str, list[list[Any]]]:
-    """For each label [dx, dy, align], once for every room."""
+    """For each label [dx, dy, align, whether there is room for it], once for every width of the plot."""
     scored = {arm.label: arm.score for arm in chapter.comparison.arms if arm.label in measure.costs and arm.score}
-    first = sorted(named, key=lambda label: label != chapter.comparison.verdict.recommended)
+    first = sorted(texts, key=lambda label: label != chapter.comparison.verdict.recommended)
     low, high = measure.domain
-    found: dict[str, list[list[Any]]] = {label: [] for label in named}
+    far = outside(chapter)
+
+    def y(label: str, score: float) -> float:
+        return fig.HEIGHT - ARROW if label in far else min(max(vertical.pixel(score), 0.0), float(fig.HEIGHT))
+
+    bars = {label: (y(label, score.low), y(label, score.high)) for label, score in scored.items()}
+    heights = {label: y(label, score.mean) for label, score in scored.items()}
+    found: dict[str, list[list[Any]]] = {label: [] for label in texts}
     for room in ROOMS:
-        obstacles = []
         at = {label: room * (measure.place(measure.costs[label]) - low) / (high - low) for label in scored}
-        for label, score in scored.items():
-            x, y = at[label], _pixel(score.mean, domain)
-            obstacles.append(Box(x - 7, y - 7, x + 7, y + 7))
-            obstacles.append(Box(x - 5, _pixel(score.high, domain), x + 5, _pixel(score.low, domain)))
-        front = [(at[label], _pixel(scored[label].mean, domain)) for label in pareto_front(_points(chapter, measure))]
-        for (x, y), (next_x, next_y) in pairwise(front):
-            obstacles += [Box(x, y - 4, next_x, y + 4), Box(next_x - 4, next_y, next_x + 4, y)]
-        for row in _baseline_rows(chapter, domain):
-            if row["k"] == "line":
-                y = _pixel(row["y"], domain)
-                wide = text_width(row["arm"], fig.LABEL_LIMIT) + 50
-                left = room - wide if row["right"] else 0
-                obstacles.append(Box(left, y + row["dy"] - LINE / 2, left + wide, y + row["dy"] + LINE / 2))
-                obstacles.append(Box(0, y - 1, room, y + 1))
+        obstacles = []
+        for label, x in at.items():
+            obstacles.append(Box(x - 7, heights[label] - 7, x + 7, heights[label] + 7))
+            obstacles.append(Box(x - 5, min(bars[label]), x + 5, max(bars[label])))
+        front = [(at[label], heights[label]) for label in pareto_front(_points(chapter, measure))]
+        for (x, here), (next_x, there) in pairwise(front):
+            obstacles += [Box(x, here - 4, next_x, here + 4), Box(next_x - 4, there, next_x + 4, here)]
+        obstacles += _baseline_boxes(chapter, vertical, room)
         points = [
             Labelled(
                 x=at[label],
-                y=_pixel(scored[label].mean, domain),
-                top=_pixel(scored[label].high, domain),
-                bottom=_pixel(scored[label].low, domain),
-                width=1.05 * text_width(label, fig.LABEL_LIMIT),
+                y=heights[label],
+                top=min(bars[label]),
+                bottom=max(bars[label]),
+                width=1.05 * text_width(texts[label], fig.LABEL_LIMIT + 60),
             )
             for label in first
         ]
         for label, place in zip(first, places(points, obstacles, (room, fig.HEIGHT)), strict=True):
-            found[label].append([fig.short(place.dx), fig.short(place.dy), place.align])
+            found[label].append([fig.short(place.dx), fig.short(place.dy), place.align, place.shown])
     return found
+
+
+def _baseline_boxes(chapter: Chapter, vertical: Vertical, room: float) -> Iterator[Box]:
+    """What the lines of baselines and their names cover."""
+    for row in _baseline_rows(chapter, vertical):
+        wide = text_width(row["label"], BASELINE_LIMIT)
+        if row["k"] == "line":
+            y = vertical.pixel(row["y"])
+            left = room - wide if row["right"] else 0
+            yield Box(left, y + row["dy"] - LINE / 2, left + wide, y + row["dy"] + LINE / 2)
+            yield Box(0, y - 1, room, y + 1)
 
 
 def _room() -> str:
@@ -254,26 +194,33 @@ def _room() -> str:
 
 
 def _chart(chapter: Chapter, shown: Sequence[Measure], rows: Sequence[Row], language: Language) -> AnyChart:
-    metric = fig.metric_of(chapter)
-    low, high = score_domain(chapter)
-    percents = alt.Axis(format="%" if high - low > 0.03 else ".1%", tickCount=6)
-    scale = alt.Scale(domain=[fig.short(low), fig.short(high)], nice=False)
-    y = alt.Y("y:Q", title=metric[language], scale=scale, axis=percents)
+    metric, vertical = fig.metric_of(chapter), score_domain(chapter)
+    form = (
+        "~g" if chapter.comparison.verdict.unit == "number" else "%" if vertical.high - vertical.low > 0.03 else ".1%"
+    )
+    ends = [fig.short(vertical.low), fig.short(vertical.high)]
+    scale = alt.Scale(domain=ends, nice=False, zero=False, reverse=vertical.lower_is_better)
+    y = alt.Y("y:Q", title=metric[language], scale=scale, axis=alt.Axis(format=form, tickCount=6))
     x = _across(shown)
     base = alt.Chart()
-    place = base.transform_filter(f"datum.k == 'arm' && datum.m == cost && {fig.SHOWN}").encode(x=x, y=y)
-    arms = place.encode(color=fig.colour(fig.colours(chapter), [arm.label for arm in chapter.comparison.arms]))
+    place = base.transform_filter(f"datum.k == 'arm' && datum.m == cost && {fig.SHOWN}").encode(x=x)
+    shades = fig.colour(fig.colours(chapter), [arm.label for arm in chapter.comparison.arms])
+    inside = place.transform_filter("!datum.out").encode(y=y, color=shades)
+    arrows = place.transform_filter("datum.out").encode(y=alt.value(fig.HEIGHT - ARROW), color=shades)
     front = base.transform_filter("datum.k == 'front' && datum.m == cost")
-    intervals = arms.mark_rule(strokeWidth=2, opacity=0.75, clip=True)
-    about = _tooltip(chapter, rows, metric, language)
-    titles = {one.key: fig.quoted(MEASURES[one.key][0][language]) for one in shown}
+    intervals = inside.mark_rule(strokeWidth=2, opacity=0.75, clip=True)
+    about = _tooltip(chapter, shown, metric, language)
+    titles = {one.key: fig.quoted(one.title[language]) for one in shown}
+    line = front.mark_line(interpolate="step-after", color=BASELINE, strokeWidth=1.5, opacity=0.7, clip=True)
     layers = [
-        front.mark_line(interpolate="step-after", color=BASELINE, strokeWidth=1.5, opacity=0.7).encode(x=x, y=y),
-        *_baseline_layers(base, y, metric, language),
+        line.encode(x=x, y=y),
+        *_baseline_layers(base, y, chapter, language),
         intervals.encode(y=alt.Y("lo:Q", title=metric[language]), y2="hi:Q"),
-        arms.transform_filter("datum.r").mark_point(size=300, filled=False, strokeWidth=2, opacity=1),
-        arms.mark_point(size=95, filled=True, opacity=1).encode(tooltip=about),
-        *_labels(place),
+        inside.transform_filter("datum.r").mark_point(size=300, filled=False, strokeWidth=2, opacity=1),
+        inside.mark_point(size=95, filled=True, opacity=1).encode(tooltip=about),
+        arrows.mark_point(size=110, filled=True, opacity=1, shape="triangle-down").encode(tooltip=about),
+        *_labels(place.transform_filter("!datum.out").encode(y=y)),
+        *_labels(place.transform_filter("datum.out").encode(y=alt.value(fig.HEIGHT - ARROW))),
         fig.chosen_title(fig.choose("cost", titles)),
     ]
     return fig.layered(layers, rows)
@@ -281,10 +228,11 @@ def _chart(chapter: Chapter, shown: Sequence[Measure], rows: Sequence[Row], lang
 
 def _labels(place: alt.Chart) -> list[alt.Chart]:
     """Beside the points, where there is room for them at this width; bold for the recommended arm."""
-    named = place.transform_filter("isValid(datum.at)").encode(text="arm:N")
+    named = place.transform_filter("isValid(datum.at)")
     beside: Row = {"dx": "datum.at[room][0]", "dy": "datum.at[room][1]", "align": "datum.at[room][2]"}
+    beside["text"] = "datum.at[room][3] ? datum.label : ''"
     look: Row = {key: alt.ExprRef(expression) for key, expression in beside.items()}
-    look |= {"baseline": "middle", "fontSize": 12, "limit": fig.LABEL_LIMIT}
+    look |= {"baseline": "middle", "fontSize": 12, "limit": fig.LABEL_LIMIT + 60}
     return [
         named.transform_filter("datum.r").mark_text(fontWeight="bold", **look),
         named.transform_filter("!datum.r").mark_text(fontWeight="normal", **look),
@@ -306,40 +254,37 @@ def _across(shown: Sequence[Measure]) -> alt.X:
     return alt.X("u:Q", title=None, scale=alt.Scale(domain=ends, nice=False, zero=False), axis=axis)
 
 
-def _baseline_layers(base: alt.Chart, y: alt.Y, metric: Both, language: Language) -> list[alt.Chart]:
+def _baseline_layers(base: alt.Chart, y: alt.Y, chapter: Chapter, language: Language) -> list[alt.Chart]:
     lines = base.transform_filter(f"datum.k == 'line' && {fig.SHOWN}")
-    text: Row = {"fontSize": 11, "limit": fig.LABEL_LIMIT + 50, "baseline": "middle"}
-    named = "datum.arm + '  ' + format(datum.y, '.1%')"
+    text: Row = {"fontSize": 11, "limit": BASELINE_LIMIT, "baseline": "middle", "style": "guide-label"}
+    score = ("y:Q", fig.metric_of(chapter), _form(chapter))
     found = [
         lines.mark_rule(color=BASELINE, strokeDash=[5, 4]).encode(
             y=y,
             size=alt.condition("datum.r", alt.value(2.6), alt.value(1.4)),
-            tooltip=fig.tooltip(language, ("arm:N", fig.ARM), ("y:Q", metric, ".1%")),
+            tooltip=fig.tooltip(language, ("arm:N", fig.ARM), score),
         )
     ]
     for test, x, mark in (
         ("datum.right", "width", {"align": "right", "dx": -4}),
         ("!datum.right", 0, {"align": "left", "dx": 4}),
     ):
-        side = lines.transform_filter(test).transform_calculate(named=named)
-        side = side.mark_text(**text, **mark, dy=alt.ExprRef("datum.dy"), style="guide-label")
-        found.append(side.encode(x=alt.value(x), y=y, text="named:N"))
-    below = base.transform_filter(f"datum.k == 'below' && {fig.SHOWN}").transform_calculate(named=f"'↓ ' + {named}")
-    edge = below.mark_text(**text, align="right", dx=-4, dy=alt.ExprRef("-8 - 14 * datum.row"), style="guide-label")
-    return [*found, edge.encode(x=alt.value("width"), y=alt.value("height"), text="named:N")]
+        side = lines.transform_filter(test).mark_text(**text, **mark, dy=alt.ExprRef("datum.dy"))
+        found.append(side.encode(x=alt.value(x), y=y, text="label:N"))
+    return found
 
 
-def _tooltip(chapter: Chapter, rows: Sequence[Row], metric: Both, language: Language) -> list[alt.Tooltip]:
+def _form(chapter: Chapter) -> str:
+    return ".1%" if chapter.comparison.verdict.unit == "percent" else ".4~g"
+
+
+def _tooltip(chapter: Chapter, shown: Sequence[Measure], metric: Both, language: Language) -> list[alt.Tooltip]:
     level = round(100 * (1 - chapter.comparison.verdict.alpha))
-    costs = {"e": "epoch", "t": "update", "p": "parameters", "w": "row"}
-    has = {key for row in rows for key in costs if row.get(key)}
-    if "e" in has:
-        has.discard("t")
     return fig.tooltip(
         language,
         ("arm:N", fig.ARM),
-        ("y:Q", metric, ".1%"),
-        ("lo:Q", both("{level} % interval from", level=level), ".1%"),
-        ("hi:Q", both("to"), ".1%"),
-        *((f"{key}:Q", MEASURES[kind][0], "," if key == "p" else ".3~g") for key, kind in costs.items() if key in has),
+        ("y:Q", metric, _form(chapter)),
+        ("lo:Q", both("{level} % interval from", level=level), _form(chapter)),
+        ("hi:Q", both("to"), _form(chapter)),
+        *((f"{one.key}:Q", one.title, "," if one.key == "parameters" else ".3~g") for one in shown),
     )

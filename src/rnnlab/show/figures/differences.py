@@ -1,15 +1,16 @@
-"""Where arms differ: accuracy by length, by tag and by class."""
+"""Where arms differ: the score by length, by tag of the rows, and by class; of taggers by tag or type of entities."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import altair as alt
 
-from rnnlab.comparing.chapters import Chapter
+from rnnlab.comparing.chapters import Chapter, Counted
 from rnnlab.comparing.comparison import ArmSummary
 from rnnlab.core.words import Both, Language, both, capitalised, same
 from rnnlab.show.figures import figure as fig
 from rnnlab.show.figures.figure import AnyChart, Figure, Row
-from rnnlab.show.figures.heatmap import CELL_HEIGHT, grid
+from rnnlab.show.figures.heatmap import CELL_HEIGHT, Look, grid, slanted
 from rnnlab.show.figures.palette import BASELINE
 
 MOST_PARTS = 30  # tags or classes
@@ -29,8 +30,36 @@ BY_CLASS_CAPTION = both(
     "Of the test rows of each class (how many: in brackets), the share that was found, mean "
     "of the runs; darker is better.{cut}"
 )
+BY_LABEL_PRECISION, BY_LABEL_F1 = both("Precision by label"), both("F1 by label")
+PRECISION_CAPTION = both(
+    "Of the test rows that were given each label (how many have it: in brackets), the share that has it, mean of the "
+    "runs; darker is better. A label that was never given has none.{cut}"
+)
+F1_CAPTION = both("The harmonic mean of recall and precision of each label; darker is better.{cut}")
+OF_TAGGERS: dict[Counted, tuple[Both, Both, Both, Both]] = {  # title, caption, what a column is, what is counted
+    "tokens": (
+        both("F1 by tag"),
+        both(
+            "The harmonic mean of recall and precision of each tag (how many test tokens have it: in brackets), mean "
+            "of the runs; darker is better.{cut}"
+        ),
+        both("tag"),
+        both("test tokens"),
+    ),
+    "entities": (
+        both("F1 by type"),
+        both(
+            "The harmonic mean of recall and precision of each type of entities (how many the test rows hold: in "
+            "brackets), mean of the runs; darker is better. An entity is right if its first token, its last token and "
+            "its type are.{cut}"
+        ),
+        both("type"),
+        both("entities in the test rows"),
+    ),
+}
 CUT = both(" The {shown} largest of {total} are shown.")
 TAG, CLASS, RECALL, ROWS = both("tag"), both("class"), both("recall"), both("test rows")
+LABEL, PRECISION, F1 = both("label"), both("precision"), both("F1")
 
 
 def length_figure(chapter: Chapter) -> Figure | None:
@@ -49,9 +78,11 @@ def length_figure(chapter: Chapter) -> Figure | None:
 
 
 def _length_chart(chapter: Chapter, shown: Sequence[ArmSummary], language: Language, for_page: bool) -> AnyChart:
-    fixed = _baselines(chapter)
+    fixed, verdict = _baselines(chapter), chapter.comparison.verdict
+    percent = verdict.unit == "percent"
+    share = fig.share if percent else fig.short
     rows: list[Row] = [
-        {"arm": arm.label, "x": f"{part} ({cell.count:,})", "y": fig.share(cell.score), "n": cell.count}
+        {"arm": arm.label, "x": f"{part} ({cell.count:,})", "y": share(cell.score), "n": cell.count}
         | {"b": arm.label in fixed, "o": number}
         for arm in shown
         for number, (part, cell) in enumerate(arm.by_length.items())
@@ -60,21 +91,22 @@ def _length_chart(chapter: Chapter, shown: Sequence[ArmSummary], language: Langu
     length = LENGTH.format(unit=UNITS.get(str(chapter.comparison.profile.get("unit")), UNITS["tokens"]))
     low, high = min(row["y"] for row in rows), max(row["y"] for row in rows)
     room = max(0.06 * (high - low), 0.01)
-    ends = [fig.short(max(0.0, low - room)), fig.short(min(1.0, high + room))]
-    scale = alt.Scale(domain=ends, nice=False, zero=False)
+    ends = [fig.short(max(0.0, low - room)), fig.short(min(1.0 if percent else math.inf, high + room))]
+    scale = alt.Scale(domain=ends, nice=False, zero=False, reverse=verdict.lower_is_better)  # down is always worse
+    form, exact = (".0%", ".1%") if percent else ("~g", ".4~g")
     across = alt.Scale(domain=order, padding=0.35)
     metric = fig.metric_of(chapter)
     base = (
         alt.Chart()
         .transform_filter(fig.SHOWN)
         .encode(
-            x=alt.X("x:O", scale=across, title=length[language], axis=alt.Axis(labelAngle=0, ticks=False)),
-            y=alt.Y("y:Q", title=metric[language], scale=scale, axis=alt.Axis(format=".0%", tickCount=6)),
+            x=alt.X("x:O", scale=across, title=length[language], axis=slanted(order)),
+            y=alt.Y("y:Q", title=metric[language], scale=scale, axis=alt.Axis(format=form, tickCount=6)),
             color=fig.colour(fig.colours(chapter), [arm.label for arm in shown], for_page, symbolType="circle"),
         )
     )
     arms, baselines = base.transform_filter("!datum.b"), base.transform_filter("datum.b")
-    about = fig.tooltip(language, ("arm:N", fig.ARM), ("x:N", length), ("y:Q", metric, ".1%"))
+    about = fig.tooltip(language, ("arm:N", fig.ARM), ("x:N", length), ("y:Q", metric, exact))
     layers = [
         baselines.mark_line(strokeWidth=1.6, strokeDash=[5, 4], color=BASELINE),
         arms.mark_line(strokeWidth=2.4),
@@ -90,14 +122,47 @@ def tag_figure(chapter: Chapter) -> Figure | None:
     scores = {(arm.label, part): cell.score for arm in shown for part, cell in arm.by_tag.items()}
     metric = fig.metric_of(chapter)
     title = BY_TAG.format(metric=capitalised(metric))
-    return _table(chapter, "by-tag", title, BY_TAG_CAPTION, counts, scores, TAG, metric)
+    verdict = chapter.comparison.verdict
+    look = Look(verdict.unit == "percent", verdict.lower_is_better)
+    return _table(chapter, "by-tag", title, BY_TAG_CAPTION, counts, scores, TAG, metric, look)
 
 
 def class_figure(chapter: Chapter) -> Figure | None:
-    rows = {one.label: one.rows for one in chapter.differences.classes}
-    counts = {label: rows[label] for label in chapter.differences.labels if label in rows}
+    """Of taggers F1 says more, and the tables have the rest."""
+    if chapter.differences.counted != "rows":
+        return None
     scores = {(one.arm, one.label): one.recall for one in chapter.differences.classes}
-    return _table(chapter, "by-class", BY_CLASS, BY_CLASS_CAPTION, counts, scores, CLASS, RECALL)
+    return _table(chapter, "by-class", BY_CLASS, BY_CLASS_CAPTION, _counts(chapter), scores, CLASS, RECALL)
+
+
+def precision_figure(chapter: Chapter) -> Figure | None:
+    """Where a row may have several labels, in the place of a table of what is taken for what."""
+    found = {(one.arm, one.label): one.precision for one in chapter.differences.classes if one.precision is not None}
+    return _by_label(chapter, "precision-by-label", BY_LABEL_PRECISION, PRECISION_CAPTION, found, PRECISION)
+
+
+def f1_figure(chapter: Chapter) -> Figure | None:
+    """By label where a row may have several, and by tag or type of entities."""
+    if chapter.differences.counted != "rows":
+        title, caption, part, counted = OF_TAGGERS[chapter.differences.counted]
+        scores = {(one.arm, one.label): one.f1 for one in chapter.differences.classes}
+        return _table(chapter, "f1-by-type", title, caption, _counts(chapter), scores, part, F1, counted=counted)
+    found = {(one.arm, one.label): one.f1 for one in chapter.differences.classes if one.precision is not None}
+    return _by_label(chapter, "f1-by-label", BY_LABEL_F1, F1_CAPTION, found, F1)
+
+
+def _by_label(
+    chapter: Chapter, name: str, title: Both, caption: Both, scores: Mapping[tuple[str, str], float], score: Both
+) -> Figure | None:
+    if not chapter.comparison.profile.get("label_sets"):
+        return None
+    return _table(chapter, name, title, caption, _counts(chapter), scores, LABEL, score)
+
+
+def _counts(chapter: Chapter) -> dict[str, int]:
+    """How much the test has of each class, in the order of the labels."""
+    rows = {one.label: one.rows for one in chapter.differences.classes}
+    return {label: rows[label] for label in chapter.differences.labels if label in rows}
 
 
 def _table(
@@ -109,9 +174,11 @@ def _table(
     scores: Mapping[tuple[str, str], float],
     part: Both,
     score: Both,
+    look: Look = Look(),
+    counted: Both = ROWS,
 ) -> Figure | None:
     """Arms × parts of the test rows, as a heatmap with the number in each cell; of too many parts the largest, in their
-    order. ``counts`` are the test rows of each part, ``scores`` are by arm and part."""
+    order. ``counts`` are the test rows of each part (or what is ``counted``), ``scores`` are by arm and part."""
     if not counts:
         return None
     present = {arm for arm, _ in scores}
@@ -120,16 +187,18 @@ def _table(
     labels = {one: f"{one} ({count:,})" for one, count in counts.items() if one in largest}
     cut = CUT.format(shown=len(labels), total=len(counts)) if len(labels) < len(counts) else same("")
     fixed = _baselines(chapter)
+    share = fig.share if look.percent else fig.short
     rows: list[Row] = [
-        {"arm": arm, "o": number, "x": label, "n": counts[one], "v": fig.share(scores[arm, one]), "b": arm in fixed}
+        {"arm": arm, "o": number, "x": label, "n": counts[one], "v": share(scores[arm, one]), "b": arm in fixed}
         for number, arm in enumerate(arms)
         for one, label in labels.items()
         if (arm, one) in scores
     ]
 
     def chart(language: Language, for_page: bool) -> AnyChart:
-        about = fig.tooltip(language, ("arm:N", fig.ARM), ("x:N", part), ("v:Q", score, ".1%"), ("n:Q", ROWS, ","))
-        return grid(rows, list(labels.values()), about, score[language], for_page)
+        shown = (("x:N", part), ("v:Q", score, look.exact), ("n:Q", counted, ","))
+        about = fig.tooltip(language, ("arm:N", fig.ARM), *shown)
+        return grid(rows, list(labels.values()), about, score[language], for_page, look)
 
     width = max(fig.WIDTH, 48 * len(labels))
     return fig.figure(name, title, caption.format(cut=cut), chart, height=alt.Step(CELL_HEIGHT), width=width)

@@ -14,7 +14,7 @@ from altair.utils.schemapi import debug_mode
 from rich.cells import cell_len
 
 from rnnlab.core.terms import metric_text
-from rnnlab.core.words import STOPS, Both, Language, both
+from rnnlab.core.words import STOPS, Both, Language, both, joined
 from rnnlab.show.figures.palette import BASELINE, arm_colours
 
 if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
@@ -53,6 +53,7 @@ class Figure:
     draw: Draw
     controls: tuple[Control, ...] = ()
     arms: bool = False
+    wide: bool = False  # among others: in a line of its own
 
 
 def figure(
@@ -75,7 +76,7 @@ def figure(
         about = described(named, explained, language)
         if for_page:
             del about["title"]
-            about |= {"width": "container", "autosize": alt.AutoSizeParams(type="fit-x", contains="padding")}
+            about |= as_wide_as_the_page()
         else:
             about["width"] = width
         switches = [alt.param(name="hidden", value=[])] if arms else []
@@ -83,6 +84,12 @@ def figure(
         return chart(language, for_page).properties(**about, height=height).add_params(*switches, *params)
 
     return Figure(name, title, caption, draw, tuple(one for one in controls if len(one.choices) > 1), arms)
+
+
+def as_wide_as_the_page(least: int = 0) -> Row:
+    """The size of a chart on a page. Where there are fewer pixels than ``least``, it is scrolled."""
+    size: Row = {"width": "container", "autosize": alt.AutoSizeParams(type="fit-x", contains="padding")}
+    return size | ({"usermeta": {"least": least}} if least else {})
 
 
 # Words
@@ -105,6 +112,11 @@ def chart_title(text: str, subtitle: str, width: float) -> alt.TitleParams:
         subtitleFontSize=SUBTITLE_SIZE,
         offset=14,
     )
+
+
+def sentences(said: Iterable[Both]) -> Both:
+    """A caption, each of these with its full stop."""
+    return both("{sentences}.", sentences=joined(list(said), STOPS))
 
 
 def headed(text: str, said: Iterable[Both], width: float, language: Language) -> Row:
@@ -221,6 +233,14 @@ def log_ticks(low: float, high: float, fewest: int = 4) -> list[float]:
         if len(found) >= fewest:
             return found
     return found if len(found) > 1 else [low, high]
+
+
+def powers_of_ten() -> str:
+    """An expression for the labels of a logarithmic axis: 10⁻³, 1, 10⁶."""
+    power, digits = "abs(round(log(datum.value) / LN10))", "'⁰¹²³⁴⁵⁶⁷⁸⁹'"
+    sign, tens = "(datum.value < 1 ? '⁻' : '')", f"({power} > 9 ? {digits}[floor({power} / 10) % 10] : '')"
+    hundreds = f"({power} > 99 ? {digits}[floor({power} / 100)] : '')"
+    return f"{power} == 0 ? '1' : '10' + {sign} + {hundreds} + {tens} + {digits}[{power} % 10]"
 
 
 def choose(value: str, options: Mapping[str, Any], otherwise: str = "null") -> str:

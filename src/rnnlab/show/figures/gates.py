@@ -6,6 +6,7 @@ import altair as alt
 
 from rnnlab.comparing.chapters import Chapter, GateShare
 from rnnlab.core.words import Both, Language, both, capitalised, same
+from rnnlab.inspecting.gates import LayerGates
 from rnnlab.inspecting.inspection import Inspection
 from rnnlab.show.figures import figure as fig
 from rnnlab.show.figures.figure import AnyChart, Figure, Row
@@ -17,10 +18,8 @@ STEP, BAR = 24, 16
 SIDE = 260  # pixels of the charts of one model
 ROOM_FOR_LEGEND = 260  # pixels
 TITLE = both("Gates")
-CAPTION = both(
-    "Share of its values at which a gate is closed (below 0.1), open (above 0.9), or in between{state}.{cut}"
-)
-STATE = both("; of a plain rnn, which has none, at which its state is near a limit")
+CAPTION = both("Share of its values at which a gate is closed (below 0.1), open (above 0.9), or in between.{cut}")
+STATE = "state"  # what a model without gates is looked into by
 CUT = both(" The first {shown} of {total} gates are shown.")
 STATES = {"closed": both("closed"), "between": both("in between"), "open": both("open")}
 SHADES = ("#b5483a", "#9aa0a6", "#2a7f8e")
@@ -30,14 +29,13 @@ CLOSED, OPEN = both("closed (lower limit), share of steps"), both("open (upper l
 
 
 def gates_figure(chapter: Chapter) -> Figure | None:
-    """None when no arm has a gate."""
-    found = [(one.arm, gate) for one in chapter.internals for gate in one.gates]
+    """None when no arm has a gate: a plain rnn has a state alone."""
+    found = [(one.arm, gate) for one in chapter.internals for gate in one.gates if gate.gate != STATE]
     if not found:
         return None
     shown = found[:MOST_BARS]
     cut = CUT.format(shown=len(shown), total=len(found)) if len(shown) < len(found) else same("")
-    state = STATE if any(gate.gate == "state" for _, gate in shown) else same("")
-    caption = CAPTION.format(state=state, cut=cut)
+    caption = CAPTION.format(cut=cut)
     return fig.figure("gates", TITLE, caption, lambda language, _: _chart(shown, language), height=alt.Step(STEP))
 
 
@@ -96,8 +94,8 @@ def _chart(shown: Sequence[tuple[str, GateShare]], language: Language) -> AnyCha
 
 
 def gate_figures(found: Inspection) -> Iterator[Figure]:
-    """Of every layer: its units; of a text also its tokens."""
-    for layer in found.gates:
+    """Of every layer that has gates: its units; of a text also its tokens."""
+    for layer in gated(found):
         name = capitalised(layer_name(layer.name))
         units: list[tuple[Both, Row]] = [
             (gate_name(gate.name), {"unit": unit + 1, "low": low, "high": high, "mean": mean})
@@ -110,9 +108,11 @@ def gate_figures(found: Inspection) -> Iterator[Figure]:
             "{layer}: one point per unit. Right: closed most of the time; up: open most of the time; at 0, 0: neither.",
             layer=name,
         )
-        yield Figure("saturation", same(""), about, lambda language, _, units=units: _saturation(units, language))
+        yield Figure(
+            "saturation", same(""), about, lambda language, page, units=units: _saturation(units, language, page)
+        )
         about = both("{layer}: how many units have which mean.", layer=name)
-        yield Figure("means", same(""), about, lambda language, _, units=units: _means(units, language))
+        yield Figure("means", same(""), about, lambda language, page, units=units: _means(units, language, page))
         tokens = found.subject.tokens
         if tokens is None:
             continue
@@ -126,24 +126,29 @@ def gate_figures(found: Inspection) -> Iterator[Figure]:
                 layer=name,
                 gate=gate_name(gate.name),
             )
-            yield token_units(about, tokens, gate.values, (-1.0, 1.0) if gate.name == "state" else (0.0, 1.0))
+            yield token_units(about, tokens, gate.values, (0.0, 1.0))
 
 
-def _saturation(units: Sequence[tuple[Both, Row]], language: Language) -> alt.Chart:
+def gated(found: Inspection) -> list[LayerGates]:
+    """The layers that have gates."""
+    return [layer for layer in found.gates if any(gate.name != STATE for gate in layer.gates)]
+
+
+def _saturation(units: Sequence[tuple[Both, Row]], language: Language, for_page: bool) -> alt.Chart:
     """A point per unit. On the diagonal's far side a unit is always at one limit."""
     share = alt.Scale(domain=[0, 1])
-    base, colour = _by_gate(units, language)
+    base, colour = _by_gate(units, language, for_page)
     return base.mark_point(filled=True, opacity=0.6).encode(
-        x=alt.X("low:Q", title=CLOSED[language], scale=share, axis=alt.Axis(format="%")),
-        y=alt.Y("high:Q", title=OPEN[language], scale=share, axis=alt.Axis(format="%")),
+        x=alt.X("low:Q", title=CLOSED[language], scale=share, axis=alt.Axis(format="%", tickCount=4)),
+        y=alt.Y("high:Q", title=OPEN[language], scale=share, axis=alt.Axis(format="%", tickCount=4)),
         color=colour,
         tooltip=["gate:N", "unit:Q", alt.Tooltip("low:Q", format=".0%"), alt.Tooltip("high:Q", format=".0%")],
     )
 
 
-def _means(units: Sequence[tuple[Both, Row]], language: Language) -> alt.Chart:
+def _means(units: Sequence[tuple[Both, Row]], language: Language, for_page: bool) -> alt.Chart:
     """How many units have which mean."""
-    base, colour = _by_gate(units, language)
+    base, colour = _by_gate(units, language, for_page)
     return base.mark_bar(opacity=0.6).encode(
         x=alt.X("mean:Q", title=both("mean over the steps")[language], bin=alt.Bin(maxbins=30)),
         y=alt.Y("count():Q", title=both("units")[language], stack=None),
@@ -151,8 +156,9 @@ def _means(units: Sequence[tuple[Both, Row]], language: Language) -> alt.Chart:
     )
 
 
-def _by_gate(units: Sequence[tuple[Both, Row]], language: Language) -> tuple[alt.Chart, alt.Color]:
+def _by_gate(units: Sequence[tuple[Both, Row]], language: Language, for_page: bool) -> tuple[alt.Chart, alt.Color]:
     rows = [{"gate": gate[language], **unit} for gate, unit in units]
     order = list(dict.fromkeys(row["gate"] for row in rows))
-    colour = alt.Color("gate:N", title=GATE[language], sort=order)
+    legend = alt.Legend(orient="bottom", title=None) if for_page else alt.Legend(title=GATE[language])
+    colour = alt.Color("gate:N", sort=order, legend=legend)
     return alt.Chart(fig.data(rows), width=SIDE, height=SIDE), colour

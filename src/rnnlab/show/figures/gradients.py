@@ -21,8 +21,9 @@ DISTANCE = both("steps before the end")
 GRADIENT = both("Gradient by distance")
 GRADIENT_CAPTION = both(
     "How much the answer still depends on inputs so many steps before the end, as a share of the strongest: the best "
-    "run of each model, on {rows} validation rows. Below the dashed line (1 %) inputs hardly count."
+    "run of each model, on {rows} validation rows. Below the dashed line (1 %) inputs hardly count.{tags}"
 )
+LAST_TAG = both(" The answer is the tag of the last token.")
 GRADIENT_AXIS = both("share of the strongest")
 MEMORY = both("Memory length")
 MEMORY_CAPTION = both(
@@ -51,7 +52,8 @@ def gradient_figure(chapter: Chapter) -> Figure | None:
     rows = gradient_rows(chapter)
     if not rows:
         return None
-    caption = GRADIENT_CAPTION.format(rows=max(one.rows for one in chapter.internals))
+    tags = LAST_TAG if chapter.differences.tagging else same("")
+    caption = GRADIENT_CAPTION.format(rows=max(one.rows for one in chapter.internals), tags=tags)
     return fig.figure("gradient", GRADIENT, caption, lambda *to: _gradient_chart(chapter, rows, *to))
 
 
@@ -220,7 +222,7 @@ def gradient_figures(found: Inspection) -> Iterator[Figure]:
     ]
     if rows:
         caption = both("The same while training, at some distances.")
-        yield Figure("epochs", same(""), caption, lambda language, _: _by_epoch(rows, language))
+        yield Figure("epochs", same(""), caption, lambda language, page: _by_epoch(rows, language, page), wide=True)
 
 
 def _decay(caption: Both, lines: Sequence[tuple[Both, Sequence[float] | None, Both]], distance: Both) -> Figure:
@@ -233,11 +235,14 @@ def _decay(caption: Both, lines: Sequence[tuple[Both, Sequence[float] | None, Bo
             for lag, norm in enumerate(norms or ())
             if norm < 1e300
         ]
-        base, y = _logarithmic(rows, language)
+        base, y = _logarithmic(rows, language, for_page)
         curves, moments = (
             list(dict.fromkeys(row[key] for row in rows if row["norm"] > 0)) for key in ("curve", "when")
         )
-        keys = [alt.Legend() if len(values) > 1 else None for values in (curves, moments)]
+        key = alt.Legend()
+        if for_page:  # on a phone, one below the other
+            key = alt.Legend(orient="bottom", columns=alt.ExprRef("containerSize()[0] < 560 ? 1 : 4"))
+        keys = [key if len(values) > 1 else None for values in (curves, moments)]
         return base.mark_line(interpolate="linear").encode(
             x=alt.X("lag:Q", title=distance[language], axis=alt.Axis(tickMinStep=1)),
             y=y,
@@ -246,12 +251,12 @@ def _decay(caption: Both, lines: Sequence[tuple[Both, Sequence[float] | None, Bo
             tooltip=["curve:N", "when:N", "lag:Q", alt.Tooltip("norm:Q", format=".3g")],
         )
 
-    return Figure("decay", same(""), caption, draw)
+    return Figure("decay", same(""), caption, draw, wide=True)
 
 
-def _by_epoch(rows: Sequence[Row], language: Language) -> alt.Chart:
+def _by_epoch(rows: Sequence[Row], language: Language, for_page: bool) -> alt.Chart:
     """Rows {epoch, norm, lag}: a line per lag."""
-    base, y = _logarithmic(rows, language)
+    base, y = _logarithmic(rows, language, for_page)
     return base.mark_line(point=True).encode(
         x=alt.X("epoch:O", title=EPOCH[language], axis=alt.Axis(labelAngle=0)),
         y=y,
@@ -260,13 +265,14 @@ def _by_epoch(rows: Sequence[Row], language: Language) -> alt.Chart:
     )
 
 
-def _logarithmic(rows: Sequence[Row], language: Language) -> tuple[alt.Chart, alt.Y]:
+def _logarithmic(rows: Sequence[Row], language: Language, for_page: bool) -> tuple[alt.Chart, alt.Y]:
     """The chart and its axis of norms: at most some eight powers of ten, since finer lines would hide the curves. Zeros
     have no place on it and are left out."""
     shown = [row for row in rows if row["norm"] is not None and row["norm"] > 0]
     norms = [row["norm"] for row in shown] or [1.0]
     low, high = math.floor(math.log10(min(norms))), math.ceil(math.log10(max(norms)))
     powers = range(low, high + 1, max(1, -(-(high - low) // 8)))
-    axis = alt.Axis(format=".0e", values=[10.0**power for power in powers])
+    axis = alt.Axis(labelExpr=fig.powers_of_ten(), values=[10.0**power for power in powers])
     y = alt.Y("norm:Q", title=NORM[language], scale=alt.Scale(type="log"), axis=axis)
-    return alt.Chart(fig.data(shown), width=560, height=260), y
+    size: Row = fig.as_wide_as_the_page() if for_page else {"width": 560}
+    return alt.Chart(fig.data(shown), height=260, **size), y

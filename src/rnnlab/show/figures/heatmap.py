@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import altair as alt
+import numpy as np
 
 from rnnlab.show.figures import figure as fig
 from rnnlab.show.figures.figure import AnyChart, Row
@@ -13,7 +14,8 @@ from rnnlab.show.figures.palette import luminance, rgb
 
 VIRIDIS = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")
 CELL_HEIGHT = 30
-NARROWEST = 32  # pixels of a cell with a number in it
+NARROWEST, WIDE_ENOUGH = 32, 44  # pixels of a cell with a number in it, and with one that has a decimal
+NARROW = 0.1  # a range of shares
 EDGE: Row = {"stroke": "white", "strokeWidth": 1, "strokeOpacity": 0.5}
 
 
@@ -26,21 +28,26 @@ class Scale:
     logarithmic: bool
     darkest_high: bool
     percent: bool
+    stops: tuple[float, ...] = ()  # the values that get the colours of `VIRIDIS`; without any, evenly spaced ones
 
     def place(self, value: float) -> float:
         """0 is the darkest, 1 the lightest."""
-        if self.logarithmic:
+        if self.stops:
+            share = float(np.interp(value, self.stops, np.linspace(0, 1, len(self.stops))))
+        elif self.logarithmic:
             share = math.log(value / self.low) / math.log(self.high / self.low)
         else:
             share = (value - self.low) / (self.high - self.low)
         return 1 - share if self.darkest_high else share
 
     def altair(self) -> alt.Scale:
-        stops = [number / (len(VIRIDIS) - 1) for number in range(len(VIRIDIS))]
-        if self.logarithmic:
-            domain = [self.low * (self.high / self.low) ** stop for stop in stops]
+        even = [number / (len(VIRIDIS) - 1) for number in range(len(VIRIDIS))]
+        if self.stops:
+            domain = [fig.short(stop) for stop in self.stops]
+        elif self.logarithmic:
+            domain = [self.low * (self.high / self.low) ** stop for stop in even]
         else:
-            domain = [self.low + (self.high - self.low) * stop for stop in stops]
+            domain = [self.low + (self.high - self.low) * stop for stop in even]
         colours = list(reversed(VIRIDIS)) if self.darkest_high else list(VIRIDIS)
         return alt.Scale(type="log" if self.logarithmic else "linear", domain=domain, range=colours, interpolate="rgb")
 
@@ -61,11 +68,34 @@ class Scale:
         return red, green, blue
 
 
-def shades(values: Sequence[float]) -> Scale:
-    """The highest is the darkest. A narrow range isn't stretched over all colours: a point more or less looks small."""
+@dataclass(frozen=True)
+class Look:
+    """What the numbers of a table are."""
+
+    percent: bool = True
+    lower_is_better: bool = False
+
+    @property
+    def exact(self) -> str:
+        """The format of a number."""
+        return ".1%" if self.percent else ".3f"
+
+    @property
+    def short(self) -> str:
+        return ".0%" if self.percent else ".1f"
+
+
+def shades(values: Sequence[float], look: Look = Look()) -> Scale:
+    """The best is the darkest. Half of the way the colours follow the values, half of it their ranks: a single low
+    value doesn't leave one colour to all others. A narrow range isn't stretched over all colours: a point more or less
+    looks small."""
     low, high = min(values, default=0.0), max(values, default=1.0)
-    low = max(0.0, min(low, high - 0.1))
-    return Scale(low, max(high, low + 0.1), logarithmic=False, darkest_high=True, percent=True)
+    if high - low < NARROW:
+        low = max(0.0, high - NARROW)
+        return Scale(low, low + NARROW, False, not look.lower_is_better, look.percent)
+    even, ranked = np.linspace(low, high, len(VIRIDIS)), np.quantile(values, np.linspace(0, 1, len(VIRIDIS)))
+    stops = tuple(((even + ranked) / 2).tolist())
+    return Scale(low, high, False, not look.lower_is_better, look.percent, stops)
 
 
 def white_is_read(colour: tuple[float, float, float]) -> bool:
@@ -74,26 +104,34 @@ def white_is_read(colour: tuple[float, float, float]) -> bool:
 
 
 def grid(
-    rows: Sequence[Row], labels: Sequence[str], tooltip: list[alt.Tooltip], legend: str, for_page: bool
+    rows: Sequence[Row], labels: Sequence[str], tooltip: list[alt.Tooltip], legend: str, for_page: bool, look: Look
 ) -> AnyChart:
-    """Rows {arm, o: place, x: label of its column, v: share, b: a baseline?, …}, a line per arm. Colours go as far as
-    arms do: a baseline that is far worse would take most of them."""
-    scale = shades([row["v"] for row in rows if not row.get("b")] or [row["v"] for row in rows])
-    lowest = fig.short(scale.low)
-    inked = [row | {"c": max(row["v"], lowest), "i": int(white_is_read(scale.colour(row["v"])))} for row in rows]
+    """Rows {arm, o: place, x: label of its column, v: share, b: a baseline?, …}, a line per arm. Colours go down as far
+    as arms do: a baseline that is far worse would take most of them."""
+    sign = -1 if look.lower_is_better else 1
+    worst = min((sign * row["v"] for row in rows if not row.get("b")), default=-math.inf)
+    scale = shades([row["v"] for row in rows if sign * row["v"] >= worst], look)
+    low, high = fig.short(scale.low), fig.short(scale.high)
+    inked = [
+        row | {"c": min(max(row["v"], low), high), "i": int(white_is_read(scale.colour(row["v"])))} for row in rows
+    ]
     key = None  # the numbers stand in the cells, so a page needs none
     if not for_page:
-        key = alt.Legend(title=legend, format="%", values=scale.ticks(), gradientLength=110, titleLimit=120)
+        key = alt.Legend(
+            title=legend, format="%" if look.percent else "~g", values=scale.ticks(), gradientLength=110, titleLimit=120
+        )
     base = alt.Chart().transform_filter(fig.SHOWN) if for_page else alt.Chart()
     x = alt.X("x:N", scale=alt.Scale(domain=labels), title=None, axis=slanted(labels))
     base = base.encode(x=x, y=fig.arms_down())
     cells = base.mark_rect(**EDGE).encode(color=alt.Color("c:Q", scale=scale.altair(), legend=key), tooltip=tooltip)
-    return fig.layered([cells, *_numbers(base, len(labels))], inked)
+    return fig.layered([cells, *_numbers(base, len(labels), look)], inked)
 
 
-def _numbers(base: alt.Chart, columns: int) -> list[alt.Chart]:
-    """In white or black, whichever can be read; left out where cells are too narrow for them."""
-    text = base.transform_calculate(shown=f"width / {columns} < {NARROWEST} ? '' : format(datum.v, '.1%')")
+def _numbers(base: alt.Chart, columns: int, look: Look) -> list[alt.Chart]:
+    """In white or black, whichever can be read; with fewer digits, or left out, where cells are too narrow."""
+    cell = f"width / {columns}"
+    short = f"{cell} < {NARROWEST} ? '' : format(datum.v, '{look.short}')"
+    text = base.transform_calculate(shown=f"{cell} < {WIDE_ENOUGH} ? ({short}) : format(datum.v, '{look.exact}')")
     return [
         text.transform_filter(f"datum.i == {which}").mark_text(fontSize=11, color=colour).encode(text="shown:N")
         for which, colour in ((1, "white"), (0, "black"))

@@ -1,7 +1,7 @@
 """Where labels go, so that they stand beside their points and not on each other."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.cells import cell_len
@@ -9,6 +9,9 @@ from rich.cells import cell_len
 LINE = 14  # pixels that a line of text is high
 GLYPH = 6.2  # … and that a letter is wide, on average; a Chinese character takes two
 GAP = 12  # from the middle of a point to its label
+DOT = 9  # from the middle of a point to its edge, or to that of the ring around it
+MISTAKEN = 200.0  # square pixels that a label may cover rather than seem to be that of another point
+TOO_BAD = 190.0  # square pixels covered: rather no label
 PASSES = 4  # over all labels, each time moving those that stand better elsewhere
 
 
@@ -31,6 +34,7 @@ class Place:
     dx: float
     dy: float
     align: str  # left, center or right
+    shown: bool = True  # False where there is no room for it
 
 
 PLACES = (
@@ -75,7 +79,8 @@ class Labelled:
 
     def candidates(self) -> list[Place]:
         """Beside the point, or where the error bar ends; what reads better goes first."""
-        ends = (self.top - self.y - LINE / 2 - 2, self.bottom - self.y + LINE / 2 + 2)
+        above, below = min(self.top - self.y, -DOT), max(self.bottom - self.y, DOT)  # a short bar ends within its dot
+        ends = (above - LINE / 2 - 2, below + LINE / 2 + 2)
         return [*PLACES, *(Place(0, end, "center") for end in ends)]
 
     def box(self, place: Place) -> Box:
@@ -84,16 +89,35 @@ class Labelled:
 
 def places(points: Sequence[Labelled], obstacles: Sequence[Box], size: tuple[float, float]) -> list[Place]:
     """A place for every label, the first ones choosing first, then all once more in turn. ``obstacles`` are what
-    labels shouldn't cover, ``size`` is the plot's width and height."""
+    labels shouldn't cover, ``size`` is the plot's width and height. Where each place is bad, it isn't shown, but for
+    the first one."""
     candidates = [point.candidates() for point in points]
     boxes = [[point.box(place) for place in places] for point, places in zip(points, candidates, strict=True)]
-    alone = [_in_the_way(own, obstacles) + _outside(own, size) + 4.0 * np.arange(len(own)) for own in boxes]
+    alone = [
+        _in_the_way(own, obstacles) + _outside(own, size) + _strange(own, number, points) + 4.0 * np.arange(len(own))
+        for number, own in enumerate(boxes)
+    ]
     chosen: dict[int, int] = {}
+    costs: dict[int, float] = {}
     for _ in range(PASSES):
         for number, own in enumerate(boxes):
             others = [boxes[other][rank] for other, rank in chosen.items() if other != number]
-            chosen[number] = int(np.argmin(alone[number] + 3 * _in_the_way(own, others)))
-    return [candidates[number][rank] for number, rank in sorted(chosen.items())]
+            cost = alone[number] + 3 * _in_the_way(own, others)
+            chosen[number] = int(np.argmin(cost))
+            costs[number] = float(np.min(cost))
+    return [
+        replace(candidates[number][rank], shown=number == 0 or costs[number] < TOO_BAD)
+        for number, rank in sorted(chosen.items())
+    ]
+
+
+def _strange(boxes: Sequence[Box], number: int, points: Sequence[Labelled]) -> np.ndarray:
+    """(B,) how bad it is that another point is nearer to each than its own: it would seem to be that one's label."""
+    left, top, right, bottom = _sides(boxes)[:, :, None]
+    x, y = np.array([(point.x, point.y) for point in points], np.float64).T[:, None, :]
+    away = np.hypot(np.maximum(0, np.maximum(left - x, x - right)), np.maximum(0, np.maximum(top - y, y - bottom)))
+    others = np.delete(away, number, axis=1)
+    return MISTAKEN * (others.min(1) < away[:, number]) if others.size else np.zeros(len(boxes))
 
 
 def _in_the_way(boxes: Sequence[Box], others: Sequence[Box]) -> np.ndarray:

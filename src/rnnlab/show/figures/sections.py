@@ -1,23 +1,28 @@
 """All charts of a chapter, of a sweep and of an inspection, by the section of the page in which they stand."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from rnnlab.comparing.chapters import Chapter
 from rnnlab.comparing.studies import Study
-from rnnlab.core.words import same
 from rnnlab.inspecting.inspection import Inspection
 from rnnlab.show.figures.confusion import confusion_figure
 from rnnlab.show.figures.cost import cost_figure
-from rnnlab.show.figures.differences import class_figure, length_figure, tag_figure
-from rnnlab.show.figures.figure import Draw, Figure
+from rnnlab.show.figures.differences import (
+    class_figure,
+    f1_figure,
+    length_figure,
+    precision_figure,
+    tag_figure,
+)
+from rnnlab.show.figures.figure import Figure
 from rnnlab.show.figures.gates import gate_figures, gates_figure
 from rnnlab.show.figures.gradients import epochs_figure, gradient_figure, gradient_figures, memory_figure
 from rnnlab.show.figures.learning import learning_figure
 from rnnlab.show.figures.seeds import seeds_figure
-from rnnlab.show.figures.sweep_bars import bars
-from rnnlab.show.figures.sweep_curves import curves, values
-from rnnlab.show.figures.sweep_heatmap import heatmap
+from rnnlab.show.figures.sweep_bars import bars_figure
+from rnnlab.show.figures.sweep_curves import curves_figure, values
+from rnnlab.show.figures.sweep_heatmap import heatmap_figure
 from rnnlab.show.figures.tokens import token_figures
 from rnnlab.show.figures.tuning import tuning_figure
 from rnnlab.show.sweep_summary import heatmap_pairs, ranked
@@ -27,7 +32,14 @@ CHAPTER: dict[str, tuple[Callable[[Chapter], Figure | None], ...]] = {
     "table": (seeds_figure,),
     "tuning": (tuning_figure,),
     "learning": (learning_figure,),
-    "differences": (length_figure, tag_figure, class_figure, confusion_figure),
+    "differences": (
+        length_figure,
+        tag_figure,
+        f1_figure,
+        class_figure,
+        precision_figure,
+        confusion_figure,
+    ),
     "why": (gradient_figure, memory_figure, epochs_figure, gates_figure),
 }
 INSPECTION: dict[str, Callable[[Inspection], Iterable[Figure]]] = {
@@ -56,15 +68,9 @@ def inspection_figures(found: Inspection) -> dict[str, list[Figure]]:
 
 
 def study_figures(study: Study) -> list[Figure]:
-    """Every chart that a sweep has something for, by its kind. Its words are in the chart."""
-    return [Figure(kind, same(""), same(""), draw) for kind, draw in _study_charts(study)]
-
-
-def _study_charts(study: Study) -> Iterator[tuple[str, Draw]]:
-    for pair in heatmap_pairs(study):
-        yield f"heatmap-{pair[0]}-{pair[1]}", lambda language, _, pair=pair: heatmap(study, *pair, language)
+    """Every chart that a sweep has something for, by its kind."""
+    found = [heatmap_figure(study, *pair) for pair in heatmap_pairs(study)]
     for kind, quantity in (("curves", f"valid_{study.metric}"), ("loss", "train_loss")):
         if any(values(repeat, quantity) for point in study.points for repeat in point.repeats):
-            yield kind, lambda language, _, quantity=quantity: curves(study, quantity, language)
-    if ranked(study):
-        yield "bars", lambda language, _: bars(study, language)
+            found.append(curves_figure(kind, study, quantity))
+    return [*found, bars_figure(study)] if ranked(study) else found

@@ -13,6 +13,7 @@ from rnnlab.core.words import Both, Language, both, capitalised
 from rnnlab.judging.findings import Verdict
 from rnnlab.judging.wording import WORTH_SAYING
 from rnnlab.show.figures import figure as fig
+from rnnlab.show.figures.bulk import far_behind
 from rnnlab.show.figures.figure import AnyChart, Figure, Row
 from rnnlab.show.figures.palette import FAILED
 
@@ -34,7 +35,7 @@ SHAPES = {
     "below": "triangle-left",
     "above": "triangle-right",
 }
-SIZES = {"mean": 90, "learnt": DOT, "failed": 1.7 * DOT, "below": 2 * DOT, "above": 2 * DOT}
+SIZES: dict[str, float] = {"mean": 90, "learnt": DOT, "failed": 1.7 * DOT, "below": 2 * DOT, "above": 2 * DOT}
 TITLE = both("{metric} of every run")
 CAPTION = both(
     "A dot is one seed{failed}. The diamond below is the mean of the model, and the bar is "
@@ -59,7 +60,7 @@ ENDS = {"lo": both("{level} % interval from"), "hi": both("to")}
 def seeds_figure(chapter: "Chapter") -> Figure | None:
     """Of the report. None when there is no score."""
     comparison = chapter.comparison
-    scored = [arm.label for arm in comparison.ranking if arm.score and arm.label in comparison.verdict.scores]
+    scored = [arm.label for arm in comparison.recommended_first if arm.score and arm.label in comparison.verdict.scores]
     return runs_figure(comparison.verdict, scored, fig.colours(chapter), fig.metric_of(chapter)) if scored else None
 
 
@@ -78,16 +79,22 @@ def runs_figure(verdict: Verdict, labels: Sequence[str], shades: Mapping[str, st
 
 
 def domain(verdict: Verdict, labels: Sequence[str]) -> tuple[float, float]:
-    """Where the runs of models are that learnt. Other runs, baselines, means and intervals widen it to each side, but
-    those that are further away than the learnt ones are from each other stay outside."""
+    """Where the runs of models are that learnt and aren't far behind all others, up to the best run of all. Other runs,
+    baselines, means and intervals widen it, but those that are further away than the learnt ones are from each other
+    stay outside."""
+    models = [label for label in labels if label not in verdict.baselines]
+    means = {label: verdict.estimates[label].mean for label in models}
+    far = far_behind(means, LEAST * verdict.margin, verdict.lower_is_better)
     learnt = [
         score
-        for label in labels
+        for label in models
+        if label not in far
         for seed, score in verdict.scores[label].items()
-        if label not in verdict.baselines and seed not in _failed(verdict, label)
+        if seed not in _failed(verdict, label)
     ]
     every = [score for label in labels for score in verdict.scores[label].values()]
     low, high = min(learnt or every), max(learnt or every)
+    low, high = (min(every), high) if verdict.lower_is_better else (low, max(every))
     reach = max(high - low, LEAST * verdict.margin)
     estimates = [verdict.estimates[label] for label in labels]
     every += [end for estimate in estimates for end in (estimate.low, estimate.mean, estimate.high)]

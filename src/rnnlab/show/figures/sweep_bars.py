@@ -3,49 +3,73 @@
 import altair as alt
 
 from rnnlab.comparing.studies import Point, Repeat, Study
-from rnnlab.core.words import COMMAS, Language, both, joined
-from rnnlab.show.figures.figure import AnyChart, Row, data, headed, tooltip
+from rnnlab.core.words import COMMAS, Both, Language, both, capitalised, joined
+from rnnlab.show.figures.figure import AnyChart, Figure, Row, as_wide_as_the_page, data, headed, sentences, tooltip
+from rnnlab.show.figures.labels import text_width
 from rnnlab.show.figures.sweep_curves import CROSS
 from rnnlab.show.figures.sweep_heatmap import DIVERGED
 from rnnlab.show.sweep_summary import median_text, ranked, summarise
-from rnnlab.show.sweep_texts import aim_text, compared_text, is_share, score_text, step_text
+from rnnlab.show.sweep_texts import aim_text, compared_text, is_share, point_text, score_text, step_text
 
 MOST_BARS = 40
 WIDTH, ROW_HEIGHT = 440, 26
+LEAST_WIDTH = 260  # of the bars on a page
 LANES = 18  # pixels of a bar's height, among which its runs are spread
-LEGEND = alt.Legend(title=None, orient="bottom", labelLimit=240)
+LEGEND = alt.Legend(
+    title=None, orient="bottom", labelLimit=240, columns=alt.ExprRef("containerSize()[0] < 900 ? 1 : 3")
+)
 
 
-def bars(study: Study, language: Language = "en") -> AnyChart:
-    """The median first step at the target of every setting, from the least to the most, and its runs one by one;
-    without a target the mean validation score."""
-    best = ranked(study)
-    chosen = set(map(id, best[:MOST_BARS]))
-    shown = [point for point in study.points if id(point) in chosen]
-    rows, marks = [], []
-    for point in shown:
-        row, of_its_runs = _bar(study, point, language)
-        rows.append(row)
-        marks += of_its_runs
+def bars_figure(study: Study) -> Figure:
+    title = capitalised(compared_text(study))
+    caption = sentences(_about(study))
+    return Figure("bars", title, caption, lambda language, page: bars(study, language, page))
+
+
+def _shown(study: Study) -> list[Point]:
+    chosen = set(map(id, ranked(study)[:MOST_BARS]))
+    return [point for point in study.points if id(point) in chosen]
+
+
+def _about(study: Study) -> list[Both]:
     if study.target:
         about = [
-            aim_text(study),
             both("Bar: median; whisker: from the least to the most; one mark per run"),
             both("A run that didn't arrive counts as {cap}", cap=step_text(study.target.cap)),
         ]
     else:
         about = [both("Bar: mean; whisker: from the least to the most; one mark per run")]
-    if len(shown) < len(best):
-        about.append(both("The best {shown} of {total} settings", shown=len(shown), total=len(study.points)))
+    shown = len(_shown(study))
+    if shown < len(ranked(study)):
+        about.append(both("The best {shown} of {total} settings", shown=shown, total=len(study.points)))
+    return about
+
+
+def bars(study: Study, language: Language = "en", for_page: bool = False) -> AnyChart:
+    """The median first step at the target of every setting, from the least to the most, and its runs one by one;
+    without a target the mean validation score. A page says the words beside it."""
+    rows, marks = [], []
+    for point in _shown(study):
+        row, of_its_runs = _bar(study, point, language)
+        rows.append(row)
+        marks += of_its_runs
     what = compared_text(study)
-    axis = alt.Axis(format=",.0f" if study.target else "%" if is_share(study.metric) else "~g", tickCount=8)
-    labels = [point.label for point in shown]
+    axis = alt.Axis(
+        format=",.0f" if study.target else "%" if is_share(study.metric) else "~g", tickCount=8, labelBound=True
+    )
+    labels = [row["label"] for row in rows]
     base = alt.Chart().encode(
         y=alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(labelLimit=320, ticks=False, domain=False))
     )
     bar = base.transform_filter("datum.kind == 'bar'")
     run = base.transform_filter("datum.kind == 'run'")
-    x = alt.X("value:Q", title=what[language], axis=axis, scale=alt.Scale(domainMin=0))
+    scale = alt.Scale(domainMin=0)
+    room = 16 + max((text_width(row["note"], 320) for row in rows), default=0.0)
+    if for_page:  # with room for what is written at the end of the longest
+        longest = max((row["right"] for row in (*rows, *({"right": mark["value"]} for mark in marks))), default=1.0)
+        ends = [0, alt.ExprRef(f"{longest or 1:g} * width / max(80, width - {room:.0f})")]
+        scale = alt.Scale(domain=ends, nice=False)
+    x = alt.X("value:Q", title=what[language], axis=axis, scale=scale)
     fields = (("label:N", both("setting")), ("value:Q", what, ".4g"))
     of_run = tooltip(language, *fields, ("seed:Q", both("seed")), ("how:N", both("status")))
     points = run.mark_point(size=26, fill="white", strokeWidth=1.5, opacity=1, yOffset=alt.ExprRef("datum.lane"))
@@ -56,8 +80,12 @@ def bars(study: Study, language: Language = "en") -> AnyChart:
         points.encode(x=x, tooltip=of_run, **_shapes(study, marks, language)),
         bar.mark_text(align="left", dx=9, fontSize=11).encode(x=note, text="note:N"),
     ]
-    words = headed(f"{study.name} · {what[language]}", about, WIDTH + 320, language)
-    chart = alt.layer(*layers, data=data([*rows, *marks]), width=WIDTH, height=alt.Step(ROW_HEIGHT), **words)
+    said = [*([aim_text(study)] if study.target else []), *_about(study)]
+    size: Row = {"width": WIDTH} | headed(f"{study.name} · {what[language]}", said, WIDTH + 320, language)
+    if for_page:
+        names = max(text_width(label, 320) for label in labels)
+        size = as_wide_as_the_page(round(names + max(LEAST_WIDTH, room + 120)))
+    chart = alt.layer(*layers, data=data([*rows, *marks]), height=alt.Step(ROW_HEIGHT), **size)
     return chart.resolve_scale(fill="independent", shape="shared", stroke="shared")
 
 
@@ -74,7 +102,7 @@ def _fill(study: Study, rows: list[Row], language: Language) -> alt.Fill:
     }
     seen = [state for state in colours if any(row["state"] == state for row in rows)]
     scale = alt.Scale(domain=seen, range=[colours[state] for state in seen])
-    return alt.Fill("state:N", scale=scale, legend=LEGEND)
+    return alt.Fill("state:N", scale=scale, legend=LEGEND if len(seen) > 1 else None)
 
 
 def _shapes(study: Study, marks: list[Row], language: Language) -> Row:
@@ -86,16 +114,17 @@ def _shapes(study: Study, marks: list[Row], language: Language) -> Row:
     }
     seen = [how for how in looks if any(mark["how"] == how for mark in marks)]
     shapes, colours = ([looks[how][part] for how in seen] for part in (0, 1))
+    legend = LEGEND if len(seen) > 1 else None
     return {
-        "shape": alt.Shape("how:N", scale=alt.Scale(domain=seen, range=shapes), legend=LEGEND),
-        "stroke": alt.Stroke("how:N", scale=alt.Scale(domain=seen, range=colours), legend=LEGEND),
+        "shape": alt.Shape("how:N", scale=alt.Scale(domain=seen, range=shapes), legend=legend),
+        "stroke": alt.Stroke("how:N", scale=alt.Scale(domain=seen, range=colours), legend=legend),
     }
 
 
 def _bar(study: Study, point: Point, language: Language) -> tuple[Row, list[Row]]:
     """A setting's bar, and a mark for each of its runs."""
     found = summarise(study, point.repeats)
-    row: Row = {"kind": "bar", "label": point.label, "state": _all_well(study, language)}
+    row: Row = {"kind": "bar", "label": point_text(study, point)[language], "state": _all_well(study, language)}
     notes = []
     if found.arrival and study.target:
         row |= {"value": found.arrival.median, "least": found.arrival.least, "most": found.arrival.most}
@@ -112,7 +141,7 @@ def _bar(study: Study, point: Point, language: Language) -> tuple[Row, list[Row]
         row["state"] = both("some diverged")[language]
         notes.append(both("{count} of {runs} diverged", count=found.diverged, runs=found.counted))
     row |= {"note": joined([one for one in notes if one], COMMAS)[language], "right": row["most"] or 0}
-    marks = [mark for repeat in point.repeats if (mark := _run_mark(study, point.label, repeat, language))]
+    marks = [mark for repeat in point.repeats if (mark := _run_mark(study, row["label"], repeat, language))]
     for number, mark in enumerate(marks):  # one below the other, so that none hides another
         mark["lane"] = round(LANES * ((number + 0.5) / len(marks) - 0.5), 1)
     return row, marks

@@ -8,17 +8,34 @@ from typing import Any
 import altair as alt
 
 from rnnlab.comparing.studies import Repeat, Study
-from rnnlab.core.terms import status_text
-from rnnlab.core.words import Both, Language, both
-from rnnlab.show.figures.figure import STROKES, AnyChart, Row, choose, data, headed, log_ticks, quoted, short, tooltip
+from rnnlab.core.terms import setting_name, status_text
+from rnnlab.core.words import Both, Language, both, capitalised
+from rnnlab.show.figures.figure import (
+    STROKES,
+    AnyChart,
+    Figure,
+    Row,
+    as_wide_as_the_page,
+    choose,
+    data,
+    headed,
+    log_ticks,
+    quoted,
+    sentences,
+    short,
+    tooltip,
+)
+from rnnlab.show.figures.labels import text_width
 from rnnlab.show.figures.palette import BASELINE, PALETTE
 from rnnlab.show.sweep_summary import ranked, repeats_at, value_labels
-from rnnlab.show.sweep_texts import is_share, pooled_text, quantity_name
+from rnnlab.show.sweep_texts import is_share, point_text, pooled_text, quantity_name
 
 MOST_COLOURS = 10  # that can be told apart
 MOST_STEPS = 120  # of a curve: more can't be seen
 WIDTH, HEIGHT = 560, 300
 PANEL_WIDTH, PANEL_HEIGHT, PANELS_ABREAST = 230, 170, 3
+PANEL_AXES = 92  # pixels beside a panel
+LABEL_LIMIT = 320
 CROSS = "M-1,-1L1,1M1,-1L-1,1"
 ENDS = {"diverged": CROSS, "pruned": "circle"}  # how a run can end that has more to say, and its mark
 
@@ -33,29 +50,42 @@ class Series:
     grey: bool = False
 
 
-def curves(study: Study, quantity: str, language: Language = "en") -> AnyChart:
+def curves_figure(kind: str, study: Study, quantity: str) -> Figure:
+    series, said = _series(study, "en")
+    _, ends = _curve_rows(series, quantity, quantity.endswith("loss"))
+    caption = sentences(_about(series, said, bool(ends)))
+    title = capitalised(quantity_name(quantity))
+    return Figure(kind, title, caption, lambda language, page: curves(study, quantity, language, page))
+
+
+def curves(study: Study, quantity: str, language: Language = "en", for_page: bool = False) -> AnyChart:
     """The mean over the runs at each evaluated step, with a band from the least to the most. ``quantity`` is a key of
-    the evaluations: ``valid_exact``, ``train_loss``. With many settings there is a panel a value of the first axis."""
-    series, said = _series(study)
+    the evaluations: ``valid_exact``, ``train_loss``. With many settings there is a panel a value of the first axis. A
+    page says the words beside it, has its legend below, and as wide panels as there is room for."""
+    series, said = _series(study, language)
     logarithmic = quantity.endswith("loss")
     rows, ends = _curve_rows(series, quantity, logarithmic)
     panels = list(dict.fromkeys(one.panel for one in series))
     single = len(panels) == 1
-    width, height = (WIDTH, HEIGHT) if single else (PANEL_WIDTH, PANEL_HEIGHT)
+    height = HEIGHT if single else PANEL_HEIGHT
     vertical = _vertical(rows, quantity, logarithmic, language)
-    layers = _line_layers(series, vertical, language)
+    layers = _line_layers(series, vertical, language, for_page)
     if ends:
-        layers += _end_marks(series, ends, vertical, language, edge=0 if logarithmic else height)
-    whole: Row = {"data": data([*rows, *ends])} | headed(
-        f"{study.name} · {quantity_name(quantity)[language]}",
-        _about(series, said, bool(ends)),
-        WIDTH + 200 if single else PANELS_ABREAST * (PANEL_WIDTH + 50) + 80,
-        language,
-    )
+        edge = 0 if logarithmic else height
+        layers += _end_marks(series, ends, vertical, language, edge, for_page)
+    whole: Row = {"data": data([*rows, *ends])}
+    if for_page and single:
+        return alt.layer(*layers, height=height, **whole, **as_wide_as_the_page())
+    if for_page:
+        whole["usermeta"] = {"panels": {"abreast": PANELS_ABREAST, "least": PANEL_WIDTH, "axes": PANEL_AXES}}
+    else:
+        wide = WIDTH + 200 if single else PANELS_ABREAST * (PANEL_WIDTH + 50) + 80
+        named = f"{study.name} · {quantity_name(quantity)[language]}"
+        whole |= headed(named, _about(series, said, bool(ends)), wide, language)
     if single:
-        return alt.layer(*layers, width=width, height=height, **whole)
-    panel = alt.Facet("panel:N", title=None, sort=panels, header=alt.Header(labelFontSize=12, labelLimit=width))
-    faceted = alt.layer(*layers, width=width, height=height).facet(facet=panel, columns=PANELS_ABREAST, **whole)
+        return alt.layer(*layers, width=WIDTH, height=height, **whole)
+    panel = alt.Facet("panel:N", title=None, sort=panels, header=alt.Header(labelFontSize=12, labelLimit=PANEL_WIDTH))
+    faceted = alt.layer(*layers, width=PANEL_WIDTH, height=height).facet(facet=panel, columns=PANELS_ABREAST, **whole)
     return faceted.resolve_axis(x="independent", y="independent")
 
 
@@ -83,15 +113,15 @@ def _held(repeats: Sequence[Repeat]) -> bool:
     )
 
 
-def _series(study: Study) -> tuple[list[Series], list[Both]]:
+def _series(study: Study, language: Language) -> tuple[list[Series], list[Both]]:
     """The lines of a chart that can be read, and what has to be said about them."""
     if len(study.points) <= MOST_COLOURS:
-        return [Series(point.label, point.repeats) for point in study.points], []
+        return [Series(point_text(study, point)[language], point.repeats) for point in study.points], []
     varied = [axis for axis in study.axes if len(axis.values) > 1]
     if len(varied) >= 2 and max(len(axis.values) for axis in varied[:2]) <= MOST_COLOURS:
         first, second = varied[:2]
         found = [
-            Series(f"{second.name} {b}", repeats, f"{first.name} {a}")
+            Series(f"{setting_name(second.name)[language]} {b}", repeats, f"{setting_name(first.name)[language]} {a}")
             for value, a in zip(first.values, value_labels(first), strict=True)
             for other, b in zip(second.values, value_labels(second), strict=True)
             if (repeats := repeats_at(study, {first.name: value, second.name: other}))
@@ -99,8 +129,9 @@ def _series(study: Study) -> tuple[list[Series], list[Both]]:
         return found, pooled_text(varied[2:])
     best = ranked(study)[:MOST_COLOURS]
     chosen = set(map(id, best))
-    found = [Series(point.label, point.repeats, grey=True) for point in study.points if id(point) not in chosen]
-    found += [Series(point.label, point.repeats) for point in best]
+    grey = [point for point in study.points if id(point) not in chosen]
+    found = [Series(point_text(study, point)[language], point.repeats, grey=True) for point in grey]
+    found += [Series(point_text(study, point)[language], point.repeats) for point in best]
     return found, [both("The best {shown} of {total} settings in colour", shown=len(best), total=len(study.points))]
 
 
@@ -158,17 +189,19 @@ def _vertical(rows: Sequence[Row], quantity: str, logarithmic: bool, language: L
     """Title, scale and axis."""
     name = quantity_name(quantity)[language]
     if is_share(quantity):
-        return {"title": name, "scale": alt.Scale(domain=[0, 1]), "axis": alt.Axis(format="%", tickCount=5)}
+        least = min((row["least"] for row in rows), default=0.0)
+        low = max(0.0, math.floor(10 * least - 0.5) / 10) if least > 0.4 else 0
+        return {"title": name, "scale": alt.Scale(domain=[low, 1]), "axis": alt.Axis(format="%", tickCount=5)}
     if not logarithmic:
         return {"title": name, "scale": alt.Scale(zero=False), "axis": alt.Axis()}
     low, high = min((row["least"] for row in rows), default=0.1), max((row["most"] for row in rows), default=1.0)
-    axis = alt.Axis(values=log_ticks(low, high), format="~g" if low >= 0.001 and high < 1e5 else "~e")
+    axis = alt.Axis(values=log_ticks(low, high), format="~g" if low >= 1e-5 and high < 1e5 else "~e")
     return {"title": name, "scale": alt.Scale(type="log", domain=[0.93 * low, 1.07 * high], nice=False), "axis": axis}
 
 
-def _line_layers(series: Sequence[Series], vertical: dict[str, Any], language: Language) -> list[Any]:
+def _line_layers(series: Sequence[Series], vertical: dict[str, Any], language: Language, for_page: bool) -> list[Any]:
     """Bands and lines, above those that stay grey."""
-    colour = _colour(series)
+    colour = _colour(series, for_page)
     lines = _base(language).transform_filter("datum.kind == 'mean'")
     spread = (("mean:Q", both("mean"), ".4g"), ("least:Q", both("least"), ".4g"), ("most:Q", both("most"), ".4g"))
     about = tooltip(language, ("name:N", both("setting")), ("step:Q", both("update")), *spread)
@@ -184,7 +217,12 @@ def _line_layers(series: Sequence[Series], vertical: dict[str, Any], language: L
 
 
 def _end_marks(
-    series: Sequence[Series], ends: Sequence[Row], vertical: dict[str, Any], language: Language, edge: int
+    series: Sequence[Series],
+    ends: Sequence[Row],
+    vertical: dict[str, Any],
+    language: Language,
+    edge: int,
+    for_page: bool,
 ) -> list[Any]:
     """A mark where a run ended; at the bad edge when it did before its first evaluation."""
     present = [status for status in ENDS if any(row["end"] == status for row in ends)]
@@ -192,10 +230,10 @@ def _end_marks(
     shape = alt.Shape(
         "end:N",
         scale=alt.Scale(domain=present, range=[ENDS[status] for status in present]),
-        legend=alt.Legend(title=None, labelExpr=names),
+        legend=alt.Legend(title=None, labelExpr=names, orient="top" if for_page else alt.Undefined),
     )
     mark = _base(language).mark_point(size=60, filled=False, strokeWidth=2.5, opacity=1)
-    mark = mark.encode(color=_colour(series), shape=shape)
+    mark = mark.encode(color=_colour(series, for_page), shape=shape)
     return [
         mark.transform_filter("datum.kind == 'end'").encode(y=alt.Y("mean:Q", **vertical)),
         mark.transform_filter("datum.kind == 'end at edge'").encode(y=alt.value(edge)),
@@ -209,7 +247,15 @@ def _base(language: Language) -> alt.Chart:
     )
 
 
-def _colour(series: Sequence[Series]) -> alt.Color:
+def _colour(series: Sequence[Series], for_page: bool) -> alt.Color:
     names = list(dict.fromkeys(one.name for one in series if not one.grey))
-    legend = alt.Legend(title=None, labelLimit=320, symbolOpacity=1, **STROKES)
+    below: Row = {"labelLimit": LABEL_LIMIT}
+    if for_page:  # as many beside each other as there is room for
+        wide = 40 + max((text_width(name, LABEL_LIMIT) for name in names), default=0.0)
+        below = {
+            "orient": "bottom",
+            "labelLimit": alt.ExprRef(f"min({LABEL_LIMIT}, max(80, containerSize()[0] - 130))"),
+            "columns": alt.ExprRef(f"max(1, floor((containerSize()[0] - {PANEL_AXES}) / {wide:.0f}))"),
+        }
+    legend = alt.Legend(title=None, symbolOpacity=1, **STROKES, **below)
     return alt.Color("name:N", scale=alt.Scale(domain=names, range=PALETTE[: len(names)]), legend=legend)

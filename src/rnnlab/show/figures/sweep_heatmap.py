@@ -8,10 +8,20 @@ import altair as alt
 from rich.cells import cell_len
 
 from rnnlab.comparing.studies import Repeat, Study
-from rnnlab.core.terms import status_text
-from rnnlab.core.words import COMMAS, Both, Language, both, joined, same
-from rnnlab.show.figures.figure import AnyChart, Row, data, headed, names, tooltip
-from rnnlab.show.figures.heatmap import Scale, white_is_read
+from rnnlab.core.terms import setting_name, status_text
+from rnnlab.core.words import COMMAS, Both, Language, both, capitalised, joined
+from rnnlab.show.figures.figure import (
+    AnyChart,
+    Figure,
+    Row,
+    as_wide_as_the_page,
+    data,
+    headed,
+    names,
+    sentences,
+    tooltip,
+)
+from rnnlab.show.figures.heatmap import Scale, slanted, white_is_read
 from rnnlab.show.figures.palette import rgb
 from rnnlab.show.sweep_summary import find_axis, median_text, repeats_at, summarise, value_labels
 from rnnlab.show.sweep_texts import aim_text, compared_text, is_share, pooled_text, score_text
@@ -19,6 +29,7 @@ from rnnlab.show.sweep_texts import aim_text, compared_text, is_share, pooled_te
 DIVERGED, CROSSED_OUT = "#c8332b", "#9aa0a6"
 FILLS = {"diverged": DIVERGED, "unscored": "#d0d0d0"}
 CELL_HEIGHT, NARROWEST, WIDEST = 42, 54, 120
+AXIS_WIDTH = 90  # beside the cells
 
 
 @dataclass(frozen=True)
@@ -60,15 +71,21 @@ def cell(study: Study, repeats: Sequence[Repeat], language: Language = "en") -> 
     return Cell("value", found.runs, found.arrival.median, median_text(found), small, arrived, diverged)
 
 
-def heatmap(study: Study, across: str, down: str, language: Language = "en") -> AnyChart:
-    """Darker is faster, or better. Cells pool the runs of the other axes."""
-    columns, lines = find_axis(study, across), find_axis(study, down)
-    x_labels, y_labels = value_labels(columns), value_labels(lines)
-    cells = {
-        (x, y): cell(study, repeats_at(study, {across: column, down: line}), language)
-        for x, column in zip(x_labels, columns.values, strict=True)
-        for y, line in zip(y_labels, lines.values, strict=True)
-    }
+def heatmap_figure(study: Study, across: str, down: str) -> Figure:
+    cells = _cells(study, across, down, "en").values()
+    return Figure(
+        f"heatmap-{across}-{down}",
+        _title(study, across, down),
+        sentences(_said(study, (across, down), cells)),
+        lambda language, page: heatmap(study, across, down, language, page),
+    )
+
+
+def heatmap(study: Study, across: str, down: str, language: Language = "en", for_page: bool = False) -> AnyChart:
+    """Darker is faster, or better. Cells pool the runs of the other axes. A page says the words beside it, and has as
+    wide cells as there is room for."""
+    x_labels, y_labels = value_labels(find_axis(study, across)), value_labels(find_axis(study, down))
+    cells = _cells(study, across, down, language)
     scale = scale_of(study, [one.value for one in cells.values() if one.value is not None])
     cell_width = _cell_width(cells.values())
     width, height = cell_width * len(x_labels), CELL_HEIGHT * len(y_labels)
@@ -81,33 +98,56 @@ def heatmap(study: Study, across: str, down: str, language: Language = "en") -> 
         titleLimit=200,
         titlePadding=8,
     )
+    slanting = slanted(x_labels) if for_page else names(240, labelAngle=-40 if _wide(x_labels, cell_width) else 0)
     layers = _layers(
         place={
-            "x": _axis("x:N", across, x_labels, slanted=7 * max(map(cell_len, x_labels)) > cell_width),
-            "y": _axis("y:N", down, y_labels),
+            "x": _axis(alt.X, "x:N", across, x_labels, slanting, language),
+            "y": _axis(alt.Y, "y:N", down, y_labels, names(240), language),
         },
-        colour=alt.Color("value:Q", scale=scale.altair(), legend=legend),
+        colour=alt.Color("value:Q", scale=scale.altair(), legend=None if for_page else legend),
         tooltip=tooltip(
-            language, ("x:N", same(across)), ("y:N", same(down)), ("shown:N", what), ("runs:N", both("runs"))
+            language,
+            ("x:N", setting_name(across)),
+            ("y:N", setting_name(down)),
+            ("shown:N", what),
+            ("runs:N", both("runs")),
         ),
-        corner=(cell_width / 2 - 7, 7 - CELL_HEIGHT / 2),
-    )
-    named = both("{what}: {across} × {down}", what=what, across=across, down=down)[language]
-    about = headed(
-        f"{study.name} · {named}", _said(study, (across, down), cells.values()), max(width, 300) + 260, language
     )
     rows = [_row(x, y, one, scale) for (x, y), one in cells.items()]
+    if for_page:
+        size = as_wide_as_the_page(width + AXIS_WIDTH)
+        return alt.layer(*layers, data=data(rows), height=height, **size)
+    said = [*([aim_text(study)] if study.target else []), *_said(study, (across, down), cells.values())]
+    named = f"{study.name} · {_title(study, across, down)[language]}"
+    about = headed(named, said, max(width, 300) + 260, language)
     return alt.layer(*layers, data=data(rows), width=width, height=height, **about)
 
 
-def _axis(field: str, name: str, labels: list[str], slanted: bool = False) -> Any:
+def _cells(study: Study, across: str, down: str, language: Language) -> dict[tuple[str, str], Cell]:
+    columns, lines = find_axis(study, across), find_axis(study, down)
+    return {
+        (x, y): cell(study, repeats_at(study, {across: column, down: line}), language)
+        for x, column in zip(value_labels(columns), columns.values, strict=True)
+        for y, line in zip(value_labels(lines), lines.values, strict=True)
+    }
+
+
+def _title(study: Study, across: str, down: str) -> Both:
+    pair = {"across": setting_name(across), "down": setting_name(down)}
+    return capitalised(both("{what}: {across} × {down}", what=compared_text(study), **pair))
+
+
+def _wide(labels: Sequence[str], cell_width: int) -> bool:
+    return 7 * max(map(cell_len, labels)) > cell_width
+
+
+def _axis(channel: Any, field: str, name: str, labels: list[str], axis: alt.Axis, language: Language) -> Any:
     """The values in their given order."""
-    axis = names(240, labelAngle=-40 if slanted else 0)
-    channel = alt.X if field.startswith("x") else alt.Y
-    return channel(field, title=name, sort=labels, scale=alt.Scale(domain=labels), axis=axis)
+    title = setting_name(name)[language]
+    return channel(field, title=title, sort=labels, scale=alt.Scale(domain=labels), axis=axis)
 
 
-def _layers(place: Row, colour: alt.Color, tooltip: list[alt.Tooltip], corner: tuple[float, float]) -> list:
+def _layers(place: Row, colour: alt.Color, tooltip: list[alt.Tooltip]) -> list:
     """The cells by state, a mark in the corner where some runs diverged, and the texts."""
     base = alt.Chart().encode(**place)
     edge: Row = {"stroke": "white", "strokeWidth": 1}
@@ -126,9 +166,9 @@ def _layers(place: Row, colour: alt.Color, tooltip: list[alt.Tooltip], corner: t
             y=place["y"].copy().bandPosition(1.0),
             y2=alt.Y2("y", bandPosition=0.0),
         ),
-        base.transform_filter("datum.some_diverged").mark_square(
-            fill=FILLS["diverged"], stroke="white", size=70, opacity=1, xOffset=corner[0], yOffset=corner[1]
-        ),
+        base.transform_filter("datum.some_diverged")
+        .mark_square(fill=FILLS["diverged"], stroke="white", size=70, opacity=1, xOffset=-7, yOffset=7)
+        .encode(x=place["x"].copy().bandPosition(1.0), y=place["y"].copy().bandPosition(0.0)),
         number.transform_filter("datum.small == ''").mark_text(fontSize=14),
         number.transform_filter("datum.small != ''").mark_text(fontSize=14, dy=-7),
         small.transform_filter("datum.small != ''").mark_text(fontSize=10, dy=9),
@@ -140,7 +180,7 @@ def _said(study: Study, pair: tuple[str, str], cells: Collection[Cell]) -> list[
     runs = max(one.runs for one in cells)
     if study.target:
         many = both("Median of {runs} runs; darker is faster", runs=runs)
-        said = [aim_text(study), many if runs > 1 else both("One run per cell; darker is faster")]
+        said = [many if runs > 1 else both("One run per cell; darker is faster")]
     else:
         many = both("Mean of {runs} runs; darker is better", runs=runs)
         said = [many if runs > 1 else both("One run per cell; darker is better")]

@@ -6,11 +6,12 @@ import altair as alt
 
 from rnnlab.core.words import Both, Language, both, joined, same
 from rnnlab.inspecting.inspection import Inspection
-from rnnlab.show.figures.figure import Draw, Figure, data
+from rnnlab.show.figures.figure import Draw, Figure, Row, as_wide_as_the_page, data
 
 MOST_TOKENS = 120  # that are shown
 STEP = 22  # pixels per token
 HEIGHT = 260
+AXIS = 90  # pixels beside the plot
 TOKENS = alt.Axis(labelAngle=-50, labelLimit=110, labelOverlap=False, ticks=False)
 ADDS, WEIGHT = both("adds to the output"), both("weight")
 
@@ -57,7 +58,7 @@ def token_bars(
         ]
         order = [name[language] for name, _ in series]
         legend = alt.Legend(orient="top") if many else None
-        bars = _chart(rows, _wide(labels), HEIGHT // 2 + 40).mark_bar()
+        bars = _chart(rows, _size(labels, for_page), HEIGHT // 2 + 40).mark_bar()
         bars = bars.encode(
             x=alt.X("token:N", sort=labels, title=None, axis=TOKENS),
             y=alt.Y("value:Q", title=title[language]),
@@ -66,7 +67,7 @@ def token_bars(
         )
         return bars.encode(xOffset=alt.XOffset("series:N", sort=order)) if many else bars
 
-    return _figure(caption, tokens, draw)
+    return _figure(caption, tokens, draw, wide=True)
 
 
 def token_units(
@@ -86,7 +87,7 @@ def token_units(
 
     def draw(language: Language, for_page: bool) -> alt.Chart:
         return (
-            _chart(rows, _wide(labels), HEIGHT)
+            _chart(rows, _size(labels, for_page), HEIGHT)
             .transform_flatten(["value"])
             .transform_window(unit="row_number()", groupby=["token"])
             .mark_rect()
@@ -98,7 +99,7 @@ def token_units(
             )
         )
 
-    return _figure(caption, tokens, draw)
+    return _figure(caption, tokens, draw, wide=True)
 
 
 def _attention_map(caption: Both, tokens: Sequence[str], weights: Sequence[Sequence[float]]) -> Figure:
@@ -114,7 +115,7 @@ def _attention_map(caption: Both, tokens: Sequence[str], weights: Sequence[Seque
 
     def draw(language: Language, for_page: bool) -> alt.Chart:
         return (
-            _chart(rows, size, size)
+            _chart(rows, {"width": size}, size)
             .mark_rect()
             .encode(
                 x=alt.X("to:N", sort=labels, title=both("looked at")[language], axis=TOKENS),
@@ -132,15 +133,20 @@ def numbered(tokens: Sequence[str]) -> list[str]:
     return [f"{number} {token}" for number, token in enumerate(tokens[:MOST_TOKENS], 1)]
 
 
-def _figure(caption: Both, tokens: Sequence[str], draw: Draw) -> Figure:
+def _figure(caption: Both, tokens: Sequence[str], draw: Draw, wide: bool = False) -> Figure:
     """Which says when it doesn't show all tokens."""
     cut = both(" The first {tokens} tokens.", tokens=MOST_TOKENS) if len(tokens) > MOST_TOKENS else ""
-    return Figure("tokens", same(""), joined([caption, cut], ""), draw)
+    return Figure("tokens", same(""), joined([caption, cut], ""), draw, wide=wide)
 
 
 def _wide(labels: Sequence[str]) -> int:
     return max(120, STEP * len(labels))
 
 
-def _chart(rows: list, width: int, height: int) -> alt.Chart:
-    return alt.Chart(data(rows), width=width, height=height)
+def _size(labels: Sequence[str], for_page: bool) -> Row:
+    """On a page as wide as there is room, if all tokens find a place there."""
+    return as_wide_as_the_page(_wide(labels) + AXIS) if for_page else {"width": _wide(labels)}
+
+
+def _chart(rows: list, size: Row, height: int) -> alt.Chart:
+    return alt.Chart(data(rows), height=height, **size)

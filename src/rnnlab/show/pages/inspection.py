@@ -6,6 +6,7 @@ from rnnlab.comparing.chapters import Look, TokenWeight
 from rnnlab.core.words import Both, Language, both
 from rnnlab.inspecting.inspection import Inspection
 from rnnlab.show.figures.figure import Figure
+from rnnlab.show.figures.gates import gated
 from rnnlab.show.figures.sections import inspection_figures
 from rnnlab.show.inspection_texts import Wording
 from rnnlab.show.pages import shell
@@ -29,7 +30,8 @@ class Section:
 def page(found: Inspection, language: Language = "en") -> str:
     """The whole page, in both languages; ``language`` is the one it opens in."""
     wording = Wording(found)
-    said = {"tokens": wording.tokens(), "gradients": wording.gradients(), "gates": wording.gates()}
+    said = {"tokens": wording.tokens(), "gradients": wording.gradients()}
+    said["gates"] = wording.gates() if gated(found) else []
     figures = inspection_figures(found)
     sections = [Section(name, title, said[name], figures[name]) for name, title in SECTIONS.items()]
     shown = [section for section in sections if section.said or section.figures]

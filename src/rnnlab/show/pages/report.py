@@ -10,22 +10,34 @@ from rnnlab.comparing.chapters import Answered, Chapter, DisputedRow, Report, Se
 from rnnlab.comparing.comparison import ArmSummary, Comparison
 from rnnlab.core.numbers import count, duration
 from rnnlab.core.terms import status_text
-from rnnlab.core.words import Both, Language, same
+from rnnlab.core.words import Both, Language, capitalised, same
 from rnnlab.judging.wording import facts_of
 from rnnlab.show.data_texts import facts, findings
 from rnnlab.show.figures.drawing import safe_name
-from rnnlab.show.figures.figure import Figure
+from rnnlab.show.figures.figure import Figure, metric_of
 from rnnlab.show.figures.palette import arm_colours
 from rnnlab.show.figures.sections import CHAPTER, chapter_figures, study_figures
+from rnnlab.show.judge_tables import margin_text
 from rnnlab.show.pages import report_texts as words
-from rnnlab.show.pages.report_tables import evidence_table, score_table, terms_table, tuning_table
+from rnnlab.show.pages.report_tables import (
+    class_tables,
+    epochs_table,
+    evidence_table,
+    score_table,
+    size_table,
+    tagging_table,
+    terms_table,
+    tuning_table,
+)
 from rnnlab.show.pages.shell import page as shell_page
 from rnnlab.show.pages.sweep import StudyParts, study_parts
 from rnnlab.show.pages.table import Table
+from rnnlab.show.pages.tagged_sentences import TaggedSentence, tagged_sentences, type_colours
 from rnnlab.show.tuning_texts import lead_lines
 
 MOST_CHIPS = 40  # arms that get a switch in the legend
 SHOWN_ROWS = 8  # disputed rows that are open at once
+SHOWN_SENTENCES = 4
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,7 @@ class ChapterParts:
     id: str
     heading: Both | None  # when there are several
     chapter: Chapter
+    titles: dict[str, Both]  # of its sections
     answer: Answer
     figures: dict[str, list[Figure]]
     legend: dict[str, str]
@@ -59,15 +72,23 @@ class ChapterParts:
     troubles: list[tuple[str, int, Both, str]]  # label, seed, status, reason
     data_facts: list[tuple[Both, Both]]
     data_findings: list[Both]
+    epochs: Table | None
+    classes: list[Table]  # per arm, the recommended one first
+    tagging: Table | None  # of taggers alone
+    sentences: list[TaggedSentence]
+    types: dict[str, str]  # of entities, and their colours
     terms: Table
+    size: Table
     settings: list[tuple[str, Sequence[Setting]]]  # by arm
 
 
 @dataclass(frozen=True)
 class SweepParts:
     id: str
+    heading: Both | None  # when there is something else on the page
     sweep: SweepChapter
     studies: list[StudyParts]
+    titles: list[Both]  # of the studies; one that has the name of its sweep was named already
 
 
 @debug_mode(False)  # Altair would check every part of every chart against a schema: half of the time
@@ -75,7 +96,8 @@ def page(report: Report, language: Language = "en", date: datetime | None = None
     """The whole page. Same report, same text, but for the date."""
     several = len(report.chapters) + bool(report.sweeps) > 1
     chapters = [_chapter_parts(chapter, prefix, several) for prefix, chapter in _prefixed(report)]
-    sweeps = [_sweep_parts(sweep, f"s{number}-") for number, sweep in enumerate(report.sweeps)]
+    alone = len(report.chapters) + len(report.sweeps) == 1
+    sweeps = [_sweep_parts(sweep, f"s{number}-", alone) for number, sweep in enumerate(report.sweeps)]
     figures = [figure for parts in chapters for drawn in parts.figures.values() for figure in drawn]
     figures += [figure for parts in sweeps for study in parts.studies for figure in study.figures]
     names = dict.fromkeys([chapter.name for chapter in report.chapters] + [sweep.name for sweep in report.sweeps])
@@ -94,6 +116,7 @@ def page(report: Report, language: Language = "en", date: datetime | None = None
         same=same,
         duration=duration,
         SHOWN=SHOWN_ROWS,
+        SHOWN_SENTENCES=SHOWN_SENTENCES,
         camps=camps,
     )
 
@@ -127,14 +150,18 @@ def _prefixed(report: Report) -> Iterator[tuple[str, Chapter]]:
 def _navigation(chapters: Sequence[ChapterParts], sweeps: Sequence[SweepParts]) -> list[tuple[str, Both]]:
     """Every section of a single chapter; of several, the chapters."""
     if len(chapters) == 1 and not sweeps:
-        return [(f"{chapters[0].id}{name}", words.SECTIONS[name]) for name in _sections(chapters[0])]
+        return [(f"{chapters[0].id}{name}", chapters[0].titles[name]) for name in _sections(chapters[0])]
+    if len(sweeps) == 1 and not chapters:
+        (parts,) = sweeps
+        found = [(f"{parts.id}{at}", title) for at, title in enumerate(parts.titles)]
+        return [*found, (f"{parts.id}terms", words.PROVENANCE)]
     found = [(f"{parts.id}chapter", words.COMPARISON.format(name=parts.chapter.name)) for parts in chapters]
     return found + [(f"{parts.id}sweep", words.SWEEP.format(name=parts.sweep.name)) for parts in sweeps]
 
 
 def _sections(parts: ChapterParts) -> list[str]:
     shown = {name for name, figures in parts.figures.items() if figures} | {"answer", "table", "data", "terms"}
-    shown |= {"differences"} if parts.chapter.differences.rows else set()
+    shown |= {"differences"} if parts.chapter.differences.rows or parts.tagging else set()
     shown |= {"tuning"} if parts.tuning else set()
     return [name for name in words.SECTIONS if name in shown]
 
@@ -142,12 +169,13 @@ def _sections(parts: ChapterParts) -> list[str]:
 def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts:
     comparison = chapter.comparison
     labels = [arm.label for arm in comparison.arms]
-    colours = arm_colours(labels)
+    colours, tagging = arm_colours(labels), chapter.differences.tagging
     drawn = chapter_figures(chapter, prefix)
     return ChapterParts(
         id=prefix,
         heading=words.COMPARISON.format(name=chapter.name) if several else None,
         chapter=chapter,
+        titles={name: title.format(metric=capitalised(metric_of(chapter))) for name, title in words.SECTIONS.items()},
         answer=_answer(chapter),
         figures={name: _untitled(name, drawn.get(name, [])) for name in CHAPTER},
         legend={label: colours[label] for label in labels[:MOST_CHIPS]} if len(labels) > 1 else {},
@@ -158,7 +186,13 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
         troubles=_troubles(comparison),
         data_facts=facts(comparison.profile),
         data_findings=findings(comparison.profile),
+        epochs=epochs_table(chapter, colours),
+        classes=class_tables(chapter),
+        tagging=tagging_table(chapter, colours),
+        sentences=tagged_sentences(tagging) if tagging else [],
+        types=type_colours(chapter.differences),
         terms=terms_table(chapter, colours),
+        size=size_table(chapter, colours),
         settings=[(term.arm, term.settings) for term in chapter.terms],
     )
 
@@ -170,8 +204,11 @@ def _untitled(section: str, figures: list[Figure]) -> list[Figure]:
     return [replace(figure, title=same("")) for figure in figures]
 
 
-def _sweep_parts(sweep: SweepChapter, prefix: str) -> SweepParts:
-    return SweepParts(prefix, sweep, [study_parts(study, f"{prefix}{at}") for at, study in enumerate(sweep.studies)])
+def _sweep_parts(sweep: SweepChapter, prefix: str, alone: bool) -> SweepParts:
+    heading = None if alone else words.SWEEP.format(name=sweep.name)
+    studies = [study_parts(study, f"{prefix}{at}") for at, study in enumerate(sweep.studies)]
+    titles = [words.SECTIONS["answer"] if one.name == sweep.name else same(one.name) for one in studies]
+    return SweepParts(prefix, heading, sweep, studies, titles)
 
 
 def _answer(chapter: Chapter) -> Answer:
@@ -187,11 +224,11 @@ def _answer(chapter: Chapter) -> Answer:
         command = f'rnnlab predict {comparison.recommended_run} "{comparison.question}"'
     return Answer(
         standing=words.STANDING[standing][0],
-        means=words.STANDING[standing][1].format(margin=f"{100 * verdict.margin:.1f}"),
+        means=words.STANDING[standing][1].format(margin=margin_text(verdict)),
         headline=said[0],
         evidence=said[1:],
         chosen=chosen.format(label=label) if label else None,
-        costs=_costs(chapter, arm) if arm else [],
+        costs=_costs(arm) if arm else [],
         command=command,
         tone="settled" if standing in ("settled", "baseline") else "nothing" if standing == "nothing" else "open",
     )
@@ -210,15 +247,13 @@ def _standing(comparison: Comparison) -> str:
     return "settled" if verdict.firm else "for now"
 
 
-def _costs(chapter: Chapter, arm: ArmSummary) -> list[Both]:
+def _costs(arm: ArmSummary) -> list[Both]:
     """What the chosen model costs, as far as that is known."""
-    term = next((one for one in chapter.terms if one.arm == arm.label), None)
-    runs = sum(run.status == "finished" for run in arm.runs)
     known: dict[str, str | Both | None] = {
-        "epoch": None if arm.epoch_seconds is None else f"{arm.epoch_seconds:.2f}",
-        "update": f"{1000 * arm.step_seconds:.1f}" if arm.step_seconds is not None and not arm.epoch_seconds else None,
-        "training": duration(term.seconds / runs) if term and term.seconds and runs else None,
-        "row": None if arm.row_seconds is None else f"{1000 * arm.row_seconds:.2g}",
+        "epoch": None if arm.epoch_seconds is None else duration(arm.epoch_seconds),
+        "update": duration(arm.step_seconds) if arm.step_seconds is not None and not arm.epoch_seconds else None,
+        "training": duration(arm.total_seconds) if arm.total_seconds else None,
+        "row": None if arm.row_seconds is None else duration(arm.row_seconds),
         "parameters": None if arm.parameters is None else count(arm.parameters),
         "memory": None if arm.peak_memory_mb is None else f"{arm.peak_memory_mb:.0f}",
     }

@@ -1,47 +1,91 @@
 """The tables of the report page. Cells show rounded figures and carry the exact ones, by which they are sorted."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from rnnlab.comparing.chapters import Chapter, Terms
+from rnnlab.comparing.chapters import Chapter, ClassScore, Counted, CurvePoint, Terms
 from rnnlab.comparing.comparison import ArmSummary, Comparison
+from rnnlab.comparing.learning import marks
 from rnnlab.comparing.tuning import TunedArm, Tuning
-from rnnlab.core.numbers import count, duration, interval_text
+from rnnlab.core.numbers import TimeUnit, count, duration, interval_text, percent_text, plain
 from rnnlab.core.terms import metric_text
-from rnnlab.core.words import Both, both, listed, same
-from rnnlab.judging.findings import Difference
-from rnnlab.show.judge_texts import CALLS
+from rnnlab.core.words import Both, both, listed
+from rnnlab.judging.findings import Difference, Verdict
+from rnnlab.show.judge_tables import margin_text, score_text
+from rnnlab.show.judge_texts import CALLS, IN_POINTS
 from rnnlab.show.pages import report_texts as words
-from rnnlab.show.pages.table import EMPTY, Cell, Row, Table, arm_row, number
-from rnnlab.show.tuning_texts import score_text, setting_text
+from rnnlab.show.pages.table import EMPTY, Cell, Column, Row, Table, arm_row, number, time_cell
+from rnnlab.show.sweep_texts import is_share
+from rnnlab.show.times import TrainingTimes
+from rnnlab.show.tuning_texts import score_text as tuned_text
+from rnnlab.show.tuning_texts import setting_text
+
+MOST_CLASSES = 30
+JUDGED = {
+    "accuracy": "accuracy",
+    "macro-F1": "macro_f1",
+    "balanced accuracy": "balanced_accuracy",
+    "entity F1": "entity_f1",
+    "accuracy on unseen words": "unknown_words",
+}
+"""Scores whose columns are explained, by what they are called; any other has a column without."""
 
 
 def score_table(comparison: Comparison, colours: Mapping[str, str]) -> Table:
-    """A row per arm or baseline, the best first: the figures of `compare --json`."""
-    every = comparison.ranking
-    epochs = all(arm.epoch_seconds is not None or arm.step_seconds is None for arm in comparison.arms)
-    latency = any(arm.row_seconds is not None for arm in every)
-    verdict = comparison.verdict
-    names = ["model", "accuracy" if verdict.unit == "percent" else "score", "interval"]
+    """A row per arm or baseline, the recommended one first, then the best: the figures of `compare --json`."""
+    every, verdict = comparison.recommended_first, comparison.verdict
+    times = TrainingTimes.of(comparison)
+    latency = TimeUnit.of(arm.row_seconds for arm in every)
+    score = JUDGED.get(verdict.metric, "percent" if verdict.unit == "percent" else "score")
+    names = ["model", score, "interval"]
     names += ["failed"] if verdict.failures else []
     names += ["seen", "unseen"] if comparison.seen_matters else []
-    names += [comparison.beside.name if comparison.beside.name in words.COLUMNS else "beside"]
-    names += ["epoch_seconds" if epochs else "step_seconds", *(["row_seconds"] if latency else [])]
-    names += ["tokens_per_second", "best_epoch" if epochs else "best_evaluation", "parameters", "memory", "runs"]
-    metric = both("accuracy") if verdict.metric == "accuracy" else same(verdict.metric)
-    gaps = {"metric": metric, "beside": metric_text(comparison.beside.title), "level": f"{100 * (1 - verdict.alpha):g}"}
-    columns = [words.COLUMNS[name].format(**gaps) for name in names]
-    rows = [_score_row(comparison, arm, names, colours) for arm in every]
+    second = comparison.beside.name if comparison.beside.name in words.COLUMNS else "beside"
+    names += [second]
+    names += ["epoch_seconds" if times.epochs else "step_seconds", "total_seconds"]
+    names += ["row_seconds"] if any(arm.row_seconds is not None for arm in every) else []
+    names += ["best_epoch" if times.epochs else "best_evaluation", "parameters"]
+    names += ["runs"] if any(run.status != "finished" for arm in every for run in arm.runs) else []
+    metric = metric_text(verdict.metric)
+    gaps: dict[str, Any] = {
+        "metric": metric,
+        "beside": metric_text(comparison.beside.title),
+        "level": f"{100 * (1 - verdict.alpha):g}",
+        "percent": words.PERCENT if verdict.unit == "percent" else "",
+        "unit": latency.name,
+    }
+    columns = {name: words.COLUMNS[name].format(**gaps) for name in names}
+    columns[second] = words.COLUMNS[second].format(**gaps | {"metric": gaps["beside"]})
+    for name, said in (
+        ("epoch_seconds", times.round_name),
+        ("step_seconds", times.round_name),
+        ("total_seconds", times.total_name),
+    ):
+        if name in columns:
+            columns[name] = replace(columns[name], name=said)
+    rows = [_score_row(comparison, arm, names, times, latency, colours) for arm in every]
     seeds = max((len(arm.runs) for arm in comparison.arms), default=0)
-    note = words.ONE_SEED_NOTE if seeds == 1 else words.TABLE_NOTE.format(seeds=seeds, margin=_margin(comparison))
-    return Table(words.SECTIONS["table"], columns, rows, note)
+    note = words.ONE_SEED_NOTE
+    if seeds > 1:
+        note = words.TABLE_NOTE.format(seeds=seeds, metric=metric, margin=margin_text(verdict))
+    return Table(words.SECTIONS["table"], list(columns.values()), rows, note)
 
 
-def _score_row(comparison: Comparison, arm: ArmSummary, names: Sequence[str], colours: Mapping[str, str]) -> Row:
+def _score_row(
+    comparison: Comparison,
+    arm: ArmSummary,
+    names: Sequence[str],
+    times: TrainingTimes,
+    latency: TimeUnit,
+    colours: Mapping[str, str],
+) -> Row:
     verdict, beside = comparison.verdict, comparison.beside
     finished = sum(run.status == "finished" for run in arm.runs)
     cells = {
         "model": Cell(f"{arm.label} *" if arm.in_best_group else arm.label, value=arm.label),
-        **dict.fromkeys(("accuracy", "score"), _score(arm.score and arm.score.mean, verdict.unit)),
+        **dict.fromkeys((*JUDGED.values(), "percent", "score"), _score(arm.score and arm.score.mean, verdict.unit)),
+        **dict.fromkeys(("beside", beside.name), _score(arm.scores.get(beside.name), beside.unit)),
         "interval": Cell(interval_text(arm.score.low, arm.score.high, verdict.unit), value=arm.score.low)
         if arm.score
         else EMPTY,
@@ -49,16 +93,13 @@ def _score_row(comparison: Comparison, arm: ArmSummary, names: Sequence[str], co
             part: _score(arm.by_seen[part].score if part in arm.by_seen else None, verdict.unit)
             for part in ("seen", "unseen")
         },
-        **dict.fromkeys(("beside", beside.name), _score(arm.scores.get(beside.name), beside.unit)),
-        "epoch_seconds": number(arm.epoch_seconds, "{:.2f}"),
-        "step_seconds": number(arm.step_seconds, "{:.1f}", shown=1000),
-        "row_seconds": number(arm.row_seconds, "{:.2g}", shown=1000),
-        "tokens_per_second": _count(arm.tokens_per_second),
+        **dict.fromkeys(("epoch_seconds", "step_seconds"), time_cell(times.round_seconds(arm), times.round_unit)),
+        "total_seconds": time_cell(arm.total_seconds, times.total_unit),
+        "row_seconds": time_cell(arm.row_seconds, latency),
         **dict.fromkeys(
             ("best_epoch", "best_evaluation"), number(arm.best_epoch, "{:.0f}+" if arm.cut_short else "{:.0f}")
         ),
         "parameters": _count(arm.parameters),
-        "memory": number(arm.peak_memory_mb, "{:.0f}"),
         "runs": Cell(f"{finished}/{len(arm.runs)}", value=finished),
         "failed": Cell(f"{len(arm.failed_seeds)}/{len(arm.runs)}", value=len(arm.failed_seeds))
         if arm.failed_seeds
@@ -68,20 +109,132 @@ def _score_row(comparison: Comparison, arm: ArmSummary, names: Sequence[str], co
     return arm_row([cells[name] for name in names], colours.get(arm.label), chosen, baseline, arm.in_best_group)
 
 
+def epochs_table(chapter: Chapter, colours: Mapping[str, str]) -> Table | None:
+    """The validation score after 1, 5, 10 … epochs: who learns quickly. None where no model was trained."""
+    found = chapter.learning
+    name = found.quantities[0] if found.quantities else ""
+    curves = {curve.arm: curve for curve in found.curves if (curve.split, curve.quantity) == ("valid", name)}
+    epochs = marks(curves.values())
+    if not epochs:
+        return None
+    shares = is_share(name)
+    by_epoch = {arm: {point.epoch: point for point in curve.points} for arm, curve in curves.items()}
+    leaders = {epoch: _leader(epoch, by_epoch, found.lower_is_better) for epoch in epochs}
+    rows = []
+    for arm in chapter.comparison.recommended_first:
+        if arm.label not in by_epoch:
+            continue
+        points = by_epoch[arm.label]
+        most = max(point.runs for point in points.values())
+        cells = [Cell(arm.label)]
+        cells += [_epoch_cell(points.get(epoch), most, shares, arm.label == leaders[epoch]) for epoch in epochs]
+        chosen = arm.label == chapter.comparison.verdict.recommended
+        rows.append(arm_row(cells, colours.get(arm.label), chosen, baseline=False, best=False))
+    per = words.EPOCHS if found.rounds == "epoch" else words.EVALUATIONS
+    columns = [words.COLUMNS["model"], *(Column(per["column"].format(number=f"{epoch:,}")) for epoch in epochs)]
+    title = per["title"].format(metric=metric_text(name), unit=words.PERCENT if shares else "")
+    return Table(title, columns, rows, per["note"])
+
+
+def _leader(epoch: int, by_epoch: Mapping[str, Mapping[int, CurvePoint]], lower_is_better: bool) -> str | None:
+    """Who is ahead at an epoch that several arms got to."""
+    there = {arm: points[epoch].mean for arm, points in by_epoch.items() if epoch in points}
+    pick = min if lower_is_better else max
+    return pick(there, key=lambda arm: there[arm]) if len(there) > 1 else None
+
+
+def _epoch_cell(point: CurvePoint | None, runs: int, shares: bool, leads: bool) -> Cell:
+    if point is None:
+        return EMPTY
+    text = f"{100 * point.mean:.1f}" if shares else f"{point.mean:.4f}"
+    if point.runs < runs:
+        note = words.SOME_RUNS.format(part=point.runs, whole=runs)
+        return Cell(f"{text} ({point.runs})", point.mean, note)
+    return Cell(text, point.mean, strong=leads)
+
+
+def class_tables(chapter: Chapter) -> list[Table]:
+    """Recall, precision and F1 of each class, tag or type of entities, a table per arm: the recommended one first. None
+    for tasks without classes."""
+    counted = chapter.differences.counted
+    found: dict[str, list[ClassScore]] = {}
+    for score in chapter.differences.classes:
+        found.setdefault(score.arm, []).append(score)
+    return [
+        _class_table(arm.label, found[arm.label], counted)
+        for arm in chapter.comparison.recommended_first
+        if arm.label in found
+    ]
+
+
+def _class_table(label: str, scores: Sequence[ClassScore], counted: Counted) -> Table:
+    """Of too many classes the largest, in their order."""
+    largest = sorted(scores, key=lambda score: -score.rows)[:MOST_CLASSES]
+    rows = [
+        Row(
+            [
+                Cell(score.label),
+                _count(score.rows),
+                number(score.recall, "{:.1f}", shown=100),
+                number(score.precision, "{:.1f}", shown=100),
+                number(score.f1, "{:.1f}", shown=100),
+            ]
+        )
+        for score in scores
+        if score in largest
+    ]
+    note = words.CLASSES_CUT.format(shown=len(rows), total=len(scores)) if len(rows) < len(scores) else None
+    title = words.BY_CLASS[counted].format(label=label)
+    return Table(title, [*words.CLASS_COLUMNS[counted], words.CLASS_F1], rows, note)
+
+
+def tagging_table(chapter: Chapter, colours: Mapping[str, str]) -> Table | None:
+    """Tokens that training had and others, whole sentences, and what the scheme of entities forbids."""
+    found = chapter.differences.tagging
+    if found is None:
+        return None
+    columns = dict(words.TAGGING_COLUMNS)
+    if found.scheme is None:
+        del columns["illegal"]
+    if not found.unseen:
+        del columns["unseen"]
+    scores, baselines = {one.arm: one for one in found.arms}, {arm.label for arm in chapter.comparison.baselines}
+    rows = []
+    for arm in chapter.comparison.recommended_first:
+        if arm.label not in scores:
+            continue
+        one = scores[arm.label]
+        cells = {
+            "model": Cell(arm.label),
+            "seen": _score(one.seen, "percent"),
+            "unseen": _score(one.unseen, "percent"),
+            "whole": _score(one.whole, "percent"),
+            "illegal": number(one.illegal, "{:,.0f}" if (one.illegal or 0) % 1 == 0 else "{:,.1f}"),
+        }
+        chosen = arm.label == chapter.comparison.verdict.recommended
+        shown = [cells[name] for name in columns]
+        rows.append(arm_row(shown, colours.get(arm.label), chosen, arm.label in baselines, best=False))
+    gaps = {"scheme": found.scheme or "", "sentences": f"{found.sentences:,}", "tokens": f"{found.tokens:,}"}
+    unseen = {"unseen": f"{found.unseen:,}", "share": percent_text(found.unseen / found.tokens)}
+    note = words.TAGGING_NOTE.format(**gaps, **unseen)
+    return Table(words.TAGGING, [column.format(**gaps) for column in columns.values()], rows, note)
+
+
 def evidence_table(comparison: Comparison) -> Table | None:
     verdict = comparison.verdict
     if not verdict.differences:
         return None
-    columns = [column.format(margin=_margin(comparison)) for column in words.EVIDENCE_COLUMNS.values()]
+    margin, unit = margin_text(verdict), IN_POINTS if verdict.unit == "percent" else ""
+    columns = [column.format(margin=margin, unit=unit) for column in words.EVIDENCE_COLUMNS.values()]
     rows = [
         Row(
             [
                 Cell(gap.better),
                 Cell(gap.worse),
                 Cell(CALLS[gap.call]),
-                Cell(_points(gap.mean), value=gap.mean),
-                Cell(f"{_points(gap.low)} – {_points(gap.high)}", value=gap.low),
-                Cell(f"{gap.p_holm:.2g}", value=gap.p_holm),
+                Cell(_gap(verdict, gap.mean), value=gap.mean),
+                Cell(f"{_gap(verdict, gap.low)} – {_gap(verdict, gap.high)}", value=gap.low),
+                Cell(plain(gap.p_holm), value=gap.p_holm),
                 *_chances(gap),
             ]
         )
@@ -91,8 +244,10 @@ def evidence_table(comparison: Comparison) -> Table | None:
     return Table(words.EVIDENCE, columns, rows, words.LUCK[luck])
 
 
-def _points(share: float) -> str:
-    return f"{round(100 * share, 1) + 0.0:.1f}".replace("-", "−")  # + 0.0: there is no minus zero
+def _gap(verdict: Verdict, difference: float) -> str:
+    """In points, or in the score's own unit; there is no minus zero."""
+    text = score_text(verdict, difference)
+    return text.lstrip("-") if not float(text) else text.replace("-", "−")
 
 
 def _chances(gap: Difference) -> list[Cell]:
@@ -104,33 +259,46 @@ def _chances(gap: Difference) -> list[Cell]:
     return [Cell(str(percent), value=chance) for percent, chance in zip(shown, gap.chances, strict=True)]
 
 
-def _margin(comparison: Comparison) -> str:
-    return f"{100 * comparison.verdict.margin:.1f}"
-
-
 def terms_table(chapter: Chapter, colours: Mapping[str, str]) -> Table:
-    length = next((term.flops_length for term in chapter.terms if term.flops is not None), 0)
+    """How it was trained."""
     other = "evaluations" if chapter.learning.rounds == "epoch" else "epochs"
-    columns = [column.format(length=length) for name, column in words.TERMS_COLUMNS.items() if name != other]
+    columns = [column for name, column in words.TERMS_COLUMNS.items() if name != other]
     return Table(words.FAIRNESS, columns, [_terms_row(term, colours) for term in chapter.terms])
 
 
 def _terms_row(term: Terms, colours: Mapping[str, str]) -> Row:
     least, most = term.epochs or (0, 0)
-    return Row(
-        [
-            Cell(term.arm),
-            *(_count(term.parameters.get(name)) for name in ("total", "embedding", "encoder", "head")),
-            _count(term.flops),
-            number(None if term.advance_seconds is None else 1000 * term.advance_seconds, "{:.2g}"),
-            EMPTY if term.baseline else number(term.settings_tried),
-            Cell(_reasons(term.stopping)),
-            Cell(str(most) if least == most else f"{least}–{most}", value=most) if term.epochs else EMPTY,
-            Cell(duration(term.seconds), value=term.seconds) if term.seconds else EMPTY,
-        ],
-        mark="baseline" if term.baseline else None,
-        colour=colours.get(term.arm),
-    )
+    cells = [
+        Cell(term.arm),
+        EMPTY if term.baseline else number(term.settings_tried),
+        Cell(str(most) if least == most else f"{least}–{most}", value=most) if term.epochs else EMPTY,
+        Cell(duration(term.seconds), value=term.seconds) if term.seconds else EMPTY,
+        Cell(_reasons(term.stopping)),
+    ]
+    return Row(cells, "baseline" if term.baseline else None, colour=colours.get(term.arm))
+
+
+def size_table(chapter: Chapter, colours: Mapping[str, str]) -> Table:
+    """What a model is made of, how much it computes, how fast, and in how much memory."""
+    length = next((term.flops_length for term in chapter.terms if term.flops is not None), 0)
+    step = TimeUnit.of(term.advance_seconds for term in chapter.terms)
+    known = {"step": any(term.advance_seconds is not None for term in chapter.terms)}
+    columns = {name: column for name, column in words.SIZE_COLUMNS.items() if known.get(name, True)}
+    arms = {arm.label: arm for arm in chapter.comparison.ranking}
+    rows = []
+    for term in chapter.terms:
+        arm = arms.get(term.arm)
+        cells = {
+            "model": Cell(term.arm),
+            **{name: _count(term.parameters.get(name)) for name in ("total", "embedding", "encoder", "head")},
+            "flops": _count(term.flops),
+            "tokens": _count(arm and arm.tokens_per_second),
+            "step": time_cell(term.advance_seconds, step),
+            "memory": number(arm and arm.peak_memory_mb, "{:.0f}"),
+        }
+        mark = "baseline" if term.baseline else None
+        rows.append(Row([cells[name] for name in columns], mark, colour=colours.get(term.arm)))
+    return Table(words.SIZE, [c.format(length=length, unit=step.name) for c in columns.values()], rows)
 
 
 def _reasons(stopping: Mapping[str, int]) -> Both:
@@ -157,8 +325,8 @@ def _tuned_row(arm: TunedArm, tuning: Tuning, colours: Mapping[str, str]) -> Row
             Cell(setting_text(arm.setting) if arm.searched else words.NOTHING_TUNED),
             number(len(arm.trials)),
             number(sum(trial.status == "stopped" for trial in arm.trials)),
-            Cell(score_text(arm.default.score, tuning.metric), value=arm.default.score),
-            Cell(score_text(arm.best.score, tuning.metric), value=arm.best.score),
+            Cell(tuned_text(arm.default.score, tuning.metric), value=arm.default.score),
+            Cell(tuned_text(arm.best.score, tuning.metric), value=arm.best.score),
         ],
         mark="baseline" if arm.baseline else None,
         badge=words.DEFAULT_SETTING if arm.chosen == 0 and arm.searched else None,

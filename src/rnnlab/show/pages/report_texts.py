@@ -1,12 +1,13 @@
 """The words of the report page, in both languages."""
 
-from rnnlab.core.words import both, same
+from rnnlab.comparing.chapters import Counted
+from rnnlab.core.words import Both, both, same
 from rnnlab.show.pages.table import Column
 
 TITLE = both("rnnlab report: {names}")
 SECTIONS = {
     "answer": both("The answer"),
-    "cost": both("Accuracy against cost"),
+    "cost": both("{metric} against cost"),
     "table": both("The table"),
     "tuning": both("Tuning"),
     "learning": both("Learning curves"),
@@ -16,16 +17,17 @@ SECTIONS = {
     "data": both("The data"),
     "terms": both("Fairness and provenance"),
 }
+PROVENANCE = both("Provenance")  # of a sweep, in which nobody competes
 STANDING = {  # in a word or two, and what that means
     "settled": (
         both("Settled"),
-        both("The chance that any other model is better by more than {margin} points is below 5 %."),
+        both("The chance that any other model is better by more than {margin} is below 5 %."),
     ),
-    "for now": (both("For now"), both("Some other model may still turn out better by more than {margin} points.")),
+    "for now": (both("For now"), both("Some other model may still turn out better by more than {margin}.")),
     "cannot tell": (both("Cannot tell yet"), both("One run per model doesn't show how much is luck.")),
     "baseline": (
         both("Use the baseline"),
-        both("No model is better by more than {margin} points than a baseline that costs next to nothing."),
+        both("No model is better by more than {margin} than a baseline that costs next to nothing."),
     ),
     "alone": (both("One model alone"), both("There is nothing to compare it with.")),
     "nothing": (both("Nothing finished"), both("No run of a model finished.")),
@@ -35,13 +37,14 @@ BEST = both("First so far: {label}")
 USE = both("Use it")
 COSTS = both("What it costs")
 FACTS = {
-    "epoch": both("{value} s per epoch"),
-    "update": both("{value} ms per update"),
-    "row": both("{value} ms per row when predicting"),
+    "epoch": both("{value} per epoch"),
+    "update": both("{value} per update"),
+    "row": both("{value} per row when predicting"),
     "parameters": both("{value} parameters"),
     "training": both("{value} of training per run"),
     "memory": both("{value} MB at most"),
 }
+PERCENT = both(", %")
 COLUMNS = {
     "model": Column(
         both("model"),
@@ -49,31 +52,53 @@ COLUMNS = {
         number=False,
     ),
     "accuracy": Column(
-        both("{metric}, %"), both("The share of test rows answered rightly, the mean of all finished runs.")
+        both("{metric}, %"), both("The share of right answers in the test rows, the mean of all finished runs.")
     ),
+    "entity_f1": Column(
+        both("{metric}, %"),
+        both(
+            "The harmonic mean of recall and precision of all entities together; an entity is right if its first "
+            "token, its last token and its type are. The mean of all finished runs."
+        ),
+    ),
+    "unknown_words": Column(
+        both("{metric}, %"),
+        both(
+            "The share of right tags of those test tokens that the training rows lack, the mean of all finished runs."
+        ),
+    ),
+    "percent": Column(both("{metric}, %"), both("Of the test rows, the mean of all finished runs.")),
     "score": Column(both("{metric}"), both("Of the test rows, the mean of all finished runs.")),
     "beside": Column(both("{beside}"), both("Of the test rows, the mean of all finished runs.")),
     "interval": Column(
         both("{level} % interval"),
         both(
-            "Where the accuracy lies for seeds and test rows in general: of intervals made like this, "
+            "Where the score lies for seeds and test rows in general: of intervals made like this, "
             "{level} in 100 hold it."
         ),
     ),
     "seen": Column(
-        both("seen rows, %"), both("Accuracy on the test rows that stand in the training rows too, token for token.")
+        both("seen rows{percent}"),
+        both("The score on the test rows that stand in the training rows too, token for token."),
     ),
-    "unseen": Column(both("unseen rows, %"), both("Accuracy on all other test rows.")),
+    "unseen": Column(both("unseen rows{percent}"), both("The score on all other test rows.")),
     "macro_f1": Column(
         both("macro-F1, %"), both("F1 of each class, then their mean: rare classes count as much as common ones.")
     ),
+    "balanced_accuracy": Column(
+        both("balanced accuracy, %"),
+        both("The share of each class's rows that is found, then the mean of the classes."),
+    ),
     "loss": Column(both("loss"), both("Of the test rows, the mean of all finished runs.")),
     "epoch_seconds": Column(
-        both("s/epoch"), both("Seconds of training per epoch, the median; evaluation isn't counted.")
+        both("time per epoch"), both("Training time per epoch, the median; evaluation isn't counted.")
     ),
-    "step_seconds": Column(both("ms/update"), both("Milliseconds of training per update, the median.")),
-    "row_seconds": Column(both("ms/row"), both("Milliseconds to answer a test row, in batches, on one thread.")),
-    "tokens_per_second": Column(both("tokens/s"), both("Tokens trained on per second; padding doesn't count.")),
+    "step_seconds": Column(both("time per update"), both("Training time per update, the median.")),
+    "total_seconds": Column(
+        both("total training time"),
+        both("Training time of a run from its first epoch to its last, the median; evaluation isn't counted."),
+    ),
+    "row_seconds": Column(both("{unit}/row"), both("Time to answer a test row, in batches, on one thread.")),
     "best_epoch": Column(
         both("best epoch"),
         both("At which the validation rows were answered best, the median; + if it still improved at its limit."),
@@ -83,7 +108,6 @@ COLUMNS = {
         both("At which the validation rows were answered best, the median; + if it still improved at its limit."),
     ),
     "parameters": Column(both("parameters"), both("All that is learnt, the embedding included.")),
-    "memory": Column(same("MB"), both("The most memory that a run's process held.")),
     "runs": Column(both("runs"), both("Finished runs of those that were asked for.")),
     "failed": Column(
         both("failed seeds"),
@@ -94,12 +118,98 @@ COLUMNS = {
     ),
 }
 TABLE_NOTE = both(
-    "{seeds} seeds per model; test accuracy; * within {margin} points of the best and not measurably worse than any "
-    "other. The interval of the recommended one allows for its having been picked. Click a column's head to sort."
+    "{seeds} seeds per model; test {metric}; the recommended one first, then from the best to the worst; * within "
+    "{margin} of the best and not measurably worse than any other. The interval of the recommended one allows "
+    "for its having been picked. Click a column's head to sort."
 )
 ONE_SEED_NOTE = both(
     "One seed per model: intervals count the luck of the test rows alone. Click a column's head to sort by it."
 )
+EPOCHS = {
+    "title": both("Validation {metric} by epoch{unit}"),
+    "column": both("epoch {number}"),
+    "note": both(
+        "The mean of the seeds; bold: ahead at that epoch. In brackets: so many runs, where the others had ended "
+        "before."
+    ),
+}
+EVALUATIONS = {
+    "title": both("Validation {metric} by evaluation{unit}"),
+    "column": both("evaluation {number}"),
+    "note": both(
+        "The mean of the seeds; bold: ahead at that evaluation. In brackets: so many runs, where the others had ended "
+        "before."
+    ),
+}
+SOME_RUNS = both("The mean of {part} of {whole} runs: the others had ended before.")
+BY_CLASS: dict[Counted, Both] = {
+    "rows": both("{label}, class by class"),
+    "tokens": both("{label}, tag by tag"),
+    "entities": both("{label}, type by type"),
+}
+OTHER_CLASSES: dict[Counted, Both] = {
+    "rows": both("The other models, class by class"),
+    "tokens": both("The other models, tag by tag"),
+    "entities": both("The other models, type by type"),
+}
+CLASS_COLUMNS: dict[Counted, tuple[Column, ...]] = {
+    "rows": (
+        Column(both("class"), number=False),
+        Column(both("test rows"), both("That are of this class.")),
+        Column(both("recall, %"), both("Of the rows of this class, the share that was found; all runs together.")),
+        Column(
+            both("precision, %"),
+            both("Of the rows that were said to be of this class, the share that is. Empty where none was."),
+        ),
+    ),
+    "tokens": (
+        Column(both("tag"), number=False),
+        Column(both("test tokens"), both("That have this tag.")),
+        Column(both("recall, %"), both("Of the tokens with this tag, the share that got it; all runs together.")),
+        Column(
+            both("precision, %"), both("Of the tokens that got this tag, the share that has it. Empty where none did.")
+        ),
+    ),
+    "entities": (
+        Column(both("type"), number=False),
+        Column(both("entities"), both("Of this type, in the test rows.")),
+        Column(
+            both("recall, %"),
+            both("Of the entities of this type, the share that was found, with all its tokens; all runs together."),
+        ),
+        Column(
+            both("precision, %"),
+            both("Of the entities that were said to be of this type, the share that is right. Empty where none was."),
+        ),
+    ),
+}
+CLASS_F1 = Column(
+    both("F1, %"), both("The harmonic mean of recall and precision; macro-F1 is its mean over the classes.")
+)
+TAGGING = both("Seen and unseen tokens, whole sentences")
+TAGGING_COLUMNS = {
+    "model": Column(both("model"), both("Grey: a baseline."), number=False),
+    "seen": Column(
+        both("seen tokens, %"),
+        both("Of the test tokens that stand in the training rows, too, the share of right tags."),
+    ),
+    "unseen": Column(
+        both("unseen tokens, %"), both("Of the test tokens that the training rows lack, the share of right tags.")
+    ),
+    "whole": Column(both("whole sentences, %"), both("Of the test sentences, the share all of whose tags are right.")),
+    "illegal": Column(
+        both("illegal tags"),
+        both(
+            "Test tokens whose tag the scheme {scheme} doesn't allow there, for example an inside without a beginning; "
+            "per run. A model with a chain over the tags (crf) makes none: the chain forbids them."
+        ),
+    ),
+}
+TAGGING_NOTE = both(
+    "The {sentences} test sentences have {tokens} tokens; the training rows lack {unseen} of them ({share}). The mean "
+    "of the runs of each model."
+)
+CLASSES_CUT = both("The {shown} largest of {total} are shown.")
 UNFINISHED = both("Runs that didn't finish")
 SEED = both("seed")
 DISPUTED = both("The rows they disagree on most")
@@ -109,6 +219,20 @@ LOOKED_NOTE = both(
     "best run). Red speaks for the answer, blue against it; dotted: unknown to the model."
 )
 RIGHT = both("right answer")
+SENTENCES = both("The sentences that they tag most differently")
+SENTENCES_NOTE: dict[Counted, Both] = {
+    "tokens": both(
+        "The tags of the best run of each model by validation; models with the same tags are named together. Marked: "
+        "a wrong tag."
+    ),
+    "entities": both(
+        "The entities that the best run of each model by validation found; models that found the same are named "
+        "together. Dashed, with ✗: a wrong entity. Dotted: one that was missed."
+    ),
+}
+MORE_SENTENCES = both("{count} more sentences")
+MORE_TOKENS = both("and {count} more tokens")
+MISSED = both("missed")
 ROW = both("test row {row}")
 NO_TEXT = both("(a series of numbers)")
 WHY_NOTE = both(
@@ -118,21 +242,6 @@ WHY_NOTE = both(
 FAIRNESS = both("On which terms each model took part")
 TERMS_COLUMNS = {
     "model": Column(both("model"), both("The arm of the comparison."), number=False),
-    "parameters": Column(both("parameters"), both("All that is learnt.")),
-    "embedding": Column(both("embedding"), both("Of them, in the embedding.")),
-    "encoder": Column(both("encoder"), both("Of them, in the encoder.")),
-    "head": Column(both("head"), both("Of them, in the last layer.")),
-    "flops": Column(
-        both("FLOPs per row"),
-        both("Of the matrix products of a forward pass over a row of {length} steps, the median length."),
-    ),
-    "step": Column(
-        both("ms per step"),
-        both(
-            "To read one more token and answer, after 100 tokens of a row alone: what it takes to answer while a text "
-            "grows. Empty for models that read what comes later."
-        ),
-    ),
     "tried": Column(
         both("settings tried"),
         both(
@@ -140,10 +249,31 @@ TERMS_COLUMNS = {
             "More tries, more luck."
         ),
     ),
-    "stopping": Column(both("why its runs ended"), both("The limit that each run reached first."), number=False),
     "epochs": Column(both("epochs trained"), both("Fewest to most.")),
     "evaluations": Column(both("evaluations"), both("Fewest to most.")),
     "time": Column(both("training time"), both("All runs of the model together.")),
+    "stopping": Column(both("why its runs ended"), both("The limit that each run reached first."), number=False),
+}
+SIZE = both("Size, speed and memory")
+SIZE_COLUMNS = {
+    "model": Column(both("model"), both("The arm of the comparison."), number=False),
+    "total": Column(both("parameters"), both("All that is learnt.")),
+    "embedding": Column(both("embedding"), both("Of them, in the embedding.")),
+    "encoder": Column(both("encoder"), both("Of them, in the encoder.")),
+    "head": Column(both("head"), both("Of them, in the last layer.")),
+    "flops": Column(
+        both("FLOPs per row"),
+        both("Of the matrix products of a forward pass over a row of {length} steps, the median length."),
+    ),
+    "tokens": Column(both("tokens/s"), both("Tokens trained on per second; padding doesn't count.")),
+    "step": Column(
+        both("{unit} per step"),
+        both(
+            "To read one more token and answer, after 100 tokens of a row alone: what it takes to answer while a text "
+            "grows. Empty for models that read what comes later."
+        ),
+    ),
+    "memory": Column(same("MB"), both("The most memory that a run's process held.")),
 }
 STOPPING = {
     "epochs": both("all epochs done"),
@@ -184,12 +314,11 @@ EVIDENCE_COLUMNS = {
     "call": Column(
         both("verdict"),
         both(
-            "Better: by the corrected test. Equal: within {margin} points with a chance of 95 % or "
-            "more. Undecided: neither."
+            "Better: by the corrected test. Equal: within {margin} with a chance of 95 % or more. Undecided: neither."
         ),
         number=False,
     ),
-    "gap": Column(both("difference, points"), both("Of the means of all their runs.")),
+    "gap": Column(both("difference{unit}"), both("Of the means of all their runs.")),
     "interval": Column(
         both("interval"),
         both(
@@ -203,9 +332,9 @@ EVIDENCE_COLUMNS = {
             "that could have been picked."
         ),
     ),
-    "ahead": Column(both("better, %"), both("The chance that it is better by more than {margin} points.")),
-    "within": Column(both("within, %"), both("The chance that the two are within {margin} points.")),
-    "behind": Column(both("worse, %"), both("The chance that it is worse by more than {margin} points.")),
+    "ahead": Column(both("better, %"), both("The chance that it is better by more than {margin}.")),
+    "within": Column(both("within, %"), both("The chance that the two are within {margin}.")),
+    "behind": Column(both("worse, %"), both("The chance that it is worse by more than {margin}.")),
 }
 LUCK = {
     "rows": both(

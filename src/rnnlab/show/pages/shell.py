@@ -18,8 +18,9 @@ from rnnlab.show.figures.figure import Figure
 from rnnlab.show.figures.palette import DARK_CONFIG, LIGHT_CONFIG, themed
 from rnnlab.show.pages.embedded_charts import embedded, script_json
 
-GUIDES = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
-SIZES = {"axis": GUIDES, "legend": GUIDES, "header": GUIDES}  # of letters: a page is read from further away than a file
+# The sizes of letters: a page is read from further away than a file.
+GUIDES: dict[str, Any] = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
+SIZES: dict[str, Any] = {"axis": GUIDES, "legend": GUIDES, "header": GUIDES}
 
 
 @cache

@@ -3,13 +3,14 @@
 from dataclasses import dataclass, replace
 
 from rnnlab.comparing.studies import Point, Study
-from rnnlab.core.terms import status_text
-from rnnlab.core.words import Both, both, retold, same
+from rnnlab.core.numbers import TimeUnit
+from rnnlab.core.terms import setting_name, status_text
+from rnnlab.core.words import Both, both, capitalised, retold
 from rnnlab.show.figures.figure import Figure
 from rnnlab.show.figures.sections import study_figures
-from rnnlab.show.pages.table import EMPTY, Cell, Column, Row, Table, number
+from rnnlab.show.pages.table import EMPTY, Cell, Column, Row, Table, number, time_cell
 from rnnlab.show.sweep_summary import Spread, Summary, best_point, median_text, seen_statuses, summarise
-from rnnlab.show.sweep_texts import aim_text, quantity_name, score_text, step_text, value_text
+from rnnlab.show.sweep_texts import aim_text, point_text, quantity_name, score_text, step_text, value_text
 
 ARRIVALS = (
     Column(both("arrived"), both("How many of its runs reached the target.")),
@@ -28,7 +29,7 @@ SCORES = {
     "valid": both("The mean of the finished runs ± standard deviation, on the rows that choose."),
     "test": both("The mean of the finished runs ± standard deviation, on rows that no choice has seen."),
 }
-SECONDS = Column(both("ms per update"), both("Time of one update, the median of the runs."))
+SECONDS = Column(both("{unit}/update"), both("Time of one update, the median of the runs."))
 RUN_COLUMNS = (
     Column(both("setting"), number=False),
     Column(both("seed")),
@@ -75,35 +76,36 @@ def answer(study: Study) -> Both:
         return both(
             "{label} is at the target soonest: after {median} updates, the median of {runs} runs, of which {arrived} "
             "got there.",
-            label=best.label,
+            label=capitalised(point_text(study, best)),
             median=median_text(found),
             runs=found.runs,
             arrived=found.arrival.arrived,
         )
     assert found.valid is not None  # by which it was chosen
     score = score_text(study.metric, found.valid.mean)
-    gaps = {"label": best.label, "score": score, "runs": found.valid.count}
+    gaps = {"label": point_text(study, best), "score": score, "runs": found.valid.count}
     return both("Best by validation: {label}, {score} (mean of {runs} runs).", **gaps)
 
 
 def settings(study: Study) -> Table:
     """Arrivals, divergence, scores and speed of every setting."""
+    unit = TimeUnit.of(summarise(study, point.repeats).step_seconds for point in study.points)
     columns = [
-        *(Column(same(axis.name), number=False) for axis in study.axes),
+        *(Column(setting_name(axis.name), number=False) for axis in study.axes),
         *(ARRIVALS if study.target else ()),
         *(Column(status_text(status), STATUSES[status]) for status in seen_statuses(study)),
         *(Column(quantity_name(f"{split}_{study.metric}"), explained) for split, explained in SCORES.items()),
-        SECONDS,
+        SECONDS.format(unit=unit.name),
     ]
     best, star = best_point(study), both("best")
     rows = [
-        Row(_cells(study, point), "best", star) if point is best else Row(_cells(study, point))
+        Row(_cells(study, point, unit), "best", star) if point is best else Row(_cells(study, point, unit))
         for point in study.points
     ]
     return Table(both("Settings"), columns, rows, BEST if best else both("± is the standard deviation over the runs."))
 
 
-def _cells(study: Study, point: Point) -> list[Cell]:
+def _cells(study: Study, point: Point, unit: TimeUnit) -> list[Cell]:
     found = summarise(study, point.repeats)
     cells = [_axis_cell(point, axis.name) for axis in study.axes]
     if study.target:
@@ -112,7 +114,7 @@ def _cells(study: Study, point: Point) -> list[Cell]:
         count = getattr(found, status)
         cells.append(Cell(f"{count}/{found.runs}" if count else "", count / found.runs if found.runs else None))
     cells += [_spread(study.metric, found.valid), _spread(study.metric, found.test)]
-    return [*cells, number(found.step_seconds, "{:.3g}", shown=1000)]
+    return [*cells, time_cell(found.step_seconds, unit)]
 
 
 def _axis_cell(point: Point, axis: str) -> Cell:
@@ -148,7 +150,7 @@ def runs(study: Study) -> Table:
     rows = [
         Row(
             [
-                Cell(point.label),
+                Cell(point_text(study, point)),
                 number(repeat.seed),
                 Cell(status_text(repeat.status)),
                 Cell(repeat.digest, repeat.digest, code=True),

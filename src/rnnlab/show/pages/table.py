@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from rnnlab.core.numbers import TimeUnit
 from rnnlab.core.words import Both, both
 
 Mark = Literal["best", "recommended", "baseline"]
@@ -26,6 +27,7 @@ class Cell:
     value: float | str | None = None  # by which its column is sorted; without one the text counts, or it comes last
     note: Both | None = None  # shown on hover, focus and tap
     code: bool = False  # a digest, a file name
+    strong: bool = False  # the best of its column
 
 
 @dataclass(frozen=True)
@@ -57,3 +59,8 @@ EMPTY = Cell("")
 def number(value: float | None, form: str = "{}", shown: float = 1) -> Cell:
     """``value`` itself is what it is sorted by; ``shown`` times as much is shown. Nothing where there is none."""
     return EMPTY if value is None else Cell(form.format(shown * value), value)
+
+
+def time_cell(seconds: float | None, unit: TimeUnit) -> Cell:
+    """In the unit that its column's head names."""
+    return EMPTY if seconds is None else Cell(unit.text(seconds), seconds)

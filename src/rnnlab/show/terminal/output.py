@@ -18,13 +18,15 @@ from rnnlab.core.terms import metric_text, status_text
 from rnnlab.core.words import Both, ResultNote, both, capitalised, plural, retold, say
 from rnnlab.core.wrapping import fitted
 from rnnlab.data.profile import Profile
-from rnnlab.judging.wording import sentence_of
+from rnnlab.judging.wording import margin_text, sentence_of
 from rnnlab.runs.directory import RunDirectory, Stopped
 from rnnlab.show.terminal.progress import LiveTable, PlainLines, describe
+from rnnlab.show.times import TrainingTimes
 
 if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
     from rnnlab.comparing.comparison import ArmSummary, Comparison
     from rnnlab.comparing.tuning import Tuning
+    from rnnlab.sweeps.execution import Display
     from rnnlab.sweeps.forecast import Estimate
 
 
@@ -67,11 +69,22 @@ def portions(widths: Sequence[int], room: int, gap: int = 2) -> list[list[int]]:
 
 
 class Screen:
-    """One command's conversation with a person."""
+    """One command's conversation with a person. With ``json`` standard output belongs to a program. ``quiet`` has
+    nothing but the result there, and nothing but mistakes on standard error."""
 
-    def __init__(self, quiet: bool = False):
-        self.quiet = quiet
+    json: bool
+    quiet: bool
+    out: Console
+    progress: Console
+
+    def __init__(self, json: bool = False, quiet: bool = False):
+        self.json, self.quiet = json, quiet
         self.out, self.progress = _console(), _console(stderr=True)
+
+    @property
+    def talks(self) -> bool:
+        """Whether it says more than the result, and may ask."""
+        return not (self.json or self.quiet)
 
     def say(self, line: Both | str) -> None:
         """Wrapped at words on a terminal."""
@@ -79,12 +92,16 @@ class Screen:
 
     def profile(self, profile: dict[str, Any], notes: Sequence[str]) -> None:
         """The data first: people read it."""
-        if not self.quiet:
+        if self.talks:
             for line in [*profile_lines(profile), *(both("note: {text}", text=retold(note)) for note in notes), ""]:
                 self.say(line)
 
-    def live(self, jobs: int, settings: bool = False) -> LiveTable | PlainLines:
+    def live(self, jobs: int, settings: bool = False) -> "Display":
         """Of the runs of several models, or of a sweep's settings."""
+        if self.quiet:
+            from rnnlab.sweeps.execution import Silent
+
+            return Silent()
         return (LiveTable if self.progress.is_terminal else PlainLines)(self.progress, jobs, settings)
 
     def estimate(self, found: "Estimate", jobs: int) -> None:
@@ -108,7 +125,7 @@ class Screen:
     @contextmanager
     def working(self) -> Iterator[Callable[[str], None]]:
         """Says what is being done: in place on a terminal, a line each elsewhere."""
-        if not self.progress.is_terminal:
+        if self.quiet or not self.progress.is_terminal:
             yield self.note
             return
         with self.progress.status("…") as status:
@@ -116,15 +133,16 @@ class Screen:
 
     def note(self, text: str) -> None:
         """Something to know while work goes on."""
-        if not self.quiet:
+        if self.talks:
             self.how_long(text)
 
     def how_long(self, text: str) -> None:
         """What is about to be spent; beside JSON too, which is on the other stream."""
-        self.progress.print(fitted(f"… {text}", self.progress.file), soft_wrap=True)
+        if not self.quiet:
+            self.progress.print(fitted(f"… {text}", self.progress.file), soft_wrap=True)
 
     def report(self, path: str) -> None:
-        if not self.quiet:
+        if not self.json:
             self.say("\n" + say("Report: {path}", path=path))
 
     def written(self, files: Sequence[Path], first: Path) -> None:
@@ -161,11 +179,11 @@ class Screen:
         """One trained model."""
         from rnnlab.tasks.base import TASKS
 
-        self.say(describe(run.outcome() or Stopped()))
+        task = TASKS.parse(run.spec()["task"])
+        self.say(describe(run.outcome() or Stopped(), task.answer.judged))
         result = run.result() or {}
         if "test" not in result:
             return
-        task = TASKS.parse(run.spec()["task"])
         first, second = (
             both(
                 "{metric} {score}",
@@ -183,31 +201,33 @@ class Screen:
                 parameters=count(result["parameters"]["total"]),
             )
         )
-        if task.question:
-            self._use(f'rnnlab predict {run.path} "{task.question}"')
+        if task.example:
+            self._use(f'rnnlab predict {run.path} "{task.example}"')
 
 
 def _print_scores(out: Console, result: "Comparison") -> None:
     seeds = max((len(arm.runs) for arm in result.arms), default=0)
     metric = metric_text(result.verdict.metric)
-    margin = f"{100 * result.verdict.margin:.1f}"
     title = plural(
         "Test {metric}, {count} seed per model", "Test {metric}, {count} seeds per model", seeds, metric=metric
     )
     if result.verdict.best_group:
         title = both(
-            "{title} (* within {margin} points of the best, and not measurably worse)", title=title, margin=margin
+            "{title} (* within {margin} of the best, and not measurably worse)",
+            title=title,
+            margin=margin_text(result.verdict),
         )
     if result.verdict.cut_short:
         title = both("{title} (+ still improving at its limit)", title=title)
-    cells = [_cells(arm, result) for arm in result.ranking]
+    times = TrainingTimes.of(result)
+    cells = [_cells(arm, result, times) for arm in result.ranking]
     columns = [str(name) for name, _ in cells[0]]
     styles = ["dim" if arm in result.baselines else None for arm in result.ranking]
     rows: list[Row] = [([text for _, text in of_arm], style) for of_arm, style in zip(cells, styles, strict=True)]
     print_table(out, str(title), columns, rows)
 
 
-def _cells(arm: "ArmSummary", result: "Comparison") -> list[tuple[Both, str]]:
+def _cells(arm: "ArmSummary", result: "Comparison", times: TrainingTimes) -> list[tuple[Both, str]]:
     """(column, text); of an arm without a score, how its runs ended."""
     score, second, unit = arm.score, arm.scores.get(result.beside.name), result.verdict.unit
     ended = "/".join(str(status_text(state)) for state in sorted({run.status for run in arm.runs}))
@@ -215,10 +235,6 @@ def _cells(arm: "ArmSummary", result: "Comparison") -> list[tuple[Both, str]]:
     seen, unseen = (
         score_text(arm.by_seen[part].score, unit) if part in arm.by_seen else "" for part in ("seen", "unseen")
     )
-    speed = "" if arm.step_seconds is None else f"{1000 * arm.step_seconds:.1f}"
-    if arm.epoch_seconds is not None:
-        speed = f"{arm.epoch_seconds:.2f}"
-    epochs = all(one.epoch_seconds is not None or one.step_seconds is None for one in result.arms)
     first = [
         (both("model"), f"{arm.label} *" if arm.in_best_group else arm.label),
         (metric_text(result.verdict.metric), score_text(score.mean, unit) if score else ended),
@@ -228,10 +244,11 @@ def _cells(arm: "ArmSummary", result: "Comparison") -> list[tuple[Both, str]]:
         *([(both("failed seeds"), failed)] if result.verdict.failures else []),
         *([(both("seen rows"), seen), (both("unseen rows"), unseen)] if result.seen_matters else []),
         (metric_text(result.beside.title), "" if second is None else score_text(second, result.beside.unit)),
-        (both("s/epoch") if epochs else both("ms/update"), speed),  # batches that are drawn afresh make no epochs
+        (times.round_name, times.round_text(arm)),
+        (times.total_name, times.total_text(arm)),
         (both("tokens/s"), "" if arm.tokens_per_second is None else count(arm.tokens_per_second)),
         (
-            both("best epoch") if epochs else both("best evaluation"),
+            both("best epoch") if times.epochs else both("best evaluation"),
             "" if arm.best_epoch is None else f"{arm.best_epoch:.0f}{'+' if arm.cut_short else ''}",
         ),
         (both("parameters"), "" if arm.parameters is None else count(arm.parameters)),
@@ -257,8 +274,11 @@ def _print_by_tag(out: Console, result: "Comparison") -> None:
 
 
 @contextmanager
-def prediction_progress() -> Iterator[Callable[[int, int], None]]:
+def prediction_progress(quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
     """Rows done and rows in all: a bar on a terminal, a line every half minute elsewhere."""
+    if quiet:
+        yield lambda done, total: None
+        return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     console = _console(stderr=True)
@@ -293,6 +313,7 @@ def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
                 "status": result.get("status", "unfinished"),
                 "accuracy": test.get("accuracy"),
                 "macro_f1": test.get("macro_f1"),
+                **{name: test[name] for name in ("micro_f1", "entity_f1") if name in test},
                 "best_epoch": result.get("best_epoch"),
             }
         )
@@ -300,14 +321,16 @@ def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
         for row in rows:
             print(json.dumps(row, ensure_ascii=False))
         return
+    some = [name for name in ("entity_f1", "micro_f1") if any(name in row for row in rows)]  # of some tasks alone
+    scores = ("accuracy", *some, "macro_f1")
     columns = (
         *(both("run"), both("model"), both("data"), both("seed"), both("status")),
-        *(both("accuracy"), both("macro-F1"), both("best epoch")),
+        *(*map(metric_text, scores), both("best epoch")),
     )
     cells = [
         [
             *(row["run"], row["model"], Path(row["data"]).name, str(row["seed"]), str(status_text(row["status"]))),
-            *("" if row[score] is None else percent(row[score]) for score in ("accuracy", "macro_f1")),
+            *("" if row.get(score) is None else percent(row[score]) for score in scores),
             str(row["best_epoch"] or ""),
         ]
         for row in rows
@@ -332,13 +355,13 @@ def catalogue(entries: Sequence[tuple[Any, Path | None]]) -> None:
 
 
 @contextmanager
-def download_progress() -> Iterator[Callable[[int, int | None], None]]:
+def download_progress(quiet: bool = False) -> Iterator[Callable[[int, int | None], None]]:
     """A bar on a terminal, silence elsewhere."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
 
     console = _console(stderr=True)
     columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
         job = bar.add_task("", total=None)
         yield lambda done, total: bar.update(job, completed=done, total=total)
 

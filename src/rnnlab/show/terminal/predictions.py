@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rnnlab.answers.prediction import Explanation, Prediction
-from rnnlab.core.words import CLAUSES, both, joined, retold, say
+from rnnlab.core.words import CLAUSES, Both, both, joined, retold, say
 from rnnlab.data.formats.base import BadRow
 
 
@@ -37,8 +37,8 @@ def _lines(name: str, answer: Prediction | Explanation | BadRow, top: int | None
         return
     told = answer.prediction if isinstance(answer, Explanation) else answer
     remark = f"  ({retold(told.remark)})" if told.remark else ""
-    best = told.top(top) if top is not None else [(told.label, told.probability)]
-    yield "\t".join([*(f"{label}\t{probability:.3f}" for label, probability in best), f"{name}{remark}"])
+    best = [f"{label}\t{probability:.3f}" for label, probability in told.top(top)] if top is not None else told.told
+    yield "\t".join([*best, f"{name}{remark}"])
     if isinstance(answer, Explanation):
         sides = zip((both("for: {tokens}"), both("against: {tokens}")), answer.strongest(), strict=True)
         told_sides = [
@@ -46,4 +46,12 @@ def _lines(name: str, answer: Prediction | Explanation | BadRow, top: int | None
             for side, tokens in sides
             if tokens
         ]
-        yield f"    {joined(told_sides, CLAUSES) if told_sides else both('no token counts')}"
+        told_all = joined(told_sides, CLAUSES) if told_sides else both("no token counts")
+        yield f"    {told_all if answer.of is None else joined([_explained(answer), told_all], CLAUSES)}"
+
+
+def _explained(answer: Explanation) -> Both:
+    """The token whose tag is explained."""
+    assert answer.of is not None
+    tokens = getattr(answer.prediction, "tokens", ())
+    return both("token {number} ({token}), {tag}", number=answer.of + 1, token=tokens[answer.of], tag=answer.label)

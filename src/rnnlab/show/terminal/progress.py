@@ -17,6 +17,7 @@ from rnnlab.core.words import CLAUSES, COMMAS, Both, both, joined, listed, retol
 from rnnlab.runs.directory import Diverged, Failed, Finished, Outcome
 
 if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
+    from rnnlab.answers.score import Score
     from rnnlab.training.spec import RunSpec
 
 MOST_ROWS = 16  # of the live table; of more settings, those are shown that are under way
@@ -25,6 +26,12 @@ SUMMARY_SECONDS = {"models": 30, "settings": 10}  # at least, between two summar
 
 class RunState:
     """What is known of a run while it is under way."""
+
+    label: str
+    spec: "RunSpec"
+    status: str
+    epoch: int
+    share: float
 
     def __init__(self, label: str, spec: "RunSpec"):
         self.label, self.spec = label, spec
@@ -71,6 +78,16 @@ class RunState:
 class Progress:
     """The runs of several models, or of a sweep's settings, of which there may be hundreds. Numbers start again with
     every `begin`: more seeds, or the search after a grid."""
+
+    console: Console
+    jobs: int
+    settings: bool
+    clock: Callable[[], float]
+    since: float
+    last_summary: float
+    runs: list[RunState]
+    found_again: int
+    computed: int
 
     def __init__(
         self, console: Console, jobs: int = 1, settings: bool = False, clock: Callable[[], float] = time.monotonic
@@ -193,6 +210,8 @@ class PlainLines(Progress):
 class LiveTable(Progress):
     """On a terminal: counts, a bar, a row per model or setting, and the time left."""
 
+    live: Live
+
     def begin(self, runs: Sequence[tuple[str, "RunSpec"]]) -> None:
         super().begin(runs)
         self.live = Live(console=self.console, get_renderable=self.shown, refresh_per_second=4, transient=True)
@@ -281,13 +300,14 @@ def round_name(name: str) -> Both:
 
 def told_of(run: RunState, outcome: Outcome) -> Both:
     """``lstm seed 0: diverged at step 3 …``"""
-    return both("{label} seed {seed}: {told}", label=run.label, seed=run.spec.seed, told=describe(outcome))
+    told = describe(outcome, run.spec.task.answer.judged)
+    return both("{label} seed {seed}: {told}", label=run.label, seed=run.spec.seed, told=told)
 
 
-def describe(outcome: Outcome) -> Both:
+def describe(outcome: Outcome, judged: "Score") -> Both:
     """One run's outcome in a few words."""
     if isinstance(outcome, Finished):
-        return _finished(outcome.result)
+        return _finished(outcome.result, judged)
     if isinstance(outcome, Diverged):
         where = outcome.result["divergence"]
         parts = [both("diverged at step {step}", step=where["step"])]
@@ -303,9 +323,9 @@ def describe(outcome: Outcome) -> Both:
     return both("stopped; its checkpoint is kept")
 
 
-def _finished(result: dict[str, Any]) -> Both:
+def _finished(result: dict[str, Any], judged: "Score") -> Both:
     gaps = {
-        "score": percent_text(result["valid"]["accuracy"]),
+        "score": _score(result["valid"][judged.name], judged),
         "number": result.get("best_epoch"),
         "of": result.get("epochs"),
     }
@@ -318,3 +338,11 @@ def _finished(result: dict[str, Any]) -> Both:
     if not result.get("epoch_seconds"):
         return told
     return both("{told}, {time} per epoch", told=told, time=duration(result["epoch_seconds"]))
+
+
+def _score(value: float, judged: "Score") -> Both:
+    """With its name, unless it is the usual one."""
+    shown = percent_text(value) if judged.unit == "percent" else same(score_text(value, judged.unit))
+    if judged.name == "accuracy":
+        return shown
+    return both("{metric} {score}", metric=metric_text(judged.title), score=shown)

@@ -11,16 +11,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rnnlab.models.embedding import PADDING, TokenVectors
+from rnnlab.models.embedding import PADDING, SEPARATED, TokenVectors
 from rnnlab.models.fasttext import END, PRIME, NgramVectors
 from rnnlab.models.linear import ACTIVATIONS
 from rnnlab.models.pooling import Pool
 from rnnlab.use.onnx import ExportError
-from rnnlab.use.onnx.graph import DOUBLE, FLOAT, INT32, Graph
+from rnnlab.use.onnx.graph import DOUBLE, FLOAT, INT32, INT64, Graph
 
 
 class Rows:
     """The sequences of a batch: how long they are, and so where padding begins. Made in the graph when first used."""
+
+    graph: Graph
+    inputs: str
+    lengths: str
 
     def __init__(self, graph: Graph, inputs: str, lengths: str):
         self.graph, self.inputs, self.lengths = graph, inputs, lengths
@@ -114,7 +118,19 @@ def embed(g: Graph, ids: str, rows: Rows, embedding: TokenVectors, tokens: int) 
         if table is not None
     ]
     x = channels[0] if len(channels) == 1 else g.op("Concat", *channels, axis=-1)
-    return x if tokens == 1 else g.op("Reshape", x, g.constant([0, 0, -1]))
+    x = x if tokens == 1 else g.op("Reshape", x, g.constant([0, 0, -1]))
+    if embedding.segments is None:
+        return x
+    own = ids if tokens == 1 else g.op("Gather", ids, g.constant(np.array(0)), axis=2)
+    column = columns_of(g, own, len(embedding.segments))
+    return g.op("Add", x, g.op("Gather", g.constant(embedding.segments, "embedding.segments"), column))
+
+
+def columns_of(g: Graph, ids: str, columns: int) -> str:
+    """Ids (B, T) → (B, T): how many separators there are up to each token."""
+    separated = g.op("Cast", g.op("Equal", ids, g.constant(np.array(SEPARATED))), to=INT64)
+    seen = g.op("CumSum", separated, g.constant(np.array(1)))
+    return g.op("Min", seen, g.constant(np.array(columns - 1)))
 
 
 def _embed_ngrams(g: Graph, ids: str, rows: Rows, embedding: NgramVectors) -> str:

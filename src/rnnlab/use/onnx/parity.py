@@ -7,7 +7,7 @@ import numpy as np
 import onnxruntime
 import torch
 
-from rnnlab.data.sequences import offsets_of
+from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.transformer import LearnedPositions
 from rnnlab.use.onnx import ExportError
@@ -98,7 +98,9 @@ def _answers(model: StoredModel, inputs: np.ndarray, lengths: np.ndarray, exact:
     given = inputs if scaler is None else scaler.apply(inputs)
     if isinstance(model.spec.model, Baseline):
         real = np.arange(inputs.shape[1]) < lengths[:, None]
-        return model.spec.model.logits(model.learnt, given[real], offsets_of(lengths))
+        nothing = np.zeros(len(lengths), np.int64)
+        rows = Sequences.end_to_end(given[real], offsets_of(lengths), nothing, nothing)
+        return model.spec.model.logits(model.learnt, *model.spec.model.rows(rows, model.preprocessor))
     network, x = model.network, torch.from_numpy(given)
     if exact:
         network, x = copy.deepcopy(network).double(), x.double() if x.is_floating_point() else x

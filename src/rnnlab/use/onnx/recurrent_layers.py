@@ -17,7 +17,8 @@ from rnnlab.use.onnx.building_blocks import Rows, pooled
 from rnnlab.use.onnx.graph import FLOAT, Graph
 
 TIME_FIRST = [1, 0, 2]  # the permutation between (B, T, ·) and (T, B, ·), either way
-GATES = {RNNCell: [0], LSTMCell: [0, 3, 1, 2], GRUCell: [1, 0, 2]}  # ONNX's order of the gates in torch's numbers
+GATES: dict[type[Cell], list[int]] = {RNNCell: [0], LSTMCell: [0, 3, 1, 2], GRUCell: [1, 0, 2]}
+"""ONNX's order of the gates, in torch's numbers."""
 UNARY = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "exp": "Exp", "abs": "Abs", "neg": "Neg"}
 Start = list[Tensor]  # h, or h and c, each (H,); empty: zeros
 
@@ -93,6 +94,11 @@ class Symbol:
     ``step`` is what is exported, a plugin's too, and its formulas need no second form here. It knows what steps do:
     arithmetic, products with weights, sigmoid, tanh, relu and their like, chunks, and layer norm over the last axis."""
 
+    graph: Graph
+    value: str
+    axes: int
+    weights: dict[int, str]
+
     def __init__(self, graph: Graph, value: str, axes: int, weights: dict[int, str]):
         """``weights``: the names of parameters by where they lie."""
         self.graph, self.value, self.axes, self.weights = graph, value, axes, weights
@@ -126,7 +132,11 @@ class Symbol:
     def __matmul__(self, other: Any) -> "Symbol":
         return self._op("MatMul", self, other)
 
-    __radd__, __rmul__ = __add__, __mul__
+    def __radd__(self, other: Any) -> "Symbol":
+        return self + other
+
+    def __rmul__(self, other: Any) -> "Symbol":
+        return self * other
 
     def chunk(self, parts: int, dim: int) -> "list[Symbol]":
         found = self.graph.ops("Split", [self.value], parts, axis=dim, num_outputs=parts)

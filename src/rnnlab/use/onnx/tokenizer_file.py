@@ -13,7 +13,7 @@ from typing import Any
 
 from rnnlab.data import tokenizers
 from rnnlab.data.tokenizers import Tokenizer
-from rnnlab.data.vocabulary import PADDING, UNKNOWN
+from rnnlab.data.vocabulary import PADDING, SEPARATED, UNKNOWN
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.stored import StoredModel
 
@@ -63,8 +63,13 @@ def describe(model: StoredModel) -> dict[str, Any]:
         "unknown": UNKNOWN,
         "vocabulary": list(vocabulary.words) if vocabulary is not None else None,
     }
+    if preprocessor.thresholds:
+        found["thresholds"] = list(preprocessor.thresholds)  # of sigmoid(logits / temperature), one per label
     if vocabulary is not None and vocabulary.ngrams is not None:
         found["ngrams"] = vocabulary.ngrams.to_dict()  # further ids per step; docs/inputs.md says how they are found
+    if preprocessor.text_columns:  # each is tokenised by itself; this id stands between; docs/export.md
+        found["text_columns"] = list(preprocessor.text_columns)
+        found["separator"] = SEPARATED
     return found
 
 

@@ -7,12 +7,13 @@ import numpy as np
 import onnx
 
 from rnnlab.answers.heads import StateHead, SummaryHead
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.baselines import Baseline, Learnt, Majority, Statistics, TfIdf
 from rnnlab.models.gram_rows import spelled_out
 from rnnlab.models.nbsvm import NbSvm, levels_of
 from rnnlab.models.network import Network
 from rnnlab.use.onnx import ExportError
-from rnnlab.use.onnx.building_blocks import Rows, embed, linear, standardise
+from rnnlab.use.onnx.building_blocks import Rows, columns_of, embed, linear, standardise
 from rnnlab.use.onnx.encoders import encode
 from rnnlab.use.onnx.graph import DOUBLE, FLOAT, INT64, Graph
 from rnnlab.use.stored import StoredModel
@@ -23,6 +24,11 @@ def translate(model: StoredModel) -> onnx.ModelProto:
     channels), as they stand in the data; and ``lengths`` (batch,). Rows are padded on the right, with zeros.
     Output: ``logits`` (batch, C), or (batch, length, C) where there is an answer at every step."""
     g, preprocessor, settings = Graph(), model.preprocessor, model.spec.model
+    if preprocessor.spelling is not None:
+        raise ExportError(
+            "export has no translation of taggers yet: of the letters and marks of words, and of the path of tags; use "
+            "rnnlab predict, rnnlab serve or rnnlab.load"
+        )
     if preprocessor.features is not None:
         inputs = g.input("features", FLOAT, ["batch", "length", preprocessor.features])
     else:
@@ -33,7 +39,9 @@ def translate(model: StoredModel) -> onnx.ModelProto:
     if preprocessor.scaler is not None:
         x = standardise(g, x, preprocessor.scaler.mean, preprocessor.scaler.std)
     if isinstance(settings, Baseline):
-        logits, shape = _baseline_logits(g, x, rows, settings, model.learnt), ["batch", len(preprocessor.labels)]
+        if settings.inputs == "tokens":
+            x = _counted(g, x, rows, preprocessor)
+        logits, shape = _baseline_logits(g, x, settings, rows, model.learnt), ["batch", len(preprocessor.labels)]
     else:
         logits, shape = _network_logits(g, x, rows, model.network, preprocessor.tokens)
     g.output(logits, "logits", shape)
@@ -67,6 +75,10 @@ def _metadata(model: StoredModel) -> dict[str, str]:
         "temperature": model.card.temperature,
         "model": model.spec.model.to_dict(),
     }
+    if preprocessor.text_columns:
+        values["text_columns"] = preprocessor.text_columns
+    if preprocessor.thresholds:
+        values["thresholds"] = preprocessor.thresholds
     plain = {"spec": model.spec.digest, "task": model.spec.task.kind, "rnnlab": importlib.metadata.version("rnnlab")}
     return plain | {name: json.dumps(value, ensure_ascii=False, allow_nan=False) for name, value in values.items()}
 
@@ -74,27 +86,44 @@ def _metadata(model: StoredModel) -> dict[str, str]:
 # --- baselines: what `rnnlab.models.baselines` computes, from what they learnt ---------------------------------------
 
 
-def _baseline_logits(g: Graph, inputs: str, rows: Rows, baseline: Baseline, learnt: Learnt) -> str:
-    """Ids (B, T), or features (B, T, D) as they were scaled → (B, C)."""
+def _counted(g: Graph, ids: str, rows: Rows, preprocessor: Preprocessor) -> str:
+    """Ids (B, T), those of padding zero, which no gram that is known has in it; where texts are several columns,
+    (B, 2 T + 1), as `with_column_words` makes them."""
+    zero = g.constant(np.array(0))
+    if preprocessor.tokens > 1:
+        ids = g.op("Gather", ids, zero, axis=2)
+    real = g.op("Where", rows.real, ids, zero)
+    if not preprocessor.text_columns:
+        return real
+    assert preprocessor.vocabulary is not None
+    column = columns_of(g, ids, len(preprocessor.text_columns))
+    words = g.constant(np.array(len(preprocessor.vocabulary)))
+    shifted = g.op("Add", ids, g.op("Mul", words, g.op("Add", column, g.constant(np.array(1)))))
+    gap = g.op("Expand", g.constant(np.zeros((1, 1), np.int64)), g.op("Concat", rows.batch, g.constant([1]), axis=0))
+    return g.op("Concat", real, gap, g.op("Where", rows.real, shifted, zero), axis=1)
+
+
+def _baseline_logits(g: Graph, inputs: str, baseline: Baseline, rows: Rows, learnt: Learnt) -> str:
+    """Ids (B, T) as they are counted, or features (B, T, D) as they were scaled → (B, C)."""
     if type(baseline) is Majority:
         share = learnt["log_share"].astype(np.float32)
         shape = g.op("Concat", rows.batch, g.constant([len(share)]), axis=0)
         return g.op("Expand", g.constant(share, "log_share"), shape)
     if type(baseline) is TfIdf:
-        return _tfidf(g, inputs, rows, learnt)
+        return _tfidf(g, inputs, learnt)
     if type(baseline) is NbSvm:
-        return _nbsvm(g, inputs, rows, learnt)
+        return _nbsvm(g, inputs, learnt)
     if type(baseline) is Statistics:
         return _statistics(g, inputs, rows, learnt)
     raise ExportError("export has no translation of the baseline '{kind}'", kind=baseline.kind)
 
 
-def _counts(g: Graph, ids: str, rows: Rows, grams: list[np.ndarray]) -> str:
+def _counts(g: Graph, ids: str, grams: list[np.ndarray]) -> str:
     """(B, grams): how often each stands in a row; ``grams`` are those of each length n from 1 on, (grams, n)."""
     sizes = [len(of_length) for of_length in grams]
     return g.op(
         "TfIdfVectorizer",
-        g.op("Where", rows.real, ids, g.constant(np.array(0))),  # no gram that is known has padding in it
+        ids,
         mode="TF",
         min_gram_length=1,
         max_gram_length=len(grams),
@@ -105,8 +134,8 @@ def _counts(g: Graph, ids: str, rows: Rows, grams: list[np.ndarray]) -> str:
     )
 
 
-def _nbsvm(g: Graph, ids: str, rows: Rows, learnt: Learnt) -> str:
-    counts = _counts(g, ids, rows, spelled_out(levels_of(learnt)))
+def _nbsvm(g: Graph, ids: str, learnt: Learnt) -> str:
+    counts = _counts(g, ids, spelled_out(levels_of(learnt)))
     seen = g.op("Cast", g.op("Greater", counts, g.constant(0.0)), to=FLOAT)
     distinct = g.op("Max", g.op("ReduceSum", seen, g.constant([1]), keepdims=1), g.constant(1.0))
     coef = np.zeros((len(learnt["coef"]), len(learnt["intercept"])), np.float32)  # (grams, C)
@@ -115,11 +144,11 @@ def _nbsvm(g: Graph, ids: str, rows: Rows, learnt: Learnt) -> str:
     return g.op("Add", product, g.constant(learnt["intercept"], "intercept"))
 
 
-def _tfidf(g: Graph, ids: str, rows: Rows, learnt: Learnt) -> str:
+def _tfidf(g: Graph, ids: str, learnt: Learnt) -> str:
     grams = learnt["grams"]  # ascending: the 1-grams, then the 2-grams, both ids in one number
     single, pairs = grams[grams < 1 << 32], grams[grams >= 1 << 32]
     both = np.stack([(pairs >> 32) - 1, pairs & 0xFFFFFFFF], axis=1)
-    counts = _counts(g, ids, rows, [single[:, None], both])
+    counts = _counts(g, ids, [single[:, None], both])
     seen = g.op("Cast", g.op("Greater", counts, g.constant(0.0)), to=FLOAT)
     damped = g.op("Add", g.op("Log", g.op("Max", counts, g.constant(1.0))), seen)  # 1 + log count, or 0
     weighed = g.op("Mul", damped, g.constant(learnt["idf"], "idf"))

@@ -5,6 +5,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import asdict, dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ class Exported:
         return {**asdict(self), "path": str(self.path), "tokenizer": str(self.tokenizer), "rounding": rounding}
 
 
-def export_model(model: str | Path | StoredModel, path: str | Path) -> Exported:
+def export_model(model: str | PathLike[str] | StoredModel, path: str | Path) -> Exported:
     """A run directory or a bundle as ONNX. Nothing is written unless ONNX Runtime gives torch's answers."""
     path = Path(path)
     if path.suffix != SUFFIX:

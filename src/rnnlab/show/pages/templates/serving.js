@@ -58,18 +58,22 @@
   let pause = 0;
   let asked = null; // the request that is under way
   let composing = false; // letters of an input method aren't the text yet
-  const text = () => at("text").value.toWellFormed?.() ?? at("text").value;
+  const typed = (field) => field.value.toWellFormed?.() ?? field.value;
+  const columns = () => [...document.querySelectorAll("#columns textarea")]; // of a model that reads several texts
+  const text = () =>
+    columns().length ? Object.fromEntries(columns().map((field) => [field.name, typed(field)])) : typed(at("text"));
+  const letters = () => (columns().length ? Object.values(text()).join("") : text());
   const model = () => models.find((one) => one.name === at("model").value) ?? models[0];
 
   const ask = async () => {
     clearTimeout(pause);
     asked?.abort();
     showRequest();
-    if (!text().trim() || !model()) return showNothing();
+    if (!letters().trim() || !model()) return showNothing();
     const mine = (asked = new AbortController());
     at("answer").setAttribute("aria-busy", "true");
     try {
-      const explain = [...text()].length <= Number(at("ask").dataset.explained);
+      const explain = [...letters()].length <= Number(at("ask").dataset.explained);
       const body = JSON.stringify({ model: model().name, text: text(), explain });
       const response = await request("/v1/predict", { method: "POST", body, signal: mine.signal });
       const said = response.ok ? await response.json() : await failure(response);
@@ -88,13 +92,14 @@
     clearTimeout(pause);
     if (!composing) pause = setTimeout(ask, PAUSE);
   };
-  at("text").addEventListener("compositionstart", () => (composing = true));
-  at("text").addEventListener("compositionend", () => {
+  at("ask").addEventListener("compositionstart", () => (composing = true));
+  at("ask").addEventListener("compositionend", () => {
     composing = false;
     soon();
   });
-  at("text").addEventListener("input", soon);
-  at("text").addEventListener("keydown", (event) => {
+  at("ask").addEventListener("input", (event) => event.target.matches("textarea") && soon());
+  at("ask").addEventListener("keydown", (event) => {
+    if (!event.target.matches("textarea")) return;
     // 229: Safari sends the Enter that ends a composition after it
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || composing || event.keyCode === 229) return;
     event.preventDefault();
@@ -105,6 +110,7 @@
     ask();
   });
   at("model").addEventListener("change", () => {
+    showFields();
     showCard();
     ask();
   });
@@ -116,7 +122,7 @@
     noTrouble();
     at("nothing").hidden = false;
     models.length ? ask() : meet();
-    at("text").focus();
+    (columns()[0] ?? at("text")).focus();
   });
 
   // ── The answer ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -134,12 +140,14 @@
     noTrouble();
     at("nothing").hidden = true;
     at("result").hidden = false;
-    at("label").textContent = answer.label;
-    at("sure").replaceChildren(percent(answer.probability));
+    const label = answer.labels ? answer.labels.join(" · ") || say(...told("no label")) : answer.label;
+    const sure = answer.labels ? "" : percent(answer.probability); // of several, the bars tell
+    at("label").replaceChildren(...[label].flat());
+    at("sure").replaceChildren(sure);
     showBars();
     showTokens(answer.tokens ?? []);
     showKnown(answer.known);
-    at("said").replaceChildren(answer.label, " ", percent(answer.probability)); // for those who listen
+    at("said").replaceChildren(...at("label").cloneNode(true).childNodes, " ", sure); // for those who listen
   };
   const showBars = () => {
     const all = Object.entries(last.probabilities);
@@ -151,7 +159,7 @@
         bar.style.setProperty("--share", probability);
         return element(
           "li",
-          label === last.label ? { class: "first" } : {},
+          (last.labels ?? [last.label]).includes(label) ? { class: "first" } : {},
           element("span", { class: "name" }, label),
           element("span", { class: "track", "aria-hidden": "true" }, bar),
           element("span", { class: "percent" }, percent(probability)),
@@ -208,7 +216,7 @@
   // ── The request as a command ───────────────────────────────────────────────────────────────────────────────────
   const quoted = (words) => `'${words.replaceAll("'", "'\\''")}'`;
   const showRequest = () => {
-    const body = { text: text() || "…", ...(models.length > 1 ? { model: model().name } : {}) };
+    const body = { text: letters() || columns().length ? text() : "…", ...(models.length > 1 ? { model: model().name } : {}) };
     const secret = token ? ' -H "Authorization: Bearer $RNNLAB_TOKEN"' : "";
     const command = `curl ${location.origin}/v1/predict -H 'Content-Type: application/json'${secret} -d ${quoted(JSON.stringify(body))}`;
     document.querySelector("#request pre code").textContent = command;
@@ -217,16 +225,31 @@
 
   // ── The models and their cards ─────────────────────────────────────────────────────────────────────────────────
   const fact = (name, ...told) => element("div", {}, element("dt", {}, ...say(...name)), element("dd", {}, ...told));
+  const showLabels = (labels, found) => {
+    const losses = found.some(({ loss }) => loss !== null);
+    const share = (value) => (value === null ? "–" : percent(value));
+    const row = (label, { rows, recall, precision, f1, loss }) => {
+      const figures = [number(rows), share(recall), share(precision), share(f1)];
+      if (losses) figures.push(loss === null ? "–" : loss.toFixed(4));
+      const cells = figures.map((figure) => element("td", { class: "number" }, figure));
+      return element("tr", {}, element("th", { scope: "row" }, label), ...cells);
+    };
+    document.querySelector("#labels tbody").replaceChildren(...found.map((one, at) => row(labels[at], one)));
+    document.querySelector("#labels .loss").hidden = !losses;
+    at("labels").hidden = !found.length;
+  };
   const showCard = () => {
-    const { card = {}, kind, labels } = model();
+    const { card = {}, kind, labels, by_label: byLabel = [] } = model();
     const { accuracy, calibration, data = {} } = card;
     const facts = [fact(told("model"), kind)];
     if (card.model?.parameters) facts.push(fact(told("parameters"), number(card.model.parameters)));
     facts.push(fact(told("labels"), `${labels.length}`));
     if (accuracy) {
       const seeds = accuracy.seeds > 1 ? say(...told("seeds", { count: accuracy.seeds })) : [];
-      const interval = `${percent(accuracy.mean)} (${percent(accuracy.low)} – ${percent(accuracy.high)}`;
-      facts.push(fact(told("accuracy"), interval, ...seeds, ")"));
+      const { score = "accuracy", unit = "percent", measure } = card.model ?? {};
+      const shown = unit === "percent" ? percent : (value) => value.toFixed(4);
+      const interval = `${shown(accuracy.mean)} (${shown(accuracy.low)} – ${shown(accuracy.high)}`;
+      facts.push(fact(WORDS[score] ? told(score) : [measure, measure], interval, ...seeds, ")"));
     }
     if (calibration) {
       const gap = (value) => (100 * value).toFixed(1);
@@ -241,11 +264,29 @@
     if (data.rows?.train) facts.push(fact(told("training rows"), number(data.rows.train)));
     if (data.rows?.test) facts.push(fact(told("test rows"), number(data.rows.test)));
     at("facts").replaceChildren(...facts);
+    showLabels(labels, byLabel);
     at("use").replaceChildren(english(card.intended_use ?? ""));
     at("use").hidden = !card.intended_use;
     document.querySelector("#limits ul").replaceChildren(...(card.limits ?? []).map((limit) => element("li", {}, english(limit))));
     at("limits").hidden = !card.limits?.length;
     at("card").hidden = false;
+  };
+  // A field per text column, if the model has several; those of the same names keep what was typed.
+  const showFields = () => {
+    const known = Object.fromEntries(columns().map((field) => [field.name, field.value]));
+    const names = model().columns ?? [];
+    at("columns").replaceChildren(
+      ...names.flatMap((name, place) => {
+        const field = element("textarea", {
+          ...{ id: `column-${place}`, name, rows: place ? 4 : 2, autocomplete: "off", spellcheck: "false" },
+          "aria-describedby": "keys",
+        });
+        field.value = known[name] ?? "";
+        return [element("label", { for: field.id }, name), field];
+      }),
+    );
+    at("text").hidden = at("text-label").hidden = names.length > 0;
+    if (names.length) at("column-0").focus();
   };
   const meet = async () => {
     try {
@@ -260,6 +301,7 @@
     }
     at("model").replaceChildren(...models.map(({ name }) => element("option", { value: name }, name)));
     at("choice").hidden = models.length < 2;
+    showFields();
     showCard();
     ask();
   };

@@ -29,6 +29,7 @@
       remember("rnnlab language of " + root.dataset.written, button.dataset.language);
       speak();
       redraw();
+      measure(); // other words, other widths
     });
 
   // ── Themes ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -88,7 +89,14 @@
       const param = spec.params?.find((one) => one.name === name);
       if (param) param.value = value;
     }
-    if (spec.width === "container" && !chart.place.clientWidth) spec.width = document.querySelector("main").clientWidth || 640;
+    const room = chart.place.clientWidth || document.querySelector("main").clientWidth || 640;
+    const { least = 0, panels } = spec.usermeta ?? {};
+    if (spec.width === "container" && (!chart.place.clientWidth || room < least)) spec.width = Math.max(room, least);
+    if (panels) {
+      // as many abreast as there is room for
+      spec.columns = Math.max(1, Math.min(panels.abreast, Math.floor(room / (panels.least + panels.axes))));
+      spec.spec.width = Math.max(panels.least, Math.floor(room / spec.columns) - panels.axes);
+    }
     return spec;
   };
   const draw = async (chart) => {
@@ -161,7 +169,11 @@
   let resized = 0;
   addEventListener("resize", () => {
     clearTimeout(resized); // Vega has given it the new width by then
-    resized = setTimeout(() => charts.forEach((chart) => chart.view?.resize().runAsync()), 200);
+    resized = setTimeout(() => {
+      for (const chart of charts)
+        if (figures[chart.name][language()].usermeta) drawNow(chart); // its form depends on its width
+        else chart.view?.resize().runAsync();
+    }, 200);
   });
 
   for (const chart of charts) {
@@ -318,16 +330,27 @@
       say(done);
     });
 
-  // ── Boxes that scroll can be reached by keyboard ───────────────────────────────────────────────────────────────
+  // ── Boxes that scroll can be reached by keyboard, and show on which side there is more ─────────────────────────
   const reachable = (box) => {
     const scrolls = box.scrollWidth > box.clientWidth + 1;
     box.toggleAttribute("tabindex", scrolls);
     if (scrolls) box.tabIndex = 0;
     if (scrolls && !box.matches("pre")) box.setAttribute("role", "region");
     else box.removeAttribute("role");
+    hint(box);
   };
-  const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => reachable(target)));
-  all(".scroll").forEach((box) => sizes.observe(box));
+  const hint = (box) => {
+    box.classList.toggle("more-left", box.scrollLeft > 1);
+    box.classList.toggle("more-right", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  };
+  const look = (box) => (box.matches(".scroll") ? reachable : hint)(box);
+  const measure = () => all(".scroll, .contents").forEach(look);
+  const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => look(target.closest(".scroll, .contents"))));
+  for (const box of all(".scroll, .contents")) {
+    sizes.observe(box);
+    if (box.firstElementChild) sizes.observe(box.firstElementChild); // it may grow where its box can't
+    box.addEventListener("scroll", () => hint(box), { passive: true });
+  }
 
   // ── Where the reader is, and paper ─────────────────────────────────────────────────────────────────────────────
   const links = all(".contents a");

@@ -1,0 +1,1 @@
+"""Corpora with a tag for every token: their files, and the schemes in which tags mark entities."""

@@ -1,0 +1,23 @@
+"""Which task a path or a name asks for, where nobody says it: a line per task."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rnnlab.data import catalogue
+from rnnlab.data.sound.files import holds_sound
+from rnnlab.data.sound.recordings import names_recordings
+from rnnlab.data.tagged.finding import is_tagged
+
+USUAL = "classify"
+
+
+def task_for(data: str, settings: Mapping[str, Any]) -> str | None:
+    """None: the usual one. ``settings`` are those of the task that were given."""
+    if data in catalogue.names():
+        asked = catalogue.entry(data).task
+        return None if asked == USUAL else asked
+    if "pattern" in settings or holds_sound(data) or names_recordings(data):
+        return "speech"
+    if "tags" in settings or ("label" not in settings and "text" not in settings and is_tagged(data)):
+        return "tag"
+    return None

@@ -1,0 +1,41 @@
+"""Tagged corpora that are made by a rule, so that a small network can learn them."""
+
+from pathlib import Path
+
+import numpy as np
+
+NOUNS, VERBS = ("cat", "dog", "saw", "house", "Rome"), ("sat", "ran", "saw", "slept")
+
+
+def write_conllu(path: Path, sentences: int = 120, seed: int = 0) -> Path:
+    """'saw' is a noun after an article and a verb after a noun."""
+    random, lines = np.random.default_rng(seed), []
+    for number in range(sentences):
+        rows = []
+        for _ in range(random.integers(1, 4)):
+            rows += [
+                (random.choice(["the", "A"]), "DET"),
+                (random.choice(NOUNS), "NOUN"),
+                (random.choice(VERBS), "VERB"),
+            ]
+        lines += [f"# sent_id = {number}"]
+        lines += [f"{at}\t{word}\t_\t{tag}\t_\t_\t0\t_\t_\t_" for at, (word, tag) in enumerate(rows, 1)]
+        lines.append("")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def write_bmes(path: Path, sentences: int = 120, seed: int = 0) -> Path:
+    """A surname and one or two characters are a person; the characters before 大学, and these, are a school."""
+    random, lines = np.random.default_rng(seed), []
+    for _ in range(sentences):
+        for _ in range(random.integers(1, 3)):
+            given = random.integers(1, 3)
+            lines += [(random.choice(list("王李张")), "B-PER")]
+            lines += [(c, "M-PER") for c in random.choice(list("小明红军"), given - 1)]
+            lines += [(random.choice(list("小明红军")), "E-PER"), ("在", "O")]
+            lines += [(random.choice(list("北南东")), "B-ORG"), (random.choice(list("京海方")), "M-ORG")]
+            lines += [("大", "M-ORG"), ("学", "E-ORG"), (random.choice(list("读教")), "O"), ("书", "O"), ("。", "O")]
+        lines.append(("", ""))
+    path.write_text("\n".join(f"{token} {tag}".strip() for token, tag in lines) + "\n", encoding="utf-8")
+    return path
