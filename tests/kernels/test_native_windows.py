@@ -60,7 +60,10 @@ def test_answers_and_gradients_are_those_of_torch(
 
 def test_equal_windows_share_the_gradient() -> None:
     encoder = built((2,), 16, 3, torch.float64)
-    x = torch.randn(1, 1, 3, dtype=torch.float64).expand(1, 6, 3).contiguous()  # one word, again and again
+    with torch.no_grad():  # few bits: sums are exact, in whatever order a processor adds, and equal windows stay equal
+        for weight in encoder.parameters():
+            weight.copy_((weight * 64).round() / 64)
+    x = torch.randint(-4, 5, (1, 1, 3)).double().expand(1, 6, 3).contiguous()  # one word, again and again
     native = results(encoder, x, torch.tensor([6]), "summary")
     with switched_off():
         expected = results(encoder, x, torch.tensor([6]), "summary")

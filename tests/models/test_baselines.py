@@ -76,4 +76,9 @@ def test_every_baseline_says_what_it_reads():
         "nbsvm": "tokens",
         "tfidf": "tokens",
         "statistics": "features",
+        "frequent-tag": "tokens",
+        "hmm": "tokens",
+        "crf": "tokens",
+        "mfcc": "sound",
+        "segments": "sound",
     }

@@ -193,7 +193,7 @@ def test_scores_are_those_of_the_rows_whatever_the_batches(max_tokens: int) -> N
     outputs = outputs_for(data, 0.05)
     hits = outputs.argmax(1) == data.targets
     right = np.array([hits[a:b].all() for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True)])
-    kept = {"answers": np.empty(len(outputs), int), "nats": np.empty(len(outputs))}
+    kept = {"answers": np.empty(len(outputs), int), "nats": np.empty(len(outputs)), "sure": np.empty(len(outputs))}
     for rows, batch in evaluation_batches(data, max_tokens):
         out = torch.zeros(*batch.targets.shape, 10)
         for place, row in enumerate(rows):

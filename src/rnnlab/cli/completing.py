@@ -176,7 +176,7 @@ def _files(current: str, suffixes: Sequence[str] | None) -> Found:
 
 def model_names() -> list[str]:
     """As the registry has them (a test compares), read from the sources: to import them takes a second."""
-    shorts = re.findall(r'^    "(\w+)": \("\w+", \{', (PACKAGE / "sweeps" / "plan.py").read_text("utf-8"), re.M)
+    shorts = re.findall(r'^    "([\w-]+)": \("\w+", \{', (PACKAGE / "sweeps" / "plan.py").read_text("utf-8"), re.M)
     return sorted([*_registered("models", "architecture"), *shorts])
 
 
