@@ -181,6 +181,22 @@ def test_filters_that_fired(kind):
     assert fired_filters(network_of("lstm"), IDS) == []
 
 
+def test_a_window_in_the_middle_begins_before_its_token():
+    found = fired_filters(network_of("textcnn", widths=[2, 5], filters=3, centred=True), IDS, target=1, most=100)
+    from_token = fired_filters(network_of("textcnn", widths=[2, 5], filters=3), IDS, target=1, most=100)
+    narrow = [[one for one in fired if one.width == 2] for fired in (found, from_token)]
+    assert len(narrow[0]) == 3
+    assert {one.filter: one.start for one in narrow[0]} == {one.filter: one.start for one in narrow[1]}
+    wide = {one.filter: one for one in found if one.width == 5}
+    network = network_of("textcnn", widths=[2, 5], filters=3, centred=True)
+    assert network.embedding is not None
+    states = network.encoder(network.embedding(IDS), torch.tensor([7])).states[0]
+    assert len(wide) == 3
+    for number, one in wide.items():
+        if one.contribution:
+            assert one.start == int(states[:, number].argmax()) - 2
+
+
 def test_the_network_is_not_touched():
     network = network_of("transformer").train().requires_grad_()
     before = torch.get_rng_state()

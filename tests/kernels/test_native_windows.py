@@ -28,14 +28,16 @@ def results(encoder: ConvolutionalEncoder, x: Tensor, lengths: Tensor, of: str) 
     return [encoded.states, encoded.summary, x.grad, *(g for g in gradients if g is not None)]
 
 
-def built(widths: tuple[int, ...], filters: int, inputs: int, dtype: torch.dtype) -> ConvolutionalEncoder:
+def built(
+    widths: tuple[int, ...], filters: int, inputs: int, dtype: torch.dtype, centred: bool = False
+) -> ConvolutionalEncoder:
     torch.manual_seed(0)
-    encoder = TextCNN(widths=widths, filters=filters).build(inputs).to(dtype)
+    encoder = TextCNN(widths=widths, filters=filters, centred=centred).build(inputs).to(dtype)
     assert isinstance(encoder, ConvolutionalEncoder)
     return encoder
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(
     lengths=st.lists(st.integers(1, 9), min_size=1, max_size=6),
     widths=st.sampled_from([(1,), (2, 3), (5, 2, 3), (4, 11)]),
@@ -44,11 +46,19 @@ def built(widths: tuple[int, ...], filters: int, inputs: int, dtype: torch.dtype
     dtype=st.sampled_from(DTYPES),
     of=st.sampled_from(["summary", "states", "both"]),
     spare=st.integers(0, 2),
+    centred=st.booleans(),
 )
 def test_answers_and_gradients_are_those_of_torch(
-    lengths: list[int], widths: tuple[int, ...], filters: int, inputs: int, dtype: torch.dtype, of: str, spare: int
+    lengths: list[int],
+    widths: tuple[int, ...],
+    filters: int,
+    inputs: int,
+    dtype: torch.dtype,
+    of: str,
+    spare: int,
+    centred: bool,
 ) -> None:
-    encoder = built(widths, filters, inputs, dtype)
+    encoder = built(widths, filters, inputs, dtype, centred and max(widths) > 2)
     x = torch.randn(len(lengths), max(lengths) + spare, inputs, dtype=dtype)  # not zero at padding
     native = results(encoder, x, torch.tensor(lengths), of)
     with switched_off():

@@ -7,7 +7,9 @@ from rnnlab.core.errors import ConfigError
 from rnnlab.models.base import ARCHITECTURES, Encoded
 from rnnlab.models.convolution import CNN2, TextCNN
 from rnnlab.models.embedding import Embedding
+from rnnlab.models.hybrid import GruCnn
 from rnnlab.models.network import build_network
+from rnnlab.testing import ARCHITECTURE_LAWS
 
 TWO = Embedding(vectors="some.txt", channels="two")
 
@@ -27,6 +29,46 @@ def test_windows_are_convolutions_over_zeros_beyond_the_end(widths: tuple[int, .
             padded = nn.functional.pad(x[row, :length].T, (0, width - 1))
             expected = conv(padded).relu().T  # (length, 4)
             torch.testing.assert_close(states[row, :length, 4 * number : 4 * number + 4], expected)
+
+
+@pytest.mark.parametrize("widths", [(2, 3, 4, 5), (3,), (4, 1), (9, 2)])
+@pytest.mark.parametrize("training", [False, True], ids=["torch", "native"])
+def test_centred_windows_have_their_token_in_the_middle(widths: tuple[int, ...], training: bool) -> None:
+    torch.manual_seed(0)
+    encoder = TextCNN(widths=widths, filters=4, centred=True).build(6).train(training)
+    x, lengths = torch.randn(3, 7, 6), torch.tensor([7, 1, 5])
+    encoded = encoder(x, lengths)
+    bias = encoder.get_parameter("convolution.bias")
+    for row, length in enumerate(lengths.tolist()):
+        for number, width in enumerate(widths):
+            weight = encoder.get_parameter(f"convolution.weights.{number}").view(4, width, 6)
+            before = {1: 0, 2: 0, 3: 1, 4: 1, 5: 2, 9: 4}[width]  # an even width has one token more ahead
+            padded = nn.functional.pad(x[row, :length].T, (before, width - 1 - before))
+            columns = slice(4 * number, 4 * number + 4)
+            expected = nn.functional.conv1d(padded[None], weight.transpose(1, 2), bias[columns])[0].relu().T
+            torch.testing.assert_close(encoded.states[row, :length, columns], expected)
+            torch.testing.assert_close(encoded.summary[row, columns], expected.amax(0))
+
+
+@pytest.mark.parametrize("settings", [TextCNN, GruCnn])
+def test_centred_is_refused_where_it_changes_nothing(settings: type[TextCNN | GruCnn]) -> None:
+    assert settings(widths=(2, 3), centred=True).centred
+    with pytest.raises(ConfigError, match="centred = true changes nothing for windows of one or two tokens"):
+        parse(settings, {"widths": [1, 2], "centred": True})
+
+
+@pytest.mark.parametrize("law", ARCHITECTURE_LAWS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        TextCNN(widths=(3, 4, 9), filters=3, centred=True),
+        CNN2(widths=(2, 5), filters=3, activation="tanh", pooling="attention", centred=True),
+        GruCnn(hidden=4, widths=(4,), filters=3, centred=True),
+    ],
+    ids=["textcnn", "cnn2", "gru-cnn"],
+)
+def test_laws_hold_for_centred_windows(settings: TextCNN | CNN2 | GruCnn, law: str) -> None:
+    ARCHITECTURE_LAWS[law](settings)
 
 
 def test_weights_begin_as_those_of_torch_convolutions() -> None:

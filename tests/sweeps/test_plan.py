@@ -227,6 +227,7 @@ def test_a_model_that_does_not_look_ahead_is_welcome(causal_task):
     models = ["lstm", "linear", "transformer", "textcnn"]
     experiment, _ = plan(experiment_tree(None, models=models, task=causal_task, settings=settings))
     assert list(experiment.arms) == models
+    assert "centred" not in experiment.arms["textcnn"].model.to_dict()  # as its digest was before there was the word
     tree = experiment_tree(None, models=["bilstm"], task={"rows": 60})
     assert list(plan(tree)[0].arms) == ["bilstm"]
 

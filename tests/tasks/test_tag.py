@@ -17,6 +17,7 @@ from rnnlab.data.tagged import schemes
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.chain_head import ChainHead
 from rnnlab.show.notebook import Result
+from rnnlab.sweeps.plan import experiment_tree, plan
 from rnnlab.tasks.tag import Tag
 from rnnlab.testing import check_task
 from rnnlab.training.assemble import assemble
@@ -40,6 +41,18 @@ def test_words_obey_the_laws(words: Path):
 
 def test_entities_obey_the_laws(characters: Path):
     check_task(Tag(data=str(characters), ngrams=(2,)))
+
+
+def test_windows_of_taggers_have_their_token_in_the_middle(words: Path, reviews_csv: Path):
+    models = ["textcnn", "gru-cnn", "rcnn", "dilated"]
+    arms = plan(experiment_tree(str(words), models=models))[0].arms
+    assert [label for label, arm in arms.items() if "centred" in arm.model.to_dict()] == ["textcnn", "gru-cnn"]
+    arms = plan(experiment_tree(str(words), models=["textcnn"], settings=["model.centred=false"]))[0].arms
+    assert "centred" not in arms["textcnn"].model.to_dict()
+    arms = plan(experiment_tree(str(words), models=["textcnn"], settings=["model.widths=[1,2]"]))[0].arms
+    assert "centred" not in arms["textcnn"].model.to_dict()  # it would change nothing
+    arms = plan(experiment_tree(str(reviews_csv), models=models))[0].arms
+    assert not any("centred" in arm.model.to_dict() for arm in arms.values())
 
 
 def test_letters_tell_words_apart_that_the_vocabulary_lacks(words: Path):

@@ -61,7 +61,7 @@ class Fired:
 
     filter: int
     width: int
-    start: int  # the window's first token; beyond the end it sees zeros
+    start: int  # the window's first token, below 0 where it begins before the text; beyond either end it sees zeros
     activation: float
     contribution: float  # activation × ∂ target / ∂ activation
 
@@ -254,9 +254,10 @@ def fired_filters(network: Network, inputs: Tensor, target: int | None = None, m
     for (encoder, states), gradient in zip(found, gradients, strict=True):
         active = states.detach()[0]  # (T, filters · widths)
         contributions = active * gradient[0]
-        for number, start in enumerate(contributions.abs().argmax(0).tolist()):
+        for number, token in enumerate(contributions.abs().argmax(0).tolist()):
             width = _width_of(encoder, number)
-            activation, contribution = float(active[start, number]), float(contributions[start, number])
+            start = token - encoder.convolution.before[number // len(encoder.convolution.weights[0])]
+            activation, contribution = float(active[token, number]), float(contributions[token, number])
             fired.append(Fired(number, width, start, activation, contribution))
     return sorted(fired, key=lambda one: -abs(one.contribution))[:most]
 

@@ -15,6 +15,7 @@ template <class T>
 struct Filters {
     int64_t batch, steps, inputs, groups, filters;  // `filters` of each width
     const int64_t* widths;                          // (groups)
+    const int64_t* before;                          // (groups) tokens of a window that lie before its own
     const T* const* weights;                        // of each group: (filters, width · inputs)
 
     int64_t columns() const { return groups * filters; }
@@ -27,7 +28,7 @@ Vec<T> relu(Vec<T> v) {
 
 template <class T>
 struct Panel {
-    int64_t column, count, depth;  // the first of its filters, how many there are, numbers in a window
+    int64_t column, count, depth, ahead;  // the first of its filters, how many, numbers in a window, and before its token
     std::vector<T> weights, bias;
 };
 
@@ -37,7 +38,8 @@ std::vector<Panel<T>> pack(const Filters<T>& f, const T* bias) {
     for (int64_t g = 0; g < f.groups; g++)
         for (int64_t first = 0; first < f.filters; first += WIDTH<T>) {
             int64_t depth = f.widths[g] * f.inputs, count = std::min<int64_t>(WIDTH<T>, f.filters - first);
-            Panel<T> panel{g * f.filters + first, count, depth, std::vector<T>(depth * WIDTH<T>), std::vector<T>(WIDTH<T>)};
+            Panel<T> panel{g * f.filters + first, count, depth, f.before[g] * f.inputs, std::vector<T>(depth * WIDTH<T>),
+                           std::vector<T>(WIDTH<T>)};
             for (int64_t c = 0; c < count; c++) {
                 const T* from = f.weights[g] + (first + c) * depth;
                 for (int64_t k = 0; k < depth; k++) panel.weights[k * WIDTH<T> + c] = from[k];
@@ -49,11 +51,11 @@ std::vector<Panel<T>> pack(const Filters<T>& f, const T* bias) {
 }
 
 template <class T, int N>
-void answer(const Panel<T>& panel, const T* const* windows, T* const* states) {
+void answer(const Panel<T>& panel, const T* const* tokens, T* const* states) {
     const T* rows[N];
     Vec<T> sums[N][1];
     for (int r = 0; r < N; r++) {
-        rows[r] = windows[r];
+        rows[r] = tokens[r] - panel.ahead;
         sums[r][0] = load(panel.bias.data());
     }
     multiply<T, N, 1>(panel.depth, rows, panel.weights.data(), sums);
@@ -65,23 +67,24 @@ void answer(const Panel<T>& panel, const T* const* windows, T* const* states) {
 // states (B, T, F), zero at padding; summary (B, F).
 template <class T>
 void windows_forward(int64_t batch, int64_t steps, int64_t inputs, int64_t groups, int64_t filters, const int64_t* widths,
-                     const T* const* weights, const T* bias, const T* x, const int64_t* lengths, T* states, T* summary,
-                     int64_t threads) {
-    Filters<T> f{batch, steps, inputs, groups, filters, widths, weights};
+                     const int64_t* before, const T* const* weights, const T* bias, const T* x, const int64_t* lengths,
+                     T* states, T* summary, int64_t threads) {
+    Filters<T> f{batch, steps, inputs, groups, filters, widths, before, weights};
     std::vector<Panel<T>> panels = pack(f, bias);
     int64_t F = f.columns(), beyond = *std::max_element(widths, widths + groups) - 1;
     in_parallel(int(std::min(threads, batch)), [&](int part, int parts) {
         int64_t first = batch * part / parts, last = batch * (part + 1) / parts;
         int64_t tokens = 0;
         for (int64_t b = first; b < last; b++) tokens += lengths[b];
-        std::vector<T> copy((tokens + beyond * (last - first)) * inputs);  // each sequence with zeros after its end
-        std::vector<const T*> windows;
+        // Zeros stand before the first sequence and after each: as many as any window needs on one side
+        std::vector<T> copy((tokens + beyond * (last - first + 1)) * inputs);
+        std::vector<const T*> places;
         std::vector<T*> rows;
-        T* to = copy.data();
+        T* to = copy.data() + beyond * inputs;
         for (int64_t b = first; b < last; b++) {
             memcpy(to, x + b * steps * inputs, lengths[b] * inputs * sizeof(T));
             for (int64_t t = 0; t < lengths[b]; t++) {
-                windows.push_back(to + t * inputs);
+                places.push_back(to + t * inputs);
                 rows.push_back(states + (b * steps + t) * F);
             }
             to += (lengths[b] + beyond) * inputs;
@@ -89,11 +92,11 @@ void windows_forward(int64_t batch, int64_t steps, int64_t inputs, int64_t group
         }
         int64_t at = 0;
         for (; at + POSITIONS <= tokens; at += POSITIONS)
-            for (const Panel<T>& panel : panels) answer<T, POSITIONS>(panel, &windows[at], &rows[at]);
+            for (const Panel<T>& panel : panels) answer<T, POSITIONS>(panel, &places[at], &rows[at]);
         for (; at + 4 <= tokens; at += 4)
-            for (const Panel<T>& panel : panels) answer<T, 4>(panel, &windows[at], &rows[at]);
+            for (const Panel<T>& panel : panels) answer<T, 4>(panel, &places[at], &rows[at]);
         for (; at < tokens; at++)
-            for (const Panel<T>& panel : panels) answer<T, 1>(panel, &windows[at], &rows[at]);
+            for (const Panel<T>& panel : panels) answer<T, 1>(panel, &places[at], &rows[at]);
         for (int64_t b = first; b < last; b++) {
             T* __restrict highest = summary + b * F;
             memcpy(highest, states + b * steps * F, F * sizeof(T));
@@ -110,10 +113,10 @@ void windows_forward(int64_t batch, int64_t steps, int64_t inputs, int64_t group
 // be missing. Windows that are equally high share the gradient, as torch has it.
 template <class T>
 void windows_backward(int64_t batch, int64_t steps, int64_t inputs, int64_t groups, int64_t filters, const int64_t* widths,
-                      const T* const* weights, const T* x, const int64_t* lengths, const T* states, const T* summary,
-                      const T* for_states, const T* for_summary, T* for_x, T* const* for_weights, T* for_bias,
-                      int64_t threads) {
-    Filters<T> f{batch, steps, inputs, groups, filters, widths, weights};
+                      const int64_t* before, const T* const* weights, const T* x, const int64_t* lengths, const T* states,
+                      const T* summary, const T* for_states, const T* for_summary, T* for_x, T* const* for_weights,
+                      T* for_bias, int64_t threads) {
+    Filters<T> f{batch, steps, inputs, groups, filters, widths, before, weights};
     int64_t F = f.columns();
     std::vector<int64_t> starts(groups + 1);  // of a group's gradient; the bias comes last
     for (int64_t g = 0; g < groups; g++) starts[g + 1] = starts[g] + filters * widths[g] * inputs;
@@ -136,9 +139,11 @@ void windows_backward(int64_t batch, int64_t steps, int64_t inputs, int64_t grou
                     T state = own[t * F + c], d = state == highest ? share : T(0);
                     if (for_states) d += for_states[(b * steps + t) * F + c];
                     if (state <= 0 || d == 0) continue;
-                    int64_t seen = std::min(depth, (lengths[b] - t) * inputs), at = (b * steps + t) * inputs;
-                    add(seen, d, weights[g] + row, for_x + at);
-                    add(seen, d, x + at, sum.data() + starts[g] + row);
+                    int64_t start = std::max<int64_t>(0, t - before[g]);  // the first token that the window sees
+                    int64_t missing = (start - (t - before[g])) * inputs;  // what it would see before that
+                    int64_t seen = std::min(depth - missing, (lengths[b] - start) * inputs), at = (b * steps + start) * inputs;
+                    add(seen, d, weights[g] + row + missing, for_x + at);
+                    add(seen, d, x + at, sum.data() + starts[g] + row + missing);
                     sum[starts[groups] + c] += d;
                 }
             }

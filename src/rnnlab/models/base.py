@@ -135,6 +135,11 @@ class Architecture(Config):
         """Whether ``states[:, t]`` depends on inputs up to t only; ``check_architecture`` holds it to that."""
         return False
 
+    @property
+    def defaults_per_token(self) -> dict[str, Any]:
+        """Its settings, unless the user says otherwise, where every token is answered and may see what comes later."""
+        return {}
+
     def embedding_or_usual(self) -> Embedding:
         """For text: as it is set, with the usual width where neither the user nor vectors have one."""
         embedding = self.embedding or Embedding()

@@ -1,11 +1,11 @@
 """Convolutions over windows of tokens, as in TextCNN, and the two-channel CNN2."""
 
 from collections.abc import Callable
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import torch
 import torch.nn.functional as F
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 from torch import Tensor, nn
 
 from rnnlab.core.errors import WrongValue
@@ -30,9 +30,32 @@ Widths = Annotated[
 ]
 
 
+CENTRED = (
+    "Windows have their token in the middle (an even width has one token more ahead), as suits an answer for every "
+    "token; false: they start there."
+)
+
+
+def tokens_before(width: int, centred: bool) -> int:
+    """How many tokens of a window lie before its own."""
+    return (width - 1) // 2 if centred else 0
+
+
+def refuse_centred_without_effect(widths: tuple[int, ...], centred: bool) -> None:
+    if centred and max(widths) <= 2:
+        raise WrongValue(
+            "centred = true changes nothing for windows of one or two tokens, which start at theirs; leave it out"
+        )
+
+
+def centred_where_it_matters(widths: tuple[int, ...]) -> dict[str, Any]:
+    return {"centred": True} if max(widths) > 2 else {}
+
+
 class Convolutional(Architecture):
     """What the convolutions share."""
 
+    added: ClassVar[tuple[str, ...]] = (*Architecture.added, "centred")
     sizes: ClassVar[tuple[str, ...]] = ("filters",)
     space: ClassVar[Space] = {
         "model.filters": Between(16, 128, log=True),
@@ -41,10 +64,22 @@ class Convolutional(Architecture):
         **LEARNING_RATE,
     }
 
-    widths: Widths = Field(default=(2, 3, 4, 5), description="Window widths, in tokens.")
+    widths: Widths = Field(
+        default=(2, 3, 4, 5), examples=[(1, 2, 3), (2, 3, 4, 5, 6)], description="Window widths, in tokens."
+    )
     filters: int = Field(default=16, ge=1, description="Filters of each width.")
     activation: Activation = Field(default="relu", description="Of each filter.")
     pooling: Pooling = Field(default="max", description="How the windows become one summary.")
+    centred: bool = Field(default=False, description=CENTRED)
+
+    @model_validator(mode="after")
+    def _centred_matters(self) -> Self:
+        refuse_centred_without_effect(self.widths, self.centred)
+        return self
+
+    @property
+    def defaults_per_token(self) -> dict[str, Any]:
+        return centred_where_it_matters(self.widths)
 
     @property
     def causal(self) -> bool:
@@ -83,11 +118,12 @@ class CNN2(Convolutional):
 
 
 class ConvolutionalEncoder(Encoder):
-    """(B, T, D) → states (B, T, H), H = filters × number of widths: state i is of the windows that start at token i."""
+    """(B, T, D) → states (B, T, H), H = filters × number of widths: state i is of the windows that start at token i, or
+    have it in the middle."""
 
     def __init__(self, settings: Convolutional, input_width: int):
         super().__init__()
-        self.convolution: Windows = Windows(settings.widths, settings.filters, input_width)
+        self.convolution: Windows = Windows(settings.widths, settings.filters, input_width, settings.centred)
         self.activation: Callable[[Tensor], Tensor] = ACTIVATIONS[settings.activation]
         self.causal: bool = settings.causal
         self.summarise_by(settings.pooling, settings.filters * len(settings.widths))
@@ -95,7 +131,8 @@ class ConvolutionalEncoder(Encoder):
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         if self.native and self.training and torch.is_grad_enabled():  # elsewhere, every layer can be looked at
-            found = ops.highest_answers(x, lengths, self.convolution.bias, list(self.convolution.weights))
+            windows = self.convolution
+            found = ops.highest_answers(x, lengths, windows.bias, list(windows.weights), windows.before)
             if found is not None:
                 return Encoded(*found)
         windows = self.convolution(zero_padding(x, lengths))
@@ -104,15 +141,16 @@ class ConvolutionalEncoder(Encoder):
 
 
 class Windows(nn.Module):
-    """(B, T, D) → (B, T, filters · widths): filters over the window of each width that starts at each token. Beyond the
-    end a window sees zeros, so a sequence of any length has an answer.
+    """(B, T, D) → (B, T, filters · widths): filters over the window of each width that starts at each token, or has it
+    in the middle. Beyond either end a window sees zeros, so a sequence of any length has an answer.
 
-    All widths are one matrix product: every token is laid beside its followers, up to the widest window, and narrow
-    filters are filled up with zeros. That takes less than half the time of one ``nn.Conv1d`` a width."""
+    All widths are one matrix product: every token is laid beside its neighbours, as far as the widest window goes, and
+    narrow filters are filled up with zeros. That takes less than half the time of one ``nn.Conv1d`` per width."""
 
-    def __init__(self, widths: tuple[int, ...], filters: int, input_width: int):
+    def __init__(self, widths: tuple[int, ...], filters: int, input_width: int, centred: bool = False):
         super().__init__()
         self.widest: int = max(widths)
+        self.before: tuple[int, ...] = tuple(tokens_before(width, centred) for width in widths)
         self.weights: nn.ParameterList = nn.ParameterList(torch.empty(filters, width * input_width) for width in widths)
         self.bias: nn.Parameter = nn.Parameter(torch.empty(filters * len(widths)))
         with torch.no_grad():  # uniform within 1 / sqrt(inputs of a filter), as nn.Conv1d begins
@@ -123,9 +161,13 @@ class Windows(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         batch, steps, width = x.shape
+        furthest = max(self.before)  # tokens before its own that the widest window sees
         offsets = torch.arange(self.widest, device=x.device)
-        followers = (torch.arange(steps, device=x.device)[:, None] + offsets).reshape(-1)  # (T · widest,)
-        x = F.pad(x, (0, 0, 0, self.widest - 1))
-        windows = x.index_select(1, followers).view(batch, steps, self.widest * width)
-        weight = torch.cat([F.pad(w, (0, self.widest * width - w.shape[1])) for w in self.weights])
-        return F.linear(windows, weight, self.bias)
+        neighbours = (torch.arange(steps, device=x.device)[:, None] + offsets).reshape(-1)  # (T · widest,)
+        x = F.pad(x, (0, 0, furthest, self.widest - 1 - furthest))
+        windows = x.index_select(1, neighbours).view(batch, steps, self.widest * width)
+        filled = []
+        for weight, before in zip(self.weights, self.before, strict=True):
+            ahead = (furthest - before) * width
+            filled.append(F.pad(weight, (ahead, self.widest * width - ahead - weight.shape[1])))
+        return F.linear(windows, torch.cat(filled), self.bias)

@@ -1,13 +1,20 @@
 """Recurrent and convolutional parts in one encoder."""
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded, Encoder, architecture
-from rnnlab.models.convolution import Activation, TextCNN, Widths
+from rnnlab.models.convolution import (
+    CENTRED,
+    Activation,
+    TextCNN,
+    Widths,
+    centred_where_it_matters,
+    refuse_centred_without_effect,
+)
 from rnnlab.models.pooling import Pooling, zero_padding
 from rnnlab.models.recurrent import GRU, LSTM
 from rnnlab.models.space import DROPOUT, LEARNING_RATE, Among, Between, Space
@@ -20,6 +27,7 @@ class GruCnn(Architecture):
     Both read the tokens; neither reads the other. The summary is the GRU's last state of each direction beside the
     strongest answer of each filter over time."""
 
+    added: ClassVar[tuple[str, ...]] = (*Architecture.added, "centred")
     sizes: ClassVar[tuple[str, ...]] = ("hidden", "filters")
     space: ClassVar[Space] = {
         "model.hidden": Between(32, 128, log=True),
@@ -30,9 +38,23 @@ class GruCnn(Architecture):
     }
 
     hidden: int = Field(default=64, ge=1, description="Width of the GRU's state, in each direction.")
-    widths: Widths = Field(default=(2, 3, 4, 5), description="Window widths of the convolution, in tokens.")
+    widths: Widths = Field(
+        default=(2, 3, 4, 5),
+        examples=[(1, 2, 3), (2, 3, 4, 5, 6)],
+        description="Window widths of the convolution, in tokens.",
+    )
     filters: int = Field(default=16, ge=1, description="Filters of each width.")
     activation: Activation = Field(default="relu", description="Of each filter.")
+    centred: bool = Field(default=False, description=CENTRED)
+
+    @model_validator(mode="after")
+    def _centred_matters(self) -> Self:
+        refuse_centred_without_effect(self.widths, self.centred)
+        return self
+
+    @property
+    def defaults_per_token(self) -> dict[str, Any]:
+        return centred_where_it_matters(self.widths)
 
     def build(self, input_width: int) -> Encoder:
         return GruCnnEncoder(self, input_width)
@@ -47,7 +69,13 @@ class GruCnnEncoder(Encoder):
     def __init__(self, settings: GruCnn, input_width: int):
         super().__init__()
         gru = GRU(hidden=settings.hidden, bidirectional=True, pooling="last")
-        cnn = TextCNN(widths=settings.widths, filters=settings.filters, activation=settings.activation, pooling="max")
+        cnn = TextCNN(
+            widths=settings.widths,
+            filters=settings.filters,
+            activation=settings.activation,
+            centred=settings.centred,
+            pooling="max",
+        )
         self.gru, self.cnn = gru.build(input_width), cnn.build(input_width)
         self.state_width: int = self.gru.state_width + self.cnn.state_width
         self.width: int = self.gru.width + self.cnn.width

@@ -251,7 +251,7 @@ class Wording:
     def window(self, fired: Fired) -> str:
         """The tokens that a filter saw."""
         tokens = self.found.subject.tokens or ()
-        return " ".join(tokens[fired.start : fired.start + fired.width])
+        return " ".join(tokens[max(0, fired.start) : fired.start + fired.width])
 
     def layer(self, name: str) -> Both:
         """To begin a sentence with."""

@@ -314,6 +314,8 @@ def filled_in(model: Architecture, task: type[Task], text: bool = False) -> Arch
     usual = {name: value for name, value in model.model_defaults.items() if task.regularised or name in model.added}
     if task.shape.reads == "states":
         usual.pop("ends", None)
+        if not task.causal:
+            usual |= model.defaults_per_token
     if model.reads_in_turn:
         usual["pooling"] = task.recurrent_pooling
     if text and task.regularised:

@@ -41,6 +41,7 @@ OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("fasttext", {"ngrams": 3, "buckets": 100, "ends": True, "hashing": "mixed"}),
     ("textcnn", {"activation": "tanh", "widths": [1]}),
     ("textcnn", {"activation": "gelu", "widths": [3, 9]}),
+    ("textcnn", {"widths": [2, 3, 4], "centred": True}),
     ("dilated", {"look_ahead": False, "width": 2, "hidden": 8}),
     ("dilated", {"residual": False, "width": 4, "activation": "gelu", "hidden": 8}),
     ("transformer", {"positions": "learned", "max_length": 40, "heads": 1, "layers": 1}),

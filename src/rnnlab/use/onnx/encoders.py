@@ -51,14 +51,14 @@ def _mean(g: Graph, x: str, rows: Rows, encoder: MeanEncoder, name: str) -> tupl
 
 
 def _convolutional(g: Graph, x: str, rows: Rows, encoder: ConvolutionalEncoder, name: str) -> tuple[str, str]:
-    """State i is of the windows that start at token i, and beyond the end they see zeros."""
+    """Beyond either end windows see zeros."""
     windows = encoder.convolution
     depth = max(weight.shape[1] for weight in windows.weights) // windows.widest
     x = g.op("Transpose", rows.zero_padding(x), perm=CHANNELS_SECOND)
     biases = windows.bias.split(windows.weights[0].shape[0])
     found = [
-        _convolve(g, x, weight, bias, depth, f"{name}.convolution.{number}", behind=0)
-        for number, (weight, bias) in enumerate(zip(windows.weights, biases, strict=True))
+        _convolve(g, x, weight, bias, depth, f"{name}.convolution.{number}", before)
+        for number, (weight, bias, before) in enumerate(zip(windows.weights, biases, windows.before, strict=True))
     ]
     made = g.op("Transpose", g.op("Concat", *found, axis=1), perm=CHANNELS_SECOND)
     states = rows.zero_padding(activate(g, made, encoder.activation))
