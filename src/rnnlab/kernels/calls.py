@@ -35,6 +35,8 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {  # as in the sources: what is returne
     "list_grams": (N, P, P, N, N, N, P, P),
     "gram_product": (None, P, P, P, P, N, N, P, P),
     "gram_transposed": (None, P, P, P, P, N, N, P, P),
+    "number_children": (N, P, P, N, N, N, *[P] * 4),
+    "find_children": (None, *[P] * 4, N, P),
     "chain_losses": (N, N, N, *[P] * 7),
     "chain_descend": (N, N, N, *[P] * 6, R, R, *[P] * 4),
     "best_paths": (None, N, N, *[P] * 4),

@@ -8,6 +8,7 @@ on with that. The tests compare the two.
 
 from rnnlab.kernels.calls import active, known, place, places
 from rnnlab.kernels.chains import chain_descend, chain_losses, chain_paths
+from rnnlab.kernels.gram_tree import find_children, number_children
 from rnnlab.kernels.grams import (
     GramRows,
     count_grams,
