@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from browsing import ARGUMENTS, CHROMIUM, DESK, REQUIRED, drawn, missing
+from visiting import Visitor
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -70,3 +71,12 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Opener]:
     for context in opener.contexts:
         context.close()
     assert opener.complaints == []
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Visitor]:
+    visitor = Visitor(browser)
+    yield visitor
+    for context in visitor.contexts:
+        context.close()
+    assert visitor.complaints == []

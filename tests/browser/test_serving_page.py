@@ -1,6 +1,5 @@
 """The page of `rnnlab serve`, in a browser, with a real server behind it."""
 
-import importlib.util
 import json
 import shlex
 from collections.abc import Iterator
@@ -8,13 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from browsing import DESK, PHONE, ROOT, TABLET, WIDE, axe, overflowing
-
-_spec = importlib.util.spec_from_file_location("serving_process", ROOT / "tests" / "serving" / "serving_process.py")
-assert _spec is not None
-assert _spec.loader is not None
-serving_process = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(serving_process)
+from browsing import DESK, PHONE, TABLET, WIDE, axe, overflowing
+from visiting import ask, serving_process, shown
 
 MEDIUM = {"width": 1024, "height": 800}
 NASTY = '<img src=x onerror="window.hacked=1"></textarea><script>window.hacked=1</script> {{7*7}} \' " & \\ great'
@@ -35,69 +29,10 @@ def server(models: list[str], tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield started
 
 
-class Visitor:
-    """``visit(server, …)`` → the page, its models known. ``asked`` are the bodies of the questions so far."""
-
-    def __init__(self, browser: Any):
-        self.browser = browser
-        self.contexts: list[Any] = []
-        self.complaints: list[str] = []  # what was asked of others than the server, or said on the console
-        self.asked: list[dict[str, Any]] = []
-
-    def __call__(self, server: Any, *, viewport: dict[str, int] = DESK, refusals: bool = False, **options: Any) -> Any:
-        """``refusals``: some answers will be, of which a browser writes on the console."""
-        context = self.browser.new_context(viewport=viewport, **options)
-        self.contexts.append(context)
-        page = context.new_page()
-        page.on("request", lambda request: self._note(server, request))
-        page.on("console", lambda said: self._hear(said, refusals))
-        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
-        page.goto(server.address)
-        page.wait_for_selector("#facts div, #token-form:not([hidden])", state="attached")
-        return page
-
-    def _note(self, server: Any, request: Any) -> None:
-        if not request.url.startswith(server.address):
-            self.complaints.append(f"asked for {request.url[:200]}")
-        if request.url.endswith("/v1/predict"):
-            self.asked.append(json.loads(request.post_data_buffer))
-
-    def _hear(self, said: Any, refusals: bool) -> None:
-        """But for what a test provokes, and for the browser's word that somebody was quicker than an autofocus."""
-        refused = refusals and said.text.startswith("Failed to load resource")
-        if not refused and not said.text.startswith("Autofocus processing was blocked"):
-            self.complaints.append(f"{said.type}: {said.text}")
-
-
-@pytest.fixture
-def visit(browser: Any) -> Iterator[Visitor]:
-    visitor = Visitor(browser)
-    yield visitor
-    for context in visitor.contexts:
-        context.close()
-    assert visitor.complaints == []
-
-
-def ask(page: Any, text: str) -> None:
-    """Types a text, and waits for its answer."""
-    page.fill("#text", text)
-    with page.expect_response("**/v1/predict") as answered:
-        page.press("#text", "Enter")
-    answered.value.finished()
-    page.wait_for_selector("#answer[aria-busy=false]")
-
-
 def playwright_error() -> type[Exception]:
     from playwright.sync_api import Error
 
     return Error
-
-
-def shown(probability: float) -> str:
-    if probability == 1:
-        return "100\N{NO-BREAK SPACE}%"
-    bounds = "< 0.1 %" if probability < 0.0005 else "> 99.9 %" if probability >= 0.9995 else None
-    return (bounds or f"{100 * probability:.1f} %").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def check_answer(page: Any, server: Any, model: str, text: Any) -> None:
@@ -271,11 +206,11 @@ def test_refusals_in_words(visit, server):
     page = visit(server, refusals=True)
     ask(page, "a great film")
     ask(page, "x" * 20_001)
-    assert "The server doesn’t take this text. text: at most 20,000 characters" in page.locator("#trouble").inner_text()
+    assert "The server doesn’t take this. text: at most 20,000 characters" in page.locator("#trouble").inner_text()
     ask(page, "x" * 1_000_001)
     assert "too long for the server" in page.locator("#trouble").inner_text()
     page.click('[data-language="zh"]')
-    assert "文本太长" in page.locator("#trouble").inner_text()
+    assert "内容太长" in page.locator("#trouble").inner_text()
     ask(page, "a great film")
     assert page.locator("#trouble").is_hidden()
 

@@ -25,6 +25,7 @@ from rnnlab.serving.models import Models
 from rnnlab.serving.openapi import document
 from rnnlab.serving.requests import read_question
 from rnnlab.serving.security import HEADERS, NO_CONTENT, Access
+from rnnlab.show.figures.palette import PALETTE, rgb
 from rnnlab.show.pages.shell import environment, made, now, policy, source
 
 log: logging.Logger = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ class Application:
 
     @asynccontextmanager
     async def lifespan(self, _: Any = None) -> AsyncIterator[None]:
-        page_html(self.limits.explained_characters)  # made once, before anybody waits for it
+        page_html(self.limits)  # made once, before anybody waits for it
         self.predicting.start()
         self.explaining.start()
         yield
@@ -108,7 +109,7 @@ class Application:
         return _json(document(self.limits, names, self.access.token is not None, columns, hears))
 
     async def page(self, _: Request) -> Response:
-        html, policy = page_html(self.limits.explained_characters)
+        html, policy = page_html(self.limits)
         return Response(html, media_type="text/html", headers={"Content-Security-Policy": policy})
 
     # What every answer has in common
@@ -253,14 +254,31 @@ def _shown_path(scope: Scope) -> str:
 SCRIPT_WORDS = {
     "trouble 401": both("This needs the server’s token."),
     "trouble 404": both("The server no longer has this model. Reload the page."),
-    "trouble 413": both("This text is too long for the server."),
-    "trouble 422": both("The server doesn’t take this text."),
+    "trouble 413": both("This is too long for the server."),
+    "trouble 422": both("The server doesn’t take this."),
     "trouble 429": both("The server is busy. Asking again …"),
     "trouble 500": both("Something went wrong in the server; its log says what."),
     "trouble 503": both("The server didn’t manage in time. Asking again …"),
     "trouble unreachable": both("The server doesn’t answer. Is it still running?"),
     "trouble other": both("The server refused."),
+    "lead label": both(
+        "Type a text: the answer comes as you type, with how sure the model is and the words that it rests on."
+    ),
+    "lead entities": both(
+        "Type a text: its entities are marked as you type, each with its type and how sure the model is."
+    ),
+    "lead tags": both(
+        "Type a text: every word gets its tag as you type. Point at a word to see how sure the model is."
+    ),
+    "lead recording": both("Choose a recording: the model says what it hears, and how sure it is."),
     "no label": both("No label"),
+    "no words": both("No words"),
+    "no entity": both("No entity"),
+    "one entity": both("1 entity"),
+    "entities": both("{count} entities"),
+    "tags": both("{count} tags"),
+    "hint entities": both("Point at an entity, or tap it, to see how sure the model is."),
+    "hint tags": both("Point at a word, or tap it, to see how sure the model is of its tag."),
     "fewer labels": both("Fewer labels"),
     "all labels": both("All {count} labels"),
     "known": both("{share} of the words are known to the model."),
@@ -273,6 +291,8 @@ SCRIPT_WORDS = {
     "accuracy": both("Accuracy on test rows, 95 % interval"),
     "macro_f1": both("Macro-F1 on test rows, 95 % interval"),
     "balanced_accuracy": both("Balanced accuracy on test rows, 95 % interval"),
+    "entity_f1": both("Entity F1 on test rows, 95 % interval"),
+    "wer": both("Word error rate on test rows, 95 % interval"),
     "loss": both("Loss on test rows, 95 % interval"),
     "calibration": both("How far probabilities are off, on average"),
     "calibrated": both("{after} points (before calibration: {before})"),
@@ -284,8 +304,8 @@ SCRIPT_WORDS = {
 
 
 @cache
-def page_html(explained_characters: int) -> tuple[str, str]:
-    """The page, and the policy to be sent with it. Longer texts are asked for without an explanation."""
+def page_html(limits: Limits) -> tuple[str, str]:
+    """The page, and the policy to be sent with it."""
     scripts = [source("shell_head.js"), source("shell.js"), source("serving.js")]
     # what it may do beyond other pages is to ask this server
     allowed = policy(scripts).replace("connect-src 'none'", "connect-src 'self'")
@@ -303,7 +323,9 @@ def page_html(explained_characters: int) -> tuple[str, str]:
             maker="rnnlab serve",
             made=made(now()),
             script_words={key: [text.en, text.zh] for key, text in SCRIPT_WORDS.items()},
-            explained_characters=explained_characters,
+            lead=SCRIPT_WORDS["lead label"],
+            colours=[", ".join(str(round(255 * part)) for part in rgb(colour)) for colour in PALETTE],
+            limits=limits,
         )
     )
     return html, f"{allowed}; frame-ancestors 'none'"  # which a page can't say of itself

@@ -10,6 +10,7 @@ from typing import Any
 from rnnlab.core.errors import ConfigError, DataError, RnnlabError, RunError, english
 from rnnlab.data.joined import columns_of_text, join
 from rnnlab.data.sound.wav import Waveform, decode
+from rnnlab.data.tagged.schemes import types_of
 from rnnlab.data.vocabulary import UNKNOWN
 from rnnlab.runs.bundle import SUFFIX
 from rnnlab.serving.limits import Refusal
@@ -40,9 +41,13 @@ class ServedModel:
         """For ``GET /v1/models``."""
         labels, card = list(self.predictor.labels), self.predictor.card
         columns = {"columns": list(self.columns)} if self.columns else {}
+        scheme = self.predictor.scheme
+        types = {} if scheme is None else {"types": types_of(labels, scheme)}
         found = [asdict(one) for one in by_label(card.metrics)]
-        told = {"labels": labels, **columns, "card": asdict(card), "by_label": found}
-        return {"name": self.name, "kind": self.kind, **told}
+        told = {"labels": labels, **types, **columns, "card": asdict(card), "by_label": found}
+        answers = "tags" if self.predictor.tags_tokens else "label"
+        asked = {"reads": "recording" if self.hears else "text", "answers": answers}
+        return {"name": self.name, "kind": self.kind, **asked, **told}
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -196,7 +196,10 @@ def _schemas(limits: Limits, models: Sequence[str], columns: Sequence[str], hear
             {
                 "name": {"enum": list(models)},
                 "kind": {**string, "description": "The architecture or baseline."},
+                "reads": {"enum": ["text", "recording"]},
+                "answers": {"enum": ["label", "tags"], "description": "One for all of it, or a tag for every token."},
                 "labels": {"type": "array", "items": string},
+                "types": {"type": "array", "items": string, "description": "Of a tagger of entities: their types."},
                 "columns": {"type": "array", "items": string, "description": "Of several text columns, their names."},
                 "card": {"type": "object", "description": "What it was made of, how well it does, what it isn't for."},
                 "by_label": {
@@ -207,7 +210,7 @@ def _schemas(limits: Limits, models: Sequence[str], columns: Sequence[str], hear
                     "description": "What the test rows say of each label, in their order; empty where rows have none.",
                 },
             },
-            optional=["columns"],
+            optional=["types", "columns"],
         ),
         "Health": {"type": "object", "properties": {"status": string}, "required": ["status"]},
         "Document": {"type": "object", "properties": {"openapi": {"const": "3.1.0"}}, "required": ["openapi"]},

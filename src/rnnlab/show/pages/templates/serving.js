@@ -55,13 +55,17 @@
   const noTrouble = () => (at("trouble").hidden = true);
 
   // ── Asking ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  const TOO_LARGE = new Error("more than the server takes");
   let pause = 0;
   let asked = null; // the request that is under way
   let composing = false; // letters of an input method aren't the text yet
   const typed = (field) => field.value.toWellFormed?.() ?? field.value;
   const columns = () => [...document.querySelectorAll("#columns textarea")]; // of a model that reads several texts
+  const hears = () => model()?.reads === "recording";
+  const tags = () => model()?.answers === "tags";
   const text = () =>
     columns().length ? Object.fromEntries(columns().map((field) => [field.name, typed(field)])) : typed(at("text"));
+  const file = () => at("file").files[0];
   const letters = () => (columns().length ? Object.values(text()).join("") : text());
   const model = () => models.find((one) => one.name === at("model").value) ?? models[0];
 
@@ -69,12 +73,13 @@
     clearTimeout(pause);
     asked?.abort();
     showRequest();
-    if (!letters().trim() || !model()) return showNothing();
+    if (!model() || !(hears() ? file() : letters().trim())) return showNothing();
     const mine = (asked = new AbortController());
     at("answer").setAttribute("aria-busy", "true");
     try {
-      const explain = [...letters()].length <= Number(at("ask").dataset.explained);
-      const body = JSON.stringify({ model: model().name, text: text(), explain });
+      const body = JSON.stringify({ model: model().name, ...(await question()) });
+      if (mine !== asked) return;
+      if (hears() && body.length > Number(at("ask").dataset.body)) throw TOO_LARGE;
       const response = await request("/v1/predict", { method: "POST", body, signal: mine.signal });
       const said = response.ok ? await response.json() : await failure(response);
       if (mine !== asked) return;
@@ -83,11 +88,24 @@
         showTrouble(said.status, said.reason);
         if (said.status === 429 || said.status === 503) pause = setTimeout(ask, 1000 * said.wait);
       }
-    } catch {
-      if (mine === asked) showTrouble("unreachable");
+    } catch (error) {
+      if (mine === asked) showTrouble(error === TOO_LARGE ? 413 : "unreachable");
     }
     if (mine === asked) at("answer").setAttribute("aria-busy", "false");
   };
+  // What the server reads: tags need no explanation, and long texts get none.
+  const question = async () => {
+    if (hears()) return { wav: await base64(file()) };
+    return { text: text(), explain: !tags() && [...letters()].length <= Number(at("ask").dataset.explained) };
+  };
+  const base64 = (chosen) =>
+    new Promise((resolve, reject) => {
+      if (chosen.size > Number(at("ask").dataset.body)) return reject(TOO_LARGE);
+      const reader = new FileReader();
+      reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1)); // behind data:audio/wav;base64,
+      reader.onerror = () => reject(reader.error);
+      reader.readAsDataURL(chosen);
+    });
   const soon = () => {
     clearTimeout(pause);
     if (!composing) pause = setTimeout(ask, PAUSE);
@@ -109,6 +127,7 @@
     event.preventDefault();
     ask();
   });
+  at("file").addEventListener("change", ask);
   at("model").addEventListener("change", () => {
     showFields();
     showCard();
@@ -140,14 +159,23 @@
     noTrouble();
     at("nothing").hidden = true;
     at("result").hidden = false;
-    const label = answer.labels ? answer.labels.join(" · ") || say(...told("no label")) : answer.label;
-    const sure = answer.labels ? "" : percent(answer.probability); // of several, the bars tell
+    const label = headline(answer);
+    const sure = answer.labels || answer.tags ? "" : percent(answer.probability); // of several, the rest tells
     at("label").replaceChildren(...[label].flat());
     at("sure").replaceChildren(sure);
-    showBars();
+    at("bars").hidden = at("more").hidden = Boolean(answer.tags);
+    at("tagging").hidden = !answer.tags;
+    answer.tags ? showTags(answer) : showBars();
     showTokens(answer.tokens ?? []);
     showKnown(answer.known);
     at("said").replaceChildren(...at("label").cloneNode(true).childNodes, " ", sure); // for those who listen
+  };
+  const headline = ({ label, labels, tags, entities }) => {
+    if (labels) return labels.join(" · ") || say(...told("no label"));
+    if (!tags) return label || say(...told("no words"));
+    if (!entities) return say(...told("tags", { count: tags.length }));
+    const key = ["no entity", "one entity"][entities.length] ?? "entities";
+    return say(...told(key, { count: entities.length }));
   };
   const showBars = () => {
     const all = Object.entries(last.probabilities);
@@ -189,7 +217,71 @@
     );
     at("weight").replaceChildren(...hint.map((node) => node.cloneNode(true)));
   };
+  // ── Tags ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  const COLOURS = JSON.parse(at("colours").textContent);
+  // The text as it was typed, with what was found in it; what the model didn't read any more stays plain.
+  const showTags = ({ tags, entities }) => {
+    const found = entities ? entities.map((one) => ({ ...one, tag: one.type })) : words(tags);
+    const letters = [...text()]; // the server counts code points
+    const pieces = [];
+    let end = 0;
+    for (const one of found) {
+      pieces.push(letters.slice(end, one.start).join(""), piece(one, entities, !pieces.length));
+      end = one.end;
+    }
+    at("tagged").replaceChildren(...pieces, letters.slice(end).join(""));
+    showTypes(entities);
+    at("tag").replaceChildren(...say(...told(entities ? "hint entities" : "hint tags")));
+    at("tag").hidden = !found.length;
+  };
+  const piece = ({ text, tag, type, probability, known }, entities, first) => {
+    const form = element("span", { class: "form" }, text);
+    const made = element("span", { class: entities ? "token entity" : "token word", tabindex: first ? 0 : -1 }, form);
+    if (tag) made.append(element("span", { class: "tag" }, tag)); // entities of some schemes have no type
+    made.classList.toggle("unknown", known === false);
+    if (entities) made.style.setProperty("--type", colour(type));
+    made.tagged = { text, tag, probability, known };
+    return made;
+  };
+  // Where each token stands in the text, in code points: tokens follow one another there as they are.
+  const words = (tags) => {
+    const all = text();
+    let units = 0; // of UTF-16, up to which the text was looked through
+    let end = 0;
+    return tags.flatMap(({ token, label, probability, known }) => {
+      const place = all.indexOf(token, units);
+      if (place < 0) return [];
+      const start = end + [...all.slice(units, place)].length;
+      units = place + token.length;
+      end = start + [...token].length;
+      return [{ text: token, tag: label, probability, known, start, end }];
+    });
+  };
+  const colour = (type) => COLOURS[Math.max(0, (model().types ?? []).indexOf(type)) % COLOURS.length];
+  const showTypes = (entities) => {
+    const types = entities ? model().types.filter(Boolean) : [];
+    at("types").replaceChildren(
+      ...types.map((type) => {
+        const count = entities.filter((one) => one.type === type).length;
+        const made = element("li", count ? {} : { class: "none" }, `${type} ${count}`);
+        made.style.setProperty("--type", colour(type));
+        return made;
+      }),
+    );
+    at("types").hidden = !types.length;
+  };
+  const tellTag = (event) => {
+    const { tagged } = event.target.closest(".token") ?? {};
+    if (!tagged) return;
+    const unknown = tagged.known === false ? [" · ", ...say(...told("unknown"))] : [];
+    const tag = tagged.tag ? ` ${tagged.tag}` : "";
+    at("tag").replaceChildren(element("strong", {}, tagged.text), `${tag} ${percent(tagged.probability)}`, ...unknown);
+  };
+  for (const kind of ["pointerover", "focusin", "click"]) at("tagged").addEventListener(kind, tellTag);
+  at("tagged").addEventListener("focusin", (event) => event.target.setAttribute("aria-describedby", "tag"));
+
   const showKnown = (known) => {
+    at("known").hidden = hears(); // of sounds there are no unknown ones
     at("known").classList.toggle("few", known < 0.5);
     const share = element("strong", {}, percent(known));
     const doubt = known < 0.5 ? told("doubt") : ["", ""];
@@ -215,11 +307,18 @@
 
   // ── The request as a command ───────────────────────────────────────────────────────────────────────────────────
   const quoted = (words) => `'${words.replaceAll("'", "'\\''")}'`;
+  const recorded = (named) => {
+    const [before, after] = JSON.stringify({ ...named, wav: " " }).split('" "');
+    const path = quoted(file()?.name ?? "….wav");
+    return `(printf %s ${quoted(before + '"')}; base64 < ${path} | tr -d '\\n'; printf %s ${quoted('"' + after)})`;
+  };
   const showRequest = () => {
-    const body = { text: letters() || columns().length ? text() : "…", ...(models.length > 1 ? { model: model().name } : {}) };
     const secret = token ? ' -H "Authorization: Bearer $RNNLAB_TOKEN"' : "";
-    const command = `curl ${location.origin}/v1/predict -H 'Content-Type: application/json'${secret} -d ${quoted(JSON.stringify(body))}`;
-    document.querySelector("#request pre code").textContent = command;
+    const named = models.length > 1 ? { model: model().name } : {};
+    const curl = `curl ${location.origin}/v1/predict -H 'Content-Type: application/json'${secret} -d`;
+    document.querySelector("#request pre code").textContent = hears()
+      ? `${recorded(named)} | ${curl} @-`
+      : `${curl} ${quoted(JSON.stringify({ text: letters() || columns().length ? text() : "…", ...named }))}`;
     at("document").hidden = token !== null; // a link can't send it
   };
 
@@ -285,7 +384,11 @@
         return [element("label", { for: field.id }, name), field];
       }),
     );
-    at("text").hidden = at("text-label").hidden = names.length > 0;
+    at("text").hidden = at("text-label").hidden = names.length > 0 || hears();
+    at("keys").hidden = hears();
+    at("recording").hidden = !hears();
+    const lead = hears() ? "recording" : !tags() ? "label" : model().types ? "entities" : "tags";
+    at("lead").replaceChildren(...say(...told(`lead ${lead}`)));
     if (names.length) at("column-0").focus();
   };
   const meet = async () => {
