@@ -16,3 +16,11 @@ def train_tagger(folder: Path, corpus: str, model: str = "bilstm-crf", *more: st
     training = {"epochs": epochs}
     run = rnnlab.train(str(data), model=model, training=training, settings=[*SETTINGS, *more], out=folder / "runs")
     return run.path
+
+
+def train_baselines(folder: Path, corpus: str) -> dict[str, Path]:
+    """The runs of the taggers without a network, by name."""
+    folder.mkdir(exist_ok=True)
+    data = write_conllu(folder / "corpus.conllu") if corpus == "words" else write_bmes(folder / "corpus.bmes")
+    found = rnnlab.compare(str(data), models=["linear"], seeds=1, training={"epochs": 1}, out=folder / "runs")
+    return {arm.label: Path(arm.runs[0].path) for arm in found.baselines}

@@ -57,12 +57,14 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A prediction, and what every token of the text (for `tfidf` and `nbsvm`, every n-gram) adds to a label."""
+    """A prediction, and what every token of the text (for `tfidf` and `nbsvm`, every n-gram; for `crf`, every feature)
+    adds to a label."""
 
     prediction: Prediction
     label: str  # that is explained
     tokens: tuple[tuple[str, float], ...]  # in the order of the text; a weight above 0 speaks for the label
     of: int | None = None  # the place of the token whose tag is explained, where every token has one
+    runner_up: "Explanation | None" = None  # the same for the tag that it would have had instead
 
     def strongest(self, most: int = 5) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
         """The tokens that speak loudest for the label, and those against it; loudest first."""
@@ -72,5 +74,8 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """For ``rnnlab predict --json --explain``."""
         tokens = [{"text": text, "weight": weight} for text, weight in self.tokens]
-        explained = {} if self.of is None else {"token": self.of + 1}
+        explained: dict[str, Any] = {} if self.of is None else {"token": self.of + 1}
+        if self.runner_up is not None:
+            others = [{"text": text, "weight": weight} for text, weight in self.runner_up.tokens]
+            explained["runner_up"] = {"label": self.runner_up.label, "tokens": others}
         return {**self.prediction.to_dict(), "explains": self.label, **explained, "tokens": tokens}

@@ -23,7 +23,7 @@ from rnnlab.kernels import ops
 from rnnlab.models.baselines import Baseline, Choice, Inputs, Labelled, Learnt, baseline, share_right
 from rnnlab.models.chain import best_paths, path_losses
 from rnnlab.models.space import Between, Space
-from rnnlab.models.tag_features import attributes_of, features_of, learn_features, templates_for
+from rnnlab.models.tag_features import Template, attributes_of, features_of, learn_features, templates_for
 
 STRENGTHS = (1.0, 5.0)  # of which validation chooses
 USUAL = 5.0
@@ -77,6 +77,14 @@ class Crf(Baseline):
 
     def _paths(self, learnt: Learnt, rows: Labelled) -> np.ndarray:
         return best_paths(self.logits(learnt, rows.values, rows.offsets), rows.offsets, learnt["chain"])
+
+
+def weights_at(learnt: Learnt, values: np.ndarray, offsets: np.ndarray, at: int) -> list[tuple[Template, np.ndarray]]:
+    """The features of one token that training knows, each with what it adds to every tag, (C,)."""
+    templates = templates_for(values)
+    features = np.ascontiguousarray(features_of(values, offsets, templates)[:, at])
+    places = ops.find_grams(learnt["features"], features)
+    return [(template, learnt["coef"][place]) for template, place in zip(templates, places, strict=True) if place >= 0]
 
 
 def _by_content(rows: Labelled) -> Labelled:

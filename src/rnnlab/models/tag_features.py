@@ -64,7 +64,7 @@ def attributes_of(data: Sequences, side: Side) -> np.ndarray:
         return _of_words(data.values[:, -spelling.length :], data.tokens, spelling.letters)
     assert side.vocabulary is not None
     tokens = data.tokens.astype(np.int64)
-    kinds = np.array([_kind(word) for word in side.vocabulary.words])
+    kinds = np.array([kind_of(word) for word in side.vocabulary.words])
     kinds[UNKNOWN] = len(_KINDS) + 1
     segments = data.values[:, -1] if marks is not None and "segments" in marks.kinds else np.zeros_like(tokens)
     return np.stack([tokens, kinds[tokens], segments], 1)
@@ -109,7 +109,7 @@ def learn_features(features: np.ndarray, fewest: int) -> np.ndarray:
 _KINDS = ("isdigit", "isupper", "islower", "isalpha", "isspace")
 
 
-def _kind(letter: str) -> int:
+def kind_of(letter: str) -> int:
     """1 digit, 2 capital, 3 small letter, 4 other letter (Chinese, say), 5 space; 0 any other sign."""
     if not letter:
         return 0
@@ -123,7 +123,7 @@ def _of_words(spelled: np.ndarray, tokens: np.ndarray, letters: tuple[str, ...])
     _, one_of, number = np.unique(_hashed(np.column_stack([spelled, odd])), return_index=True, return_inverse=True)
     words, odd = spelled[one_of].astype(np.int64), odd[one_of, None]
     lower = _lower_table(letters)[words]
-    kinds = np.array([_kind(letter) if number else -1 for number, letter in enumerate(letters)])[words]
+    kinds = np.array([kind_of(letter) if number else -1 for number, letter in enumerate(letters)])[words]
     signs = np.where(kinds == 0, len(_KINDS) + words, kinds)  # a shape shows hyphens and dots as they are
     columns = [_hashed(np.hstack([words, odd])), _hashed(np.hstack([lower, odd])), _hashed(signs)]
     columns += [_hashed(_without_runs(signs)), _traits(words, kinds, letters)]

@@ -6,7 +6,10 @@ the other labels on average (unless a text may have several), times its weight i
 
 Where every token has a tag, one of them is explained: what each token adds to the output for that tag at that step.
 With a chain over the tags, the neighbours' tags speak, too, each by what it adds to this tag beyond what it adds to
-others on average: ``DET→`` is the tag before, ``→VERB`` the one behind."""
+others on average: ``DET→`` is the tag before, ``→VERB`` the one behind. Of `crf`, each feature of the token speaks by
+what it adds to this tag beyond what it adds to others on average (``suffix=ing``, ``lower[-1]=the``), so that all of
+them are the score of the tag beyond that of others; of `hmm` and `frequent-tag`, which know one thing of a token, that
+is the token's own weight. The tag that is the second most probable there is explained, too."""
 
 from functools import cached_property
 from typing import Any
@@ -22,6 +25,9 @@ from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 from rnnlab.models.baselines import Baseline, Learnt, TfIdf
+from rnnlab.models.chain import marginals
+from rnnlab.models.crf import Crf, weights_at
+from rnnlab.models.feature_names import name_of, segments_of
 from rnnlab.models.gram_rows import read_grams, spelled_out
 from rnnlab.models.nbsvm import NbSvm, levels_of
 from rnnlab.models.network import Network
@@ -43,12 +49,8 @@ class Explainer:
             raise RunError("--explain weighs the tokens of a text, and this model reads numeric sequences")
         if self.preprocessor.tokenizer is None:
             raise RunError("--explain weighs the tokens of a text, and '{kind}' reads none", kind=stored.spec.task.kind)
-        if isinstance(model, Baseline) and self.preprocessor.spelling is not None:
-            raise RunError(
-                "--explain: '{kind}' has counted words and tags, and has no weights to show; a network has",
-                kind=model.kind,
-            )
-        if isinstance(model, Baseline) and not isinstance(model, TfIdf | NbSvm):
+        explained = isinstance(model, TfIdf | NbSvm) or (isinstance(model, Baseline) and model.answers == "tags")
+        if isinstance(model, Baseline) and not explained:
             raise RunError("--explain: '{kind}' doesn't look at the text; there is nothing to explain", kind=model.kind)
 
     def explain(
@@ -60,8 +62,10 @@ class Explainer:
         token: int | str | None = None,
     ) -> Explanation:
         labels, step = self.preprocessor.labels, None
+        second = None
         if isinstance(prediction, TagsPrediction) and prediction.tokens:
             step = place_of(token, prediction)
+            second = self._second(text, prediction.steps[step][0], step) if label is None else None
             label = prediction.steps[step][0] if label is None else label
         elif token is not None:
             raise RunError(
@@ -78,13 +82,50 @@ class Explainer:
         data, _ = self.preprocessor.encode([text])
         words = self.preprocessor.words_of(text)
         target = labels.index(label)
-        if self.stored.is_baseline:
+        if self.stored.is_baseline and step is not None:
+            weights = self._features(data, words, target, step)
+        elif self.stored.is_baseline:
             weights = self._grams(data, words, target)
         else:
             weights = self._tokens(data.values, words, target, step, most_points)
         if step is not None and isinstance(prediction, TagsPrediction):
             weights += self._neighbours([tag for tag, _ in prediction.steps], step, target)
-        return Explanation(prediction, label, tuple(weights), step)
+        runner_up = None if second is None else self.explain(text, prediction, second, most_points, token)
+        return Explanation(prediction, label, tuple(weights), step, runner_up)
+
+    def _second(self, text: Any, answered: str, step: int) -> str | None:
+        """The tag with the highest probability at a step, besides the one that was answered there."""
+        data, _ = self.preprocessor.encode([text])
+        model, offsets = self.stored.spec.model, np.array([0, len(data.values)])
+        if isinstance(model, Baseline):
+            outputs = model.logits(self.stored.learnt, *model.rows(data, self.preprocessor))
+        else:
+            ids = torch.from_numpy(data.values).long()[None]
+            with torch.inference_mode():
+                outputs = self.stored.network(ids, torch.tensor([ids.shape[1]]))[0, : ids.shape[1]].numpy()
+        if self.preprocessor.chain:
+            outputs = marginals(outputs, offsets, np.array(self.preprocessor.chain, np.float32))
+        ranked = [self.preprocessor.labels[number] for number in np.argsort(-outputs[step], kind="stable")]
+        return next((label for label in ranked if label != answered), None)
+
+    def _features(self, data: Sequences, words: list[str], target: int, step: int) -> list[tuple[str, float]]:
+        """Of a tagger without a network, what its features of a token speak for a tag."""
+        model, learnt, side = self.stored.spec.model, self.stored.learnt, self.preprocessor
+        assert isinstance(model, Baseline)
+        values, offsets = model.rows(data, side)
+        if not isinstance(model, Crf):
+            return [(words[step], _beyond_others(model.logits(learnt, values, offsets)[step], target))]
+        letters = side.spelling is not None and side.spelling.length > 0
+        segments = None if letters else segments_of(words, side.marks)
+        if not letters:
+            words = [
+                SPECIAL[UNKNOWN] if token == UNKNOWN else word for token, word in zip(data.tokens, words, strict=True)
+            ]
+        named = [
+            (name_of(template, words, step, segments), _beyond_others(weights, target))
+            for template, weights in weights_at(learnt, values, offsets, step)
+        ]
+        return [*named, ("bias", _beyond_others(learnt["intercept"], target))]
 
     def _tokens(
         self, ids: np.ndarray, words: list[str], target: int, step: int | None, most_points: int | None

@@ -12,7 +12,8 @@ from rnnlab.data.formats.base import BadRow
 def print_predictions(
     names: Iterable[str], answers: Iterable[Any], as_json: bool = False, top: int | None = None
 ) -> None:
-    """One line an input, as it comes; of an explained one, two. An answer may be a bad row."""
+    """One line per input, as it comes; of an explained one two, or three with a runner-up. An answer may be a bad
+    row."""
     for name, answer in zip(names, answers, strict=True):
         if as_json:
             print(json.dumps({"input": name, **_values(answer, top)}, ensure_ascii=False), flush=True)
@@ -40,14 +41,21 @@ def _lines(name: str, answer: Prediction | Explanation | BadRow, top: int | None
     best = [f"{label}\t{probability:.3f}" for label, probability in told.top(top)] if top is not None else told.told
     yield "\t".join([*best, f"{name}{remark}"])
     if isinstance(answer, Explanation):
-        sides = zip((both("for: {tokens}"), both("against: {tokens}")), answer.strongest(), strict=True)
-        told_sides = [
-            side.format(tokens=", ".join(f"{token} {weight:+.2f}" for token, weight in tokens))
-            for side, tokens in sides
-            if tokens
-        ]
-        told_all = joined(told_sides, CLAUSES) if told_sides else both("no token counts")
-        yield f"    {told_all if answer.of is None else joined([_explained(answer), told_all], CLAUSES)}"
+        yield f"    {_told(answer) if answer.of is None else joined([_explained(answer), _told(answer)], CLAUSES)}"
+        if answer.runner_up is not None:
+            second = both("runner-up {tag}", tag=answer.runner_up.label)
+            yield f"    {joined([second, _told(answer.runner_up)], CLAUSES)}"
+
+
+def _told(answer: Explanation) -> Both:
+    """What speaks for the label, and what against it."""
+    sides = zip((both("for: {tokens}"), both("against: {tokens}")), answer.strongest(), strict=True)
+    told_sides = [
+        side.format(tokens=", ".join(f"{token} {weight:+.2f}" for token, weight in tokens))
+        for side, tokens in sides
+        if tokens
+    ]
+    return joined(told_sides, CLAUSES) if told_sides else both("no token counts")
 
 
 def _explained(answer: Explanation) -> Both:
