@@ -200,10 +200,15 @@ def test_columns_say_that_there_is_no_header(write):
     assert rows_of(quoted) == [("a, b", "1"), ("c\nd", "2")]
 
 
+def test_columns_without_a_name_are_named_as_pandas_names_them(write):
+    path = write("a.csv", ",v1,v2,,\n0,ham,see you,,\n1,spam,call now,PO Box 5,\n")
+    assert tables.read(path).columns == ("Unnamed: 0", "v1", "v2", "Unnamed: 3", "Unnamed: 4")
+    assert tuple(pytest.importorskip("pandas").read_csv(path).columns) == tables.read(path).columns
+
+
 def test_header_mistakes(write):
     assert "a.csv:1: the header: two columns are named 'text'" in reading_error(write("a.csv", "text,text \na,b\n"))
-    assert "column 2 has no name" in reading_error(write("a.csv", "text,\na,b\n"))
-    assert "index=False" in reading_error(write("a.csv", ",text\n0,b\n"))
+    assert "column 1 has no name" in reading_error(write("a.csv", ",\na,b\n"))
     assert "a.csv:2: the header can't be read" in reading_error(write("a.csv", '\n"text,label\na,b\n'))
     assert "NUL" in reading_error(write("a.csv", "te\0xt,label\na,b\n"))
     assert "two columns" in reading_error(write("a.csv", "a,b\n"), columns=("x", "x"))

@@ -32,12 +32,34 @@ def test_encodings(write, encoding, notes):
     assert tables.read(write("a.csv", big_endian)).columns == ("文本", "标签")
 
 
-def test_western_bytes_that_happen_to_be_gb18030_are_refused(write):
+def test_western_bytes_that_happen_to_be_gb18030_are_not_chinese(write):
     german = "text,label\nÄpfel über Straße größer,1\nmöchten Ölfässer,2\n".encode("latin-1")
     assert german.decode("gb18030")
-    message = reading_error(write("a.csv", german))
-    assert "byte 11 (line 2) isn't UTF-8" in message
-    assert "not to everyday Chinese" in message
+    table = tables.read(write("a.csv", german))
+    assert table.notes == ("read as Windows-1252",)
+    assert table.values["text"] == ["Äpfel über Straße größer", "möchten Ölfässer"]
+    signs = "text,label\n“Win £100” — don’t miss it…,1\nCafé crème,0\n"
+    assert tables.read(write("a.csv", signs.encode("cp1252"))).values["text"] == [
+        "“Win £100” — don’t miss it…",
+        "Café crème",
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "text,label\nВсё было очень хорошо,1\nНикогда больше не приду,0\n".encode("cp1251"),
+        "text,label\nΤο δωμάτιο ήταν καθαρό,1\nποτέ ξανά,0\n".encode("iso8859-7"),
+        "text,label\n房間很乾淨，服務態度很好,1\n再也不會來了,0\n".encode("big5"),
+        "text,label\n部屋はとてもきれいでした,1\n二度と行きません,0\n".encode("shift-jis"),
+        "text,label\nCafé crème à la carte – très bon,1\nnaïve,0\n".encode()[:-4] + b"\xe9,0\n",
+        CHINESE.encode() + b"\xe9,1\n",
+    ],
+    ids=["Cyrillic", "Greek", "Big5", "Shift JIS", "damaged French", "damaged Chinese"],
+)
+def test_what_is_neither_chinese_nor_western_is_refused(write, content):
+    message = reading_error(write("a.csv", content))
+    assert "isn't UTF-8" in message
     assert "save it as UTF-8" in message
 
 

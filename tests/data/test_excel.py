@@ -47,6 +47,27 @@ def test_a_sheet_as_people_save_it(tmp_path):
     assert (found.texts[1], found.labels[1]) == ("房间第1次住都很干净", "好评")
 
 
+def test_titles_stand_above_the_header_and_blanks_below_the_rows(tmp_path):
+    header = ["日期", "评论内容", "", "星级", "评价"]
+    rows = [[day, text, None, stars, label] for day, text, stars, label in rows_of(20)]
+    blanks = [[" ", None, "", "\t", " "]] * 3
+    title = ["2026年评论汇总"]
+    groups = ["基本信息", None, None, "评论"]
+    for above in ([title], [groups], [title, groups]):
+        path = book_of(tmp_path / "a.xlsx", 数据=[*above, header, *rows, *blanks])
+        file = formats.read_whole(path)
+        assert file.columns == ("日期", "评论内容", "Unnamed: 2", "星级", "评价")
+        assert file.notes == (f"the header is row {len(above) + 1}; what stands above it is left out",)
+        found = read_examples(path, label="评价")
+        assert len(found) == 20
+        assert found.lines is not None
+        assert found.lines[0] == len(above) + 2
+    assert not formats.read_whole(book_of(tmp_path / "b.xlsx", a=[["a", "b"], *[["x", 1]] * 9])).notes
+    few_names = book_of(tmp_path / "c.xlsx", a=[["text"], *[["very good", 3]] * 30])  # a row of data isn't a header
+    with pytest.raises(DataError, match=r"all 30 rows have the same problem: 2 fields instead of 1; if titles"):
+        read_examples(few_names)
+
+
 def test_a_row_that_is_too_wide_and_one_without_header(tmp_path):
     path = book_of(tmp_path / "a.xlsx", a=[["text", "label"], ["one", "x"], ["two", "y", "more"], ["three"]])
     with pytest.raises(DataError, match=r"a.xlsx:3: 3 fields instead of 2"):

@@ -1,6 +1,7 @@
 """Tables with their columns named as people name them: the right columns, or a question; never nonsense."""
 
 import itertools
+import json
 import random
 from collections.abc import Callable
 
@@ -70,6 +71,18 @@ def person(rng: random.Random) -> str:
 
 def address(rng: random.Random) -> str:
     return f"{rng.randint(1, 900)} {rng.choice(ENGLISH)} road south {rng.choice(ENGLISH)} town"
+
+
+def posted(rng: random.Random) -> str:
+    return f"Mon Apr {rng.randint(1, 30):02} 22:{rng.randint(10, 59)}:45 PDT 2009"
+
+
+def nested(rng: random.Random) -> str:
+    return json.dumps([{"role": "user", "content": prose(rng)}])
+
+
+def empty(rng: random.Random) -> str:
+    return ""
 
 
 numbered = itertools.count(1)
@@ -245,6 +258,170 @@ TABLES: list[tuple[Columns, str | None, str | None]] = [
     ({"is_sarcastic": YES, "headline": short, "article_link": link}, "headline", "is_sarcastic"),
     ({"name": person, "country": one_of("Italy", "China", "Kenya")}, None, None),
     ({"x1": price, "x2": price, "y": YES}, None, "y"),
+    # As shops, desks and Kaggle export them.
+    ({"v1": one_of("ham", "spam"), "v2": prose, "Unnamed: 2": one_of("", ""), "Unnamed: 3": empty}, "v2", "v1"),
+    (
+        {
+            "Date received": slashed,
+            "Product": one_of("Mortgage", "Credit card"),
+            "Issue": one_of("fees", "fraud"),
+            "Consumer complaint narrative": prose,
+            "State": one_of("CA", "NY"),
+            "Timely response?": one_of("Yes", "No"),
+            "Complaint ID": running,
+        },
+        "Consumer complaint narrative",
+        None,  # the product, the issue, or whether the answer came in time
+    ),
+    (
+        {"买家": person, "初次评价": chinese, "颜色分类": one_of("红", "蓝"), "好评差评": one_of("好评", "差评")},
+        "初次评价",
+        "好评差评",
+    ),
+    (
+        {
+            "用户名": person,
+            "总评分": STARS,
+            "口味": STARS,
+            "环境": STARS,
+            "服务": STARS,
+            "人均": count,
+            "评论": chinese,
+        },
+        "评论",
+        "总评分",
+    ),
+    (
+        {"job_id": running, "description": prose, "has_company_logo": YES, "telecommuting": YES, "fraudulent": YES},
+        "description",
+        None,
+    ),
+    (
+        {"诉求人": person, "诉求内容": chinese, "承办单位": one_of("城管局", "住建局"), "是否满意": one_of("是", "否")},
+        "诉求内容",
+        None,
+    ),
+    ({"会话ID": code, "客户问题": chinese, "客服回答": chinese, "问题类型": one_of("退款", "物流")}, None, "问题类型"),
+    (
+        {
+            "target": one_of(0, 4),
+            "ids": running,
+            "date": posted,
+            "flag": one_of("NO_QUERY"),
+            "user": person,
+            "text": prose,
+        },
+        "text",
+        "target",
+    ),
+    ({"when": posted, "said": short, "y": YES}, "said", "y"),
+    ({"messages": nested, "label": one_of("a", "b")}, None, "label"),
+    (
+        {
+            "reviewerID": code,
+            "asin": code,
+            "helpful": one_of("[0, 0]", "[1, 2]"),
+            "reviewText": prose,
+            "overall": one_of("1.0", "4.0", "5.0"),
+            "reviewTime": posted,
+        },
+        "reviewText",
+        "overall",
+    ),
+    (
+        {
+            "review_id": code,
+            "stars": STARS,
+            "useful": count,
+            "funny": one_of(0, 1),
+            "cool": one_of(0, 1),
+            "text": prose,
+        },
+        "text",
+        "stars",
+    ),
+    ({"目标": one_of("iPhone", "春节"), "文本": chinese, "立场": one_of("支持", "反对")}, "文本", "立场"),
+    (
+        {"Unnamed: 0": running, "Clothing ID": count, "Review Text": prose, "Rating": STARS, "Recommended IND": YES},
+        "Review Text",
+        "Rating",
+    ),
+    (
+        {"您的姓名": person, "您对课程的意见和建议是什么？": chinese, "您是否满意？": one_of("满意", "一般")},
+        "您对课程的意见和建议是什么？",
+        "您是否满意？",
+    ),
+    ({"Comment": prose, "Is this spam? (yes/no)": one_of("yes", "no")}, "Comment", "Is this spam? (yes/no)"),
+    ({"IsSpam": YES, "Text": prose, "Length": count}, "Text", "IsSpam"),
+    (
+        {"id": running, "qid1": running, "question1": prose, "question2": prose, "is_duplicate": YES},
+        None,
+        "is_duplicate",
+    ),
+    (
+        {
+            "marketplace": one_of("US", "UK"),
+            "review_headline": short,
+            "review_body": prose,
+            "star_rating": STARS,
+            "verified_purchase": one_of("Y", "N"),
+            "vine": one_of("Y", "N"),
+        },
+        None,
+        "star_rating",
+    ),
+    ({"sequence": lambda rng: "".join(rng.choices("ACGT", k=60)), "class": one_of(0, 1, 2)}, "sequence", "class"),
+    ({"文本": chinese, "一级分类": one_of("体育", "财经"), "二级分类": one_of("足球", "股票", "基金")}, "文本", None),
+    (
+        {
+            "序号": running,
+            "入住类型": one_of("家庭亲子", "商务出差"),
+            "点评内容": chinese,
+            "评分": one_of("4.5", "5.0"),
+        },
+        "点评内容",
+        None,
+    ),
+    ({"Comment内容": chinese, "ID号": running, "Label标签": one_of("正面", "负面")}, "Comment内容", "Label标签"),
+    (
+        {
+            "rpid": running,
+            "IP属地": one_of("北京", "上海"),
+            "评论内容": chinese,
+            "点赞": count,
+            "情感标签": one_of("积极", "消极"),
+        },
+        "评论内容",
+        "情感标签",
+    ),
+    ({"Review": prose, "Confidence": price, "Predicted": SENTIMENT, "Actual": SENTIMENT}, "Review", None),
+    ({"Tweet": prose, "Emoji": one_of("😂", "🔥")}, "Tweet", "Emoji"),
+    ({"text": prose, "price": price}, "text", None),
+    ({"msg": prose, "flagged": one_of("TRUE", "FALSE")}, "msg", "flagged"),
+    ({"Text": prose, "Label": one_of("Request about an order", "Complaint about a late delivery")}, "Text", "Label"),
+    (
+        {
+            "drugName": one_of("Contrave", "Xanax"),
+            "condition": one_of("Anxiety", "Obesity"),
+            "review": prose,
+            "rating": one_of("1.0", "9.0"),
+            "date": posted,
+        },
+        "review",
+        "rating",
+    ),
+    ({"news_title": chinese, "news_content": chinese, "channel": one_of("体育", "财经")}, None, None),
+    (
+        {
+            "患者ID": running,
+            "主诉": chinese,
+            "现病史": chinese,
+            "诊断": one_of("感冒", "肺炎"),
+            "科室": one_of("内科", "外科"),
+        },
+        None,
+        None,
+    ),
 ]
 
 

@@ -191,3 +191,5 @@ def test_unknown_models_are_told_together():
         "unknown model 'grru'; did you mean 'gru'?",
         "unknown model 'transfomer'; did you mean 'transformer'?",
     ]
+    with pytest.raises(ConfigError, match="'tfidf' is a baseline: it runs by itself where it fits, so leave it out"):
+        experiment_tree(None, models=["lstm", "tfidf"])

@@ -82,6 +82,19 @@ def test_a_delimited_file(model, tmp_path, monkeypatch, suffix, delimiter, encod
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".tmp"] == []
 
 
+def test_a_western_file_with_columns_without_names(model, tmp_path):
+    given, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    rows = ["0,the lovely film number 3 café,", "1,the lovely film number “4”,x"]
+    given.write_bytes("\r\n".join([",text,", *rows, ""]).encode("cp1252"))
+    done = predict_file(model, given, out)
+    assert done.notes == ("read as Windows-1252",)
+    after = out.read_bytes().decode("cp1252").split("\r\n")
+    assert after[0] == ",text,,prediction,probability"
+    assert [line.rpartition(",")[0] for line in after[1:3]] == [f"{row},good" for row in rows]
+    with pytest.raises(DataError, match=r"in.csv: it is in Windows-1252, which has no '坏'; save it as UTF-8"):
+        source.Source.on_disk(given).encode("bad, 坏")
+
+
 def test_quotes_that_are_text_stay_text(model, tmp_path):
     lines = ["id\ttext", '1\t"lovely', '2\ta "great" film', '3\t"dull', '4\t"poor" it was', '5\t"awful']
     (tmp_path / "in.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")

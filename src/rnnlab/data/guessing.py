@@ -20,15 +20,16 @@ NAMES = {
         text sentence review phrase content comment title tweet message document body headline utterance description
         question passage context abstract summary post transcript feedback query article reply caption remark subject
         statement excerpt snippet paragraph narrative complaint lyric plot synopsis sequence seq premise hypothesis
+        answer response
         文本 内容 评论 句子 标题 正文 短语 文章 描述 留言 反馈 意见 问题 问句 摘要 简介 新闻 帖子 微博 弹幕 原文 语句
-        题目 备注 回复 对话 点评 评语 全文 段落 文案 诉求 序列""",
+        题目 备注 回复 对话 点评 评语 全文 段落 文案 诉求 序列 回答 答复 追评""",
     "label": """
         label sentiment target emotion intent topic polarity stance outcome genre spam toxic toxicity attitude mood
         verdict
-        标签 情感 倾向 极性 意图 主题 情绪 栏目 板块 态度""",
+        标签 情感 倾向 极性 意图 主题 情绪 栏目 板块 态度 好评 中评 差评 正负 立场""",
     "kind": "class category type department group 类别 分类 类型 种类 类目 部门",  # a label, if it stands alone
     "either": "result evaluation opinion judgement judgment 评价 评定 结果 结论",  # what it holds tells
-    "rating": "rating star score grade level priority 评分 星级 打分 得分 分数 等级 评级 优先级",
+    "rating": "rating star score grade level priority overall 评分 星级 打分 得分 分数 等级 评级 优先级",
     "id": "id idx index uid uuid guid key hash sku number no code 序号 编号 代码 编码 单号 号码 主键",
     "date": "date time datetime timestamp day month year created updated 日期 时间 年份 月份 年 月 日",
     "split": "split fold subset partition 数据集 划分",
@@ -36,10 +37,10 @@ NAMES = {
         user username author name customer reviewer shop store brand product item hotel city country region location
         address place email mail phone tel url link source platform channel language lang gender sex age vendor seller
         agent state province district company site device version count length len like vote helpful price amount cost
-        quantity size file image
+        quantity size file image useful funny cool helpfulness numerator denominator verified purchase vine
         用户 昵称 作者 姓名 名称 名字 店铺 商家 店名 门店 品牌 商品 产品 酒店 宾馆 城市 地区 区域 省份 地址 国家 电话
         手机 邮箱 网址 链接 来源 平台 渠道 语言 性别 年龄 会员 客户 房型 型号 版本 数量 价格 金额 次数 长度 点赞数
-        数""",
+        数 用户名 人""",
 }
 # fmt: on
 KINDS = {word: kind for kind, words in NAMES.items() for word in words.split()}
@@ -47,8 +48,11 @@ PLAIN_LABELS = {"label", "labels", "class", "target", "标签", "类别"}  # a n
 FILLERS = {"raw", "clean", "cleaned", "processed", "en", "zh", "cn", "str", "full", "value", "col", "column", "field"}
 
 _ID = re.compile(r"(?:^|[_\-. ]|[a-z](?=I))(?i:ids?|idx|index|uid|uuid|guid)$|[序编]号$|^Unnamed: 0$")
+_MONTH = "(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec)[a-z]*"
 _DATE = re.compile(
     r"\d{4}[-/.年]\d{1,2}([-/.月]\d{1,2}日?)?([T ]\d{1,2}:\d{2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}.*|\d+:\d\d.*"
+    r"|\d{1,2}月\d{1,2}日.{0,9}"
+    rf"|([A-Z][a-z]{{2,8}},? )?({_MONTH}\.? \d{{1,2}}|\d{{1,2}}[ -]{_MONTH})(st|nd|rd|th)?\b.{{0,30}}"
 )
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _LINK = re.compile(r"(?i)(https?://|www\.)\S+|\S+@\S+\.\w+|[\w./\\-]+\.(jpg|png|wav|mp3|txt|pdf)")
@@ -79,7 +83,12 @@ class Name:
 
     @property
     def asks_whether(self) -> bool:
-        return re.match(r"(?i)(is|has)[_A-Z ]|是否", self.text) is not None
+        return re.match(r"[iI]s[_ A-Z]|IS[_ ]|您?是否", self.text) is not None
+
+    @property
+    def may_be_another_s(self) -> bool:
+        """Whether it may be said of something else than the text: a type of room, whether there is a logo."""
+        return self.asks_whether or (self.head == "kind" and len(self.kinds) > 1)
 
     @property
     def text_rank(self) -> int:
@@ -100,7 +109,7 @@ class Name:
         if self.head == "label":
             return 4
         if self.head == "kind":
-            return 4 if len(self.kinds) == 1 else 2  # a type of room isn't what is said of it
+            return 2 if self.may_be_another_s else 4
         if self.asks_whether or self.head == "either" or ("label" in self.kinds and self.head != "date"):
             return 3
         if self.head == "rating":
@@ -160,9 +169,20 @@ class Column:
         return 2 <= self.distinct <= FEW and self.distinct * 2 <= len(self.values)
 
     @property
+    def rivals(self) -> bool:
+        """Whether it could be the label although its name doesn't say so; numbers of many sizes are rather counts."""
+        return self.like_classes and (self.distinct <= 5 or not is_numeric(self.sample))
+
+    @cached_property
+    def nested(self) -> bool:
+        """Lists or objects, nearly all, which are here as JSON."""
+        found = sum(v[0] + v[-1] in ("[]", "{}") for v in self.sample)
+        return found * 10 >= 9 * len(self.sample) > 0
+
+    @property
     def text_score(self) -> int:
         """How well name and contents fit a text; 0: not at all."""
-        if self.measured or not self.sample or (self.like_classes and not self.prose):
+        if self.measured or self.nested or not self.sample or (self.like_classes and not self.prose):
             return 0
         if not self.prose and self.name.text_rank < 2:
             return 0
@@ -182,10 +202,11 @@ def text_candidates(columns: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     best = _best((column.text_score, column) for column in looked)
     if best:
         return [column.name.text for column in best]
-    known = [column for column in looked if column.name.head == "text" and column.name.text_rank == 2]
+    known = [c for c in looked if c.name.head == "text" and c.name.text_rank == 2 and not c.nested]
     if known:  # few texts, over and over
         return [column.name.text for column in known]
-    left = [c for c in looked if c.name.text_rank >= 0 and c.name.label_rank <= 1 and c.sample and not c.measured]
+    left = [c for c in looked if c.name.text_rank >= 0 and c.name.label_rank <= 1 and c.sample]
+    left = [column for column in left if not column.measured and not column.nested]
     return [left[0].name.text] if len(left) == 1 else []
 
 
@@ -193,6 +214,8 @@ def label_candidates(columns: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     """The columns that could be the label, all equally well. Of those that say the same of every row, one is enough."""
     looked = [Column(name, values) for name, values in columns]
     best = _best((column.label_score, column) for column in looked)
+    if any(column.name.may_be_another_s for column in best):
+        best += [column for column in looked if column.label_score == 1 and column.rivals]
     if not best:  # one that says that it is the label, and can't be: the reader will say why
         best = _best((column.name.label_rank, column) for column in looked if column.name.label_rank >= 4)
     apart: list[Column] = []

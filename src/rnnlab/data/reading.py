@@ -296,6 +296,14 @@ def _require_rows(table: Table, skip_bad: bool) -> None:
         return
     if not table.bad:
         raise DataError("{path}: there are no rows, only the header", path=table.path)
+    reasons = {row.reason for row in table.bad}
+    if len(table.bad) > SHOWN and len(reasons) == 1:  # it isn't the rows that are wrong
+        raise DataError(
+            "{path}: all {count:,} rows have the same problem: {reason}; if titles stand above the header, remove them",
+            path=table.path,
+            count=len(table.bad),
+            reason=retold(reasons.pop()),
+        )
     if skip_bad:
         _none_left(table, table.bad)
     _refuse(table, table.bad)

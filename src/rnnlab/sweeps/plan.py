@@ -15,6 +15,7 @@ from rnnlab.data import catalogue, vectors
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.base import ARCHITECTURES, Architecture
+from rnnlab.models.baselines import BASELINES
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.fasttext import FastText
 from rnnlab.sweeps.experiment import SPLIT_SEEDS, Arm, Experiment, filled_in, parse_experiment, unsuited
@@ -143,8 +144,11 @@ def named_model(name: str) -> dict[str, Any]:
 def _refuse_unknown(models: Sequence[str]) -> None:
     """All names of models that there aren't, at once."""
     known = sorted([*ARCHITECTURES.names(), *SHORT_NAMES])
+    baselines = BASELINES.names()
     found = [
-        both("unknown model '{name}'{hint}", name=name, hint=did_you_mean(name, known) or known_are(known))
+        both("'{name}' is a baseline: it runs by itself where it fits, so leave it out of --models", name=name)
+        if name in baselines
+        else both("unknown model '{name}'{hint}", name=name, hint=did_you_mean(name, known) or known_are(known))
         for name in models
         if name not in known
     ]

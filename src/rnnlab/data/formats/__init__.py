@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rnnlab.core.errors import DataError
 from rnnlab.core.registry import load_installed_plugins
+from rnnlab.core.words import both
 from rnnlab.data.formats.base import FORMATS, RowFile, check_names
 from rnnlab.data.formats.source import Source
 
@@ -40,7 +41,7 @@ def read_whole(path: str | Path, names: Sequence[str] | None = None, *, holding:
                 path=path,
                 suffix=Path(path).suffix,
             )
-        check_names(f"{path}: the given columns", names)
+        check_names(both("{path}: the given columns", path=path), names)
     return cls(Source.load(path), names)
 
 

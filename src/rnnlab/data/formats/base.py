@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from rnnlab.core.errors import ConfigError, DataError
-from rnnlab.core.words import both, note, retold
+from rnnlab.core.words import Both, note, retold
 from rnnlab.data.formats.source import Source
 
 PORTION = 4096  # rows that are held at a time
@@ -149,18 +149,20 @@ def unicode_problem(text: str) -> str:
     return ""
 
 
-def check_names(where: str, names: Sequence[str]) -> None:
+def named_columns(header: Sequence[str]) -> tuple[str, ...]:
+    """Where some columns of a header have no name, they get the one that pandas gives them: a frame that was read from
+    the same file has it, too."""
+    if not any(header):
+        return tuple(header)
+    return tuple(name or f"Unnamed: {number}" for number, name in enumerate(header))
+
+
+def check_names(where: str | Both, names: Sequence[str]) -> None:
     """Every column has a name of its own, else a ``DataError`` that begins with ``where``."""
     seen = set()
     for number, name in enumerate(names, 1):
         if not name.strip():
-            pandas = both(" (pandas writes its index so; use to_csv(..., index=False))")
-            raise DataError(
-                "{where}: column {number} has no name{hint}",
-                where=where,
-                number=number,
-                hint=pandas if number == 1 else "",
-            )
+            raise DataError("{where}: column {number} has no name", where=where, number=number)
         if problem := field_problem([name]) or unicode_problem(name):
             raise DataError("{where}: column {number}: {problem}", where=where, number=number, problem=retold(problem))
         if name in seen:

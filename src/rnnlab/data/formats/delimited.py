@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import note
+from rnnlab.core.words import both, note
 from rnnlab.data.formats.base import (
     FIELD_CAP,
     Answered,
@@ -18,6 +18,7 @@ from rnnlab.data.formats.base import (
     field_problem,
     file_format,
     in_portions,
+    named_columns,
     refuse_unreadable,
 )
 from rnnlab.data.formats.source import Source
@@ -66,7 +67,7 @@ class Delimited(RowFile):
     def extended(self, suffix: str, added: Mapping[str, type], answered: Answered) -> Iterator[bytes]:
         enclose = QUOTES_ARE_TEXT not in self.notes
         width, newline = len(self.columns), self.source.newline
-        header = to_lines([[*self.columns, *added]], self.delimiter, newline, enclose)
+        header = to_lines([[*self._header, *added]], self.delimiter, newline, enclose)
         yield self.source.mark + self.source.encode(header)
         for portion, cells in answered:
             rows = zip(portion.content, cells, strict=True)
@@ -125,7 +126,7 @@ class Delimited(RowFile):
     def _use(self, parser: Parser) -> None:
         self._parser = parser  # of the class: bound to this file, it would keep its bytes alive
         if self._names is not None:
-            self.columns = tuple(self._names)
+            self.columns = self._header = tuple(self._names)
             return
         line, fields, problem = next(parser(self, None), (0, [], ""))
         if problem:
@@ -134,8 +135,9 @@ class Delimited(RowFile):
             )
         if not fields:
             raise DataError("{path}: the file is empty", path=self.path)
-        self.columns = tuple(name.strip() for name in fields)
-        check_names(f"{self.path}:{line}: the header", self.columns)
+        self._header = tuple(name.strip() for name in fields)
+        self.columns = named_columns(self._header)
+        check_names(both("{path}:{line}: the header", path=self.path, line=line), self.columns)
 
     def _count(self) -> tuple[int, int]:
         """Good rows and bad ones."""

@@ -1,15 +1,17 @@
-"""Excel workbooks (.xlsx), through openpyxl: the first sheet that holds something, its first row being the header."""
+"""Excel workbooks (.xlsx), through openpyxl: the first sheet that holds something. Its first row is the header, or the
+first below a title."""
 
 import contextlib
 import datetime
 import io
+import itertools
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import note
+from rnnlab.core.words import both, note
 from rnnlab.data.formats.base import (
     Answered,
     Cell,
@@ -18,12 +20,15 @@ from rnnlab.data.formats.base import (
     check_names,
     file_format,
     in_portions,
+    named_columns,
     refuse_unreadable,
 )
 from rnnlab.data.formats.source import Source
 
 LARGEST = 1 << 31  # bytes of a workbook when it is unpacked: a few kilobytes can hold gigabytes of zeros
+LOOKED_AT = 6  # rows among which the header is
 LONGEST = 32_767  # characters that Excel takes in a cell
+_NUMBERS = re.compile(r"[-+\d.,/:%\s]+")  # also dates and times
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]|_x[0-9A-Fa-f]{4}_")  # control characters, and their escapes
 
 
@@ -50,10 +55,14 @@ class Excel(RowFile):
                 self.notes = (
                     note("the sheet {sheet!r}, of {count} that hold rows", sheet=self.sheet, count=len(sheets)),
                 )
-            self.header_row, header = next(_numbered(sheets[0]))
+            first = list(itertools.islice(_numbered(sheets[0]), LOOKED_AT))
         if names is None:
-            self.columns = tuple(_as_text(cell).strip() for cell in _trimmed(header))
-            check_names(f"{self.path}:{self.header_row}: the header", self.columns)
+            titles = _titles_above(first)
+            self.header_row, header = first[titles]
+            if titles:
+                self.notes += (note("the header is row {row}; what stands above it is left out", row=self.header_row),)
+            self.columns = named_columns([_as_text(cell).strip() for cell in _trimmed(header)])
+            check_names(both("{path}:{line}: the header", path=self.path, line=self.header_row), self.columns)
         else:
             self.header_row, self.columns = 0, tuple(names)
 
@@ -150,13 +159,31 @@ def _numbered(sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
 
 
 def _filled(row: Sequence[Any]) -> bool:
-    return any(cell not in (None, "") for cell in row)
+    return any(map(_holds_something, row))
+
+
+def _holds_something(cell: Any) -> bool:
+    return cell is not None and not (isinstance(cell, str) and not cell.strip())
+
+
+def _titles_above(rows: Sequence[tuple[int, Sequence[Any]]]) -> int:
+    """How many of the first rows are a title, or names of groups of columns, in merged cells: at most half as many
+    cells are filled as in the row below, and all of those are names."""
+    filled = [list(filter(_holds_something, row)) for _, row in rows]
+    above = 0
+    for row, below in itertools.pairwise(filled):
+        if 2 * len(row) > len(below) or not all(
+            isinstance(cell, str) and not _NUMBERS.fullmatch(cell) for cell in below
+        ):
+            break
+        above += 1
+    return above
 
 
 def _trimmed(row: Sequence[Any]) -> Sequence[Any]:
     """Without empty cells at its end."""
     end = len(row)
-    while end and row[end - 1] in (None, ""):
+    while end and not _holds_something(row[end - 1]):
         end -= 1
     return row[:end]
 

@@ -1,4 +1,5 @@
-"""The bytes of a file, and its lines of text in UTF-8, UTF-16 or GB18030; one that is in none of these is an error."""
+"""The bytes of a file, and its lines of text in UTF-8, UTF-16, GB18030 or Windows-1252; one that is in none of these
+is an error."""
 
 import codecs
 import functools
@@ -11,11 +12,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rnnlab.core.errors import DataError
-from rnnlab.core.words import note
+from rnnlab.core.words import both, note
 from rnnlab.data.unchanged import read_whole
 
 WHOLE = 1 << 24  # bytes: the encoding of a larger file on the disk is told from a piece of this size
 PIECE = 1 << 20
+WESTERN = "cp1252"
+ACCENTED = "àáâãäåæçèéêëìíîïñòóôõöøùúûüýœšž"
+SIGNS = "£€¥¢§©®°±²³´·¹º»«¡¿½¼¾‘’“”„‚–—…•™ˆ˜†‡‰ªµ¨¬¯¶÷×\xa0ß"
 
 
 class Source:
@@ -78,7 +82,15 @@ class Source:
     def encode(self, text: str) -> bytes:
         """A text as this file would have it, without a mark: what is made from it opens wherever it did."""
         by_mark = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-        return text.encode(by_mark.get(self.mark, "gb18030" if self.encoding == "gb18030" else "utf-8"))
+        encoding = self.encoding if self.encoding in ("gb18030", WESTERN) else "utf-8"
+        try:
+            return text.encode(by_mark.get(self.mark, encoding))
+        except UnicodeEncodeError as error:
+            raise DataError(
+                "{path}: it is in Windows-1252, which has no {character!r}; save it as UTF-8",
+                path=self.path,
+                character=text[error.start],
+            ) from None
 
     def open(self) -> BinaryIO:
         return open(self.path, "rb") if self.data is None else io.BytesIO(self.data)
@@ -144,14 +156,17 @@ def _encoding_of(path: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     if (at := _undecodable(data, "utf-8")) is None:
         return "utf-8-sig", ()
     line = data.count(b"\n", 0, at) + 1
-    where = f"{path}: byte {at} (line {line}) isn't UTF-8"
-    if _undecodable(data, "gb18030") is not None:
-        raise DataError("{where}, and the file isn't GB18030 either; save it as UTF-8", where=where)
-    if not _looks_chinese(data):
+    where = both("{path}: byte {at} (line {line}) isn't UTF-8", path=path, at=at, line=line)
+    is_gb18030 = _undecodable(data, "gb18030") is None
+    if is_gb18030 and _looks_chinese(data):
+        return "gb18030", (note("read as GB18030"),)
+    if _looks_western(data):
+        return WESTERN, (note("read as Windows-1252"),)
+    if is_gb18030:
         raise DataError(
             "{where}; it can be decoded as GB18030, but not to everyday Chinese; save it as UTF-8", where=where
         )
-    return "gb18030", (note("read as GB18030"),)
+    raise DataError("{where}, and the file isn't GB18030 either; save it as UTF-8", where=where)
 
 
 def _encoding_of_large(path: str) -> tuple[str, tuple[str, ...]]:
@@ -205,3 +220,15 @@ def _everyday_chinese() -> frozenset[str]:
     """The 3,755 characters of GB 2312 level 1 and the full-width punctuation, digits and letters."""
     pairs = itertools.product((0xA1, 0xA3, *range(0xB0, 0xD8)), range(0xA1, 0xFF))
     return frozenset("".join(bytes(pair).decode("gb2312", "ignore") for pair in pairs))
+
+
+def _looks_western(data: bytes) -> bool:
+    """Whether nearly all bytes beyond ASCII are everyday letters and signs of Western Europe, alone or in twos and
+    threes. Other alphabets make whole words of them, and damaged UTF-8 is mostly still UTF-8."""
+    if _undecodable(data, WESTERN) is not None:
+        return False
+    runs = [run[0] for run in itertools.islice(re.finditer(rb"[\x80-\xff]+", data), 100_000)]
+    known = set(ACCENTED + ACCENTED.upper() + SIGNS)
+    short = sum(len(run) <= 3 and known.issuperset(run.decode(WESTERN)) for run in runs)
+    as_utf8 = sum(_undecodable(run, "utf-8") is None for run in runs)
+    return short * 10 >= 9 * len(runs) and as_utf8 * 2 < len(runs)
