@@ -1,14 +1,24 @@
 """The next token: what is drawn, how often, and that nothing but the row's own numbers matters."""
 
+from collections.abc import Iterator
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from rnnlab.kernels import switched_off
 from rnnlab.use.sampling import FEW, choose, uniforms
 
 MANY = 20_000
+
+
+@pytest.fixture(params=["native", "numpy"], autouse=True)  # without native kernels, the same twice
+def way(request: pytest.FixtureRequest) -> Iterator[None]:
+    with switched_off() if request.param == "numpy" else nullcontext():
+        yield
 
 
 def drawn(shares: np.ndarray, temperature: float = 1.0, top_k: int | None = None, top_p: float = 1.0) -> np.ndarray:
@@ -69,7 +79,9 @@ def test_top_p_keeps_the_fewest_that_reach_it_with_the_one_that_crosses() -> Non
     assert agrees(drawn(exact, top_p=0.75), exact * [1, 1, 0, 0])
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(
+    derandomize=True, deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     seed=st.integers(0, 10_000), size=st.sampled_from([1, 2, 9, FEW, FEW + 1, 3 * FEW]), tied=st.booleans(),
     temperature=st.sampled_from([0.05, 0.7, 1.0, 3.0]), top_k=st.sampled_from([None, 1, 2, 5, 130, 1000]),
@@ -95,6 +107,19 @@ def test_it_is_what_the_definition_says(
     together = choose(short, temperature, top_k, top_p, uniform)
     apart = [choose(short[i : i + 1], temperature, top_k, top_p, uniform[i : i + 1])[0] for i in range(6)]
     assert together.tolist() == apart
+
+
+@pytest.mark.parametrize("top_k", [None, 50, 9000])
+@pytest.mark.parametrize("top_p", [1 - 2.0**-53, 1.0, 0.97, 0.1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_large_vocabulary_is_drawn_from_alike_by_both(top_k: int | None, top_p: float, dtype: type) -> None:
+    random = np.random.default_rng(0)
+    logits = (random.standard_normal((8, 10_000)) * random.choice([0.01, 1, 4], (8, 1))).astype(dtype)
+    logits[::2] = np.round(logits[::2], 1)
+    uniform = uniforms(5, np.arange(8), 1)
+    found = choose(logits, 0.8, top_k, top_p, uniform)
+    with switched_off():
+        np.testing.assert_array_equal(choose(logits, 0.8, top_k, top_p, uniform), found)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -37,6 +37,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {  # as in the sources: what is returne
     "gram_transposed": (None, P, P, P, P, N, N, P, P),
     "number_children": (N, P, P, N, N, N, *[P] * 4),
     "find_children": (None, *[P] * 4, N, P),
+    "draw_tokens": (None, P, N, N, N, R, P, P),
     "chain_losses": (N, N, N, *[P] * 7),
     "chain_descend": (N, N, N, *[P] * 6, R, R, *[P] * 4),
     "best_paths": (None, N, N, *[P] * 4),

@@ -7,6 +7,7 @@ other rows of a batch, nor on how many there are.
 import numpy as np
 
 from rnnlab.core.seeding import stream_seed
+from rnnlab.kernels import ops
 
 FEW = 128  # the most likely tokens, which mostly are all that top-p keeps: sorting all takes longer
 
@@ -57,6 +58,9 @@ def choose(
         return logits.argmax(axis=1)
     with np.errstate(over="ignore", under="ignore"):  # what is far below the highest one has a share of 0
         shares = np.exp((logits - highest) / divisor)
+    found = ops.draw_tokens(shares, top_k, top_p, uniform)
+    if found is not None:
+        return found
     if top_k is None and top_p == 1:
         return _draw(shares, uniform)
     return _draw_most_likely(shares, top_k, top_p, uniform)
