@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import load, save
 
 from rnnlab.data.sequences import offsets_of
 from rnnlab.kernels import ops, switched_off
@@ -223,6 +224,15 @@ def test_one_that_is_cut_is_one_of_that_order() -> None:
         for name, array in own.items():
             np.testing.assert_array_equal(array, less[name])
         np.testing.assert_array_equal(nats(less, *flat(others)), nats(learnt, *flat(others), order=order))
+
+
+def test_it_is_arrays_that_a_file_holds() -> None:
+    rows, others = drawn(5, [100, 3, 50], 12), drawn(6, [80], 12)
+    learnt = fit(*flat(rows), 12, 4)
+    again = load(save(learnt))
+    np.testing.assert_array_equal(nats(again, *flat(others)), nats(learnt, *flat(others)))
+    contexts, lengths = np.array(others), np.array([80])
+    np.testing.assert_array_equal(next_shares(again, contexts, lengths), next_shares(learnt, contexts, lengths))
 
 
 def test_the_order_is_that_which_validation_likes_best() -> None:
