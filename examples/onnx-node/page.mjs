@@ -7,13 +7,20 @@ const [text, state, answers] = ["text", "state", "answers"].map((id) => document
 ort.env.wasm.wasmPaths = new URL("./ort/", import.meta.url).href;
 ort.env.wasm.numThreads = 1; // one text is too little work to share
 
+/** Entities with their types, tags, or the label. */
+function told({ label, entities }) {
+  return entities ? entities.map(({ text: words, type }) => `${words} ${type}`).join(" · ") || "No entity" : label;
+}
+
 let model;
 let asked = 0; // numbers the questions: an answer that comes too late is dropped
 async function answer() {
   const number = ++asked;
   const [found] = await model.predict([text.value]);
   if (number !== asked) return;
-  const shares = Object.entries(found.probabilities).sort((one, other) => other[1] - one[1]);
+  const shares = found.tags // of a tagger, every token with its tag; else the labels, the most probable first
+    ? found.tags.map(({ token, label, probability }) => [`${token} ${label}`, probability])
+    : Object.entries(found.probabilities).sort((one, other) => other[1] - one[1]);
   answers.replaceChildren(
     ...shares.map(([label, share]) => {
       const row = document.createElement("tr");
@@ -21,7 +28,7 @@ async function answer() {
       return row;
     }),
   );
-  state.textContent = text.value === "" ? "Type something." : found.label;
+  state.textContent = text.value === "" ? "Type something." : told(found);
   state.dataset.answered = text.value;
 }
 

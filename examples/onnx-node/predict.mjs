@@ -1,9 +1,15 @@
-// node predict.mjs model.onnx "a lovely film" …      a label and its probability for each text
+// node predict.mjs model.onnx "a lovely film" …      a label and its probability for each text; of a tagger, what it found
 // node predict.mjs model.onnx --json < texts.json    an array of texts in, an array of answers out
 
 import { readFileSync } from "node:fs";
 import * as ort from "onnxruntime-node";
 import { Model } from "./answer.mjs";
+
+/** Entities with their types; of other tags, each behind its token. */
+function told({ label, tags, entities }) {
+  if (entities) return entities.map(({ text, type }) => `${text}/${type}`).join("  ") || "–";
+  return tags ? tags.map((tag) => `${tag.token}/${tag.label}`).join(" ") : label;
+}
 
 const [path, ...texts] = process.argv.slice(2);
 if (!path || texts.length === 0) {
@@ -17,7 +23,7 @@ try {
     console.log(JSON.stringify(await model.predict(JSON.parse(readFileSync(0, "utf-8")))));
   } else {
     const answers = await model.predict(texts);
-    answers.forEach(({ label, probability }, at) => console.log(`${label}\t${probability.toFixed(3)}\t${texts[at]}`));
+    answers.forEach((answer, at) => console.log(`${told(answer)}\t${answer.probability.toFixed(3)}\t${texts[at]}`));
   }
 } catch (error) {
   console.error(`predict.mjs: ${error.message}`);

@@ -20,7 +20,7 @@ for (const file of [model, tokenizer]) {
 // A list of addresses, each with its file: nothing else of this machine can be asked for.
 const files = new Map([
   ["/", join(here, "index.html")],
-  ...["page.mjs", "answer.mjs", "tokenize.mjs"].map((name) => [`/${name}`, join(here, name)]),
+  ...["page.mjs", "answer.mjs", "looks.mjs", "tags.mjs", "tokenize.mjs"].map((name) => [`/${name}`, join(here, name)]),
   ...["ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm"].map((name) => [
     `/ort/${name}`,
     join(runtime, name),

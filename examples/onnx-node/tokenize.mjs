@@ -17,26 +17,59 @@ export class Tokenizer {
     this.rules = rules;
     this.unknown = reading.unknown;
     this.maxLength = reading.max_length ?? Infinity;
+    this.spelling = reading.spelling; // of a tagger: tokens are read as they stand there
     this.ids = new Map();
-    reading.vocabulary.forEach((word, id) => {
-      if (id > reading.unknown) this.ids.set(word, id); // the first two are no words
+    const { learnt = Infinity, vocabulary } = reading;
+    const further = (reading.ngrams ? atob(reading.ngrams.keys).length / 8 : 0) + (reading.marks?.known.length ?? 0);
+    vocabulary.forEach((word, place) => {
+      if (place <= reading.unknown) return; // the first two are no words
+      this.ids.set(word, place < learnt ? place : place + further); // n-grams and marks are numbered between
     });
     const compile = (pattern, flags) => new RegExp(withClasses(pattern, rules.classes), flags);
     this.spaces = compile("[%space%]+", "u");
-    if (rules.lowercase) this.unassigned = compile(`[^%assigned%]|${PLACEHOLDER}`, "gu");
+    const kinds = ["upper", "letter", "numeral"].filter((name) => name in rules.classes);
+    this.classes = Object.fromEntries(kinds.map((name) => [name, compile(`[%${name}%]`, "u")]));
+    if (rules.classes.assigned) this.unassigned = compile(`[^%assigned%]|${PLACEHOLDER}`, "gu");
     if (rules.name === "words") {
       this.lineBreak = compile(rules.line_break, "gu");
       this.whole = compile(rules.whole, "u");
       this.instead = new Map(Object.entries(rules.instead));
       this.runs = rules.runs.map(([pattern, one]) => [compile(pattern, "gu"), one]);
       this.pattern = compile(rules.pattern, "gu");
+      this.sameLength = new Map(rules.same_length ?? []);
     }
+    this.standing = this.pattern ?? compile(rules.name === "chars" ? "[^%space%]" : "[^%space%]+", "gu");
   }
 
   /** Ids of a text, at least one and at most as many as the model was trained to see. */
   encode(text) {
-    const ids = this.tokenize(text).slice(0, this.maxLength).map((token) => this.ids.get(token) ?? this.unknown);
-    return ids.length ? ids : [this.unknown];
+    return this.read(text).ids;
+  }
+
+  /** The tokens of a text, their ids, and, of a tagger, their places in code points: [first, behind the last]. */
+  read(text) {
+    const places = this.spelling ? this.find(text) : null;
+    let tokens = places ? places.map(({ token }) => token) : this.tokenize(text);
+    tokens = tokens.slice(0, this.maxLength);
+    const lookUp = (token) => this.ids.get(this.spelling?.lowercase ? this.lower(token) : token) ?? this.unknown;
+    if (tokens.length) return { tokens, ids: tokens.map(lookUp), places: places?.map(({ place }) => place) };
+    const end = Array.from(text).length;
+    return { tokens: ["<unk>"], ids: [this.unknown], places: [[end, end]] };
+  }
+
+  /** The tokens of a text as they stand there. */
+  find(text) {
+    const cut = Array.from(text, (letter) => this.sameLength?.get(letter) ?? letter).join("");
+    const found = [];
+    let [units, points] = [0, 0]; // how far we are, in JavaScript's units and in code points
+    for (const match of cut.matchAll(this.standing)) {
+      const token = text.slice(match.index, match.index + match[0].length);
+      const start = points + Array.from(text.slice(units, match.index)).length;
+      units = match.index + token.length;
+      points = start + Array.from(token).length;
+      found.push({ token, place: [start, points] });
+    }
+    return found;
   }
 
   tokenize(text) {

@@ -64,6 +64,11 @@ class Side:
         """Of how many kinds those are that are inputs beside their words; 0 where none are."""
         return len(self.spelling.letters) if self.spelling is not None and self.spelling.length else 0
 
+    @property
+    def ids_per_step(self) -> int:
+        """Those that are looked up, and those of letters behind them."""
+        return self.tokens + (0 if self.spelling is None else self.spelling.length)
+
     def encode(self, inputs: Sequence[Any]) -> tuple[Sequences, np.ndarray]:
         """New rows as the model was trained to see them, and the share of each row's tokens that it knows."""
         if self.tokenizer is not None and self.vocabulary is not None:

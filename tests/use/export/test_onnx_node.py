@@ -2,9 +2,7 @@
 
 import importlib
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,12 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from node_example import ROOT, many_texts, node, refuse
 
 from rnnlab.answers.label import probabilities
 from rnnlab.api.compare import train
-from rnnlab.core.files import locked
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, Vocabulary
 from rnnlab.models.base import ARCHITECTURES
@@ -28,9 +24,6 @@ from rnnlab.use.onnx.tokenizer_file import describe
 from rnnlab.use.onnx.writing import export_model
 from rnnlab.use.stored import StoredModel, open_model
 
-ROOT = Path(__file__).parents[3]
-EXAMPLE = ROOT / "examples" / "onnx-node"
-REQUIRED = os.environ.get("CI") == "true" or os.environ.get("RNNLAB_BROWSER") == "required"
 # fmt: off
 TEXTS = {
     "en": [
@@ -49,59 +42,7 @@ TEXTS = {
         "\ufeff你好", "ＡＢＣ", "㍿", "日本語テキスト", "한국어", "ไทย", "العربية", "不好看", "不是不好看", "还可以吧",
     ],
 }
-ALPHABET = list("abnstNST'’.,-_:/0189 \t<>\\*`\"()") + [
-    "n't", "'s", "…", "—", "<br />", "-LRB-", "ſ", "K", "İ", "Σ", "\u0345", "e\u0301", "好", "影", "々",
-    "👍🏽", "👩‍👩‍👧", "🇨🇳", "\u200b", "\x1c", "\x85", "\u3000", "Ⅷ", "٣", "कि", "ไม่", "\ue000", "$&",
-]
 # fmt: on
-IDS = """\
-import { readFileSync } from "node:fs";
-import { Tokenizer } from "./tokenize.mjs";
-const { readings, texts } = JSON.parse(readFileSync(0, "utf-8"));
-const encoded = readings.map((reading) => new Tokenizer(reading)).map((one) => texts.map((text) => one.encode(text)));
-console.log(JSON.stringify(encoded));
-"""
-
-
-def refuse(reason: str) -> None:
-    (pytest.fail if REQUIRED else pytest.skip)(reason)
-
-
-@pytest.fixture(scope="session")
-def node_modules(request: pytest.FixtureRequest) -> Path:
-    """The packages of the example: where RNNLAB_NODE_MODULES says, in .venv, or installed once into pytest's cache."""
-    for path in (os.environ.get("RNNLAB_NODE_MODULES"), ROOT / ".venv" / "onnx-node" / "node_modules"):
-        if path and (Path(path) / "onnxruntime-node").is_dir() and (Path(path) / "onnxruntime-web").is_dir():
-            return Path(path)
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        refuse("needs Node and npm: apt install nodejs npm")
-    assert npm is not None
-    pins = (EXAMPLE / "package.json").read_text(encoding="utf-8")
-    folder = Path(request.config.cache.mkdir("onnx-node"))
-    with locked(folder / "install"):
-        done = folder / "installed.json"
-        if not done.exists() or done.read_text(encoding="utf-8") != pins:
-            shutil.copy(EXAMPLE / "package.json", folder)
-            # The binaries are in the package; its script would only fetch those for CUDA.
-            command = [npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
-            installed = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280)
-            if installed.returncode:
-                refuse(f"npm install failed: {installed.stderr[-500:]}")
-            done.write_text(pins, encoding="utf-8")
-    return folder / "node_modules"
-
-
-@pytest.fixture(scope="session")
-def example(node_modules: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the example with its packages, and beside it en.onnx and zh.onnx."""
-    folder = tmp_path_factory.mktemp("onnx-node")
-    shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules"))
-    (folder / "node_modules").symlink_to(node_modules, target_is_directory=True)
-    (folder / "ids.mjs").write_text(IDS, encoding="utf-8")
-    return folder
-
-
 @pytest.fixture(scope="session")
 def models(example: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, StoredModel]:
     """A small trained one of English words in both directions, and one of Chinese characters with convolutions."""
@@ -127,11 +68,6 @@ def expected(model: StoredModel, texts: list[str]) -> tuple[list[list[int]], np.
     with torch.inference_mode():
         logits = [model.network(torch.tensor([row]), torch.tensor([len(row)]))[0].numpy() for row in ids]
     return ids, probabilities(np.array(logits) / model.card.temperature)
-
-
-def node(example: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    command = ["node", *arguments]
-    return subprocess.run(command, cwd=example, input=given, capture_output=True, encoding="utf-8", timeout=120)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -171,7 +107,7 @@ def test_mistakes_are_said_in_a_line(example, models, made):
     assert series.stderr == "predict.mjs: this model (first-last) reads no text: give it features of your own\n"
     export_model(made(ARCHITECTURES["lstm"](), "addition"), example / "sums.onnx")
     sums = node(example, "predict.mjs", "sums.onnx", "1+2")
-    assert sums.stderr == "predict.mjs: this model (addition) answers every step; here is one label a text\n"
+    assert sums.stderr == "predict.mjs: this model (addition) answers every step of what isn't a text\n"
 
 
 def test_jieba_cant_be_had_in_javascript(example, models, made):
@@ -185,20 +121,6 @@ def test_jieba_cant_be_had_in_javascript(example, models, made):
 
 
 # Any text whatever
-
-
-def many_texts(count: int) -> list[str]:
-    """Made up by hypothesis, so that one process of Node can have them all."""
-    found: list[str] = []
-    pieces = st.one_of(st.sampled_from(ALPHABET), st.text(max_size=3))
-
-    @settings(max_examples=count, deadline=None, derandomize=True, database=None)
-    @given(st.lists(pieces, max_size=12).map("".join))
-    def collect(text: str) -> None:
-        found.append(text)
-
-    collect()
-    return found
 
 
 def test_any_text_has_the_same_ids(example, made):

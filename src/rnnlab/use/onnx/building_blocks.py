@@ -107,21 +107,26 @@ def standardise(g: Graph, x: str, mean: tuple[float, ...], std: tuple[float, ...
 
 
 def embed(g: Graph, ids: str, rows: Rows, embedding: TokenVectors, tokens: int) -> str:
-    """Ids (B, T), or several a step (B, T, K) → (B, T, K · width)."""
+    """Ids (B, T), or several per step (B, T, K) → (B, T, K · width). Where the embedding is narrow, the frozen channel
+    is that of the first id of a step alone, behind the vectors of all."""
     if type(embedding) is NgramVectors:
         return _embed_ngrams(g, ids, rows, embedding)
     if type(embedding) is not TokenVectors:
         raise ExportError("export has no translation of the embedding '{kind}'", kind=type(embedding).__name__)
+    own = ids if tokens == 1 else g.op("Gather", ids, g.constant(np.array(0)), axis=2)
+    one_behind_the_other = g.constant([0, 0, -1])
+    narrow = embedding.narrow and tokens > 1 and embedding.table is not None
     channels = [
-        g.op("Gather", g.constant(table, f"embedding.{name}"), ids)
+        g.op("Gather", g.constant(table, f"embedding.{name}"), own if name == "frozen" and narrow else ids)
         for name, table in (("table", embedding.table), ("frozen", embedding.frozen))
         if table is not None
     ]
+    if narrow:
+        channels[0] = g.op("Reshape", channels[0], one_behind_the_other)
     x = channels[0] if len(channels) == 1 else g.op("Concat", *channels, axis=-1)
-    x = x if tokens == 1 else g.op("Reshape", x, g.constant([0, 0, -1]))
+    x = x if tokens == 1 or narrow else g.op("Reshape", x, one_behind_the_other)
     if embedding.segments is None:
         return x
-    own = ids if tokens == 1 else g.op("Gather", ids, g.constant(np.array(0)), axis=2)
     column = columns_of(g, own, len(embedding.segments))
     return g.op("Add", x, g.op("Gather", g.constant(embedding.segments, "embedding.segments"), column))
 

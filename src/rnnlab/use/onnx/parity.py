@@ -8,6 +8,7 @@ import onnxruntime
 import torch
 
 from rnnlab.data.sequences import Sequences, offsets_of
+from rnnlab.data.spelling import Spelling
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.transformer import LearnedPositions
 from rnnlab.use.onnx import ExportError
@@ -76,14 +77,22 @@ def _batches(model: StoredModel) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         lengths[0] = longest if number % 3 else max(1, longest - 1)
         real = np.arange(steps) < lengths[:, None]
         if preprocessor.vocabulary is not None:
-            several = (preprocessor.tokens,) if preprocessor.tokens > 1 else ()
+            several = (preprocessor.tokens,) if preprocessor.ids_per_step > 1 else ()
             ids = rng.integers(1, len(preprocessor.vocabulary), (batch, steps, *several))
+            if preprocessor.spelling is not None and preprocessor.spelling.length:
+                ids = np.concatenate([ids, _letters(rng, (batch, steps), preprocessor.spelling)], axis=2)
             yield np.where(real.reshape(batch, steps, *(1 for _ in several)), ids, 0), lengths
         else:
             assert preprocessor.scaler is not None
             normal = rng.standard_normal((batch, steps, len(preprocessor.scaler.mean)))
             features = normal * preprocessor.scaler.std + preprocessor.scaler.mean
             yield np.where(real[:, :, None], features, 0).astype(np.float32), lengths
+
+
+def _letters(rng: np.random.Generator, shape: tuple[int, int], spelling: Spelling) -> np.ndarray:
+    """(B, T, L): of words of any length, also of none."""
+    ids = rng.integers(1, len(spelling.letters), (*shape, spelling.length))
+    return np.where(np.arange(spelling.length) < rng.integers(0, spelling.length + 1, (*shape, 1)), ids, 0)
 
 
 def _longest(model: StoredModel) -> int:
@@ -105,4 +114,5 @@ def _answers(model: StoredModel, inputs: np.ndarray, lengths: np.ndarray, exact:
     if exact:
         network, x = copy.deepcopy(network).double(), x.double() if x.is_floating_point() else x
     with torch.inference_mode():
-        return network(x, torch.from_numpy(lengths)).numpy()
+        found = network(x, torch.from_numpy(lengths)).numpy()
+    return found[:, : inputs.shape[1]] if network.reads == "states" else found  # below them, a chain may follow

@@ -11,7 +11,11 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from rnnlab.answers.tags import Tags
+from rnnlab.answers.words import Words
 from rnnlab.data import tokenizers
+from rnnlab.data.spelling import Spelling
+from rnnlab.data.tagged.schemes import SCHEMES
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import PADDING, SEPARATED, UNKNOWN
 from rnnlab.use.onnx import ExportError
@@ -51,7 +55,7 @@ def describe(model: StoredModel) -> dict[str, Any]:
         "rnnlab": importlib.metadata.version("rnnlab"),
         "spec": model.spec.digest,
         "task": model.spec.task.kind,
-        "input": {"name": "ids", "each": preprocessor.tokens}
+        "input": {"name": "ids", "each": preprocessor.ids_per_step}
         if vocabulary is not None
         else {"name": "features", "each": preprocessor.features},
         "max_length": preprocessor.max_length,
@@ -67,9 +71,49 @@ def describe(model: StoredModel) -> dict[str, Any]:
         found["thresholds"] = list(preprocessor.thresholds)  # of sigmoid(logits / temperature), one per label
     if vocabulary is not None and vocabulary.ngrams is not None:
         found["ngrams"] = vocabulary.ngrams.to_dict()  # further ids per step; docs/inputs.md says how they are found
+    if vocabulary is not None and vocabulary.further:  # from here on n-grams are numbered, then marks, then other words
+        found["learnt"] = len(vocabulary.learnt_words)
+    if preprocessor.spelling is not None:
+        found |= _of_tagger(model, preprocessor.spelling)
+    if preprocessor.sound is not None:
+        found["sound"] = preprocessor.sound.to_dict()
+    if isinstance(model.spec.task.answer, Words):
+        found["blank"] = len(preprocessor.labels)  # the last of the logits, which is no word
     if preprocessor.text_columns:  # each is tokenised by itself; this id stands between; docs/export.md
         found["text_columns"] = list(preprocessor.text_columns)
         found["separator"] = SEPARATED
+    return found
+
+
+def _of_tagger(model: StoredModel, spelling: Spelling) -> dict[str, Any]:
+    """How tokens become ids, and logits become tags and entities."""
+    preprocessor, answer = model.preprocessor, model.spec.task.answer
+    assert preprocessor.tokenizer is not None
+    assert preprocessor.vocabulary is not None
+    cutting = rules(preprocessor.tokenizer)
+    cutting["classes"]["assigned"] = _assigned()  # tokens stay as they stand there, and are looked up in lower case
+    if cutting["name"] == "words":
+        cutting["same_length"] = [pair for pair in cutting["replace"] if len(pair[0]) == len(pair[1]) == 1]
+    found: dict[str, Any] = {"tokenizer": cutting, "spelling": spelling.to_dict()}
+    if preprocessor.marks is not None:
+        cutting["classes"] |= {
+            "upper": _ranges(str.isupper),
+            "letter": _ranges(str.isalpha),
+            "numeral": _ranges(str.isdigit),
+        }
+        first = preprocessor.vocabulary.first_mark
+        found["marks"] = {**preprocessor.marks.to_dict(), "first": first}
+    if preprocessor.chain:
+        found["chain"] = [list(row) for row in preprocessor.chain]
+    if isinstance(answer, Tags) and answer.scheme is not None:
+        scheme = SCHEMES[answer.scheme]
+        found["scheme"] = {
+            "name": answer.scheme,
+            "letters": scheme.letters,
+            "start": scheme.start,
+            "inside": scheme.inside,
+            "end": scheme.end,
+        }
     return found
 
 
@@ -87,7 +131,7 @@ def rules(tokenizer: Tokenizer) -> dict[str, Any]:
         "classes": {"space": _ranges(str.isspace)},
     }
     if tokenizer.lowercase:
-        found["classes"]["assigned"] = _ranges(lambda letter: unicodedata.category(letter) != "Cn")
+        found["classes"]["assigned"] = _assigned()
     if tokenizer.name == "words":
         found["classes"] |= {
             "word": _ranges(lambda letter: letter.isalnum() or letter == "_"),
@@ -106,6 +150,10 @@ def rules(tokenizer: Tokenizer) -> dict[str, Any]:
             "pattern": _WORDS,
         }
     return found
+
+
+def _assigned() -> list[list[int]]:
+    return _ranges(lambda letter: unicodedata.category(letter) != "Cn")
 
 
 def _ranges(belongs: Callable[[str], bool]) -> list[list[int]]:

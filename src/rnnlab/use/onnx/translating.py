@@ -9,6 +9,8 @@ import onnx
 from rnnlab.answers.heads import StateHead, SummaryHead
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.baselines import Baseline, Learnt, Majority, Statistics, TfIdf
+from rnnlab.models.chain_head import ChainHead
+from rnnlab.models.embedding import TokenVectors
 from rnnlab.models.gram_rows import spelled_out
 from rnnlab.models.nbsvm import NbSvm, levels_of
 from rnnlab.models.network import Network
@@ -16,23 +18,21 @@ from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.building_blocks import Rows, columns_of, embed, linear, standardise
 from rnnlab.use.onnx.encoders import encode
 from rnnlab.use.onnx.graph import DOUBLE, FLOAT, INT64, Graph
+from rnnlab.use.onnx.letters import read_letters
 from rnnlab.use.stored import StoredModel
 
 
 def translate(model: StoredModel) -> onnx.ModelProto:
-    """Inputs: ``ids`` (batch, length), or (batch, length, k) where a step has several; or ``features`` (batch, length,
-    channels), as they stand in the data; and ``lengths`` (batch,). Rows are padded on the right, with zeros.
-    Output: ``logits`` (batch, C), or (batch, length, C) where there is an answer at every step."""
+    """Inputs: ``ids`` (batch, length), or (batch, length, k) where a step has several, those of letters last; or
+    ``features`` (batch, length, channels), as they stand in the data; and ``lengths`` (batch,). Rows are padded on the
+    right, with zeros.
+    Output: ``logits`` (batch, C), or (batch, length, C) where there is an answer at every step. Where tags are scored
+    by those beside them, too, the chain isn't in the graph: it stands in the file beside the model."""
     g, preprocessor, settings = Graph(), model.preprocessor, model.spec.model
-    if preprocessor.spelling is not None:
-        raise ExportError(
-            "export has no translation of taggers yet: of the letters and marks of words, and of the path of tags; use "
-            "rnnlab predict, rnnlab serve or rnnlab.load"
-        )
     if preprocessor.features is not None:
         inputs = g.input("features", FLOAT, ["batch", "length", preprocessor.features])
     else:
-        several = [preprocessor.tokens] if preprocessor.tokens > 1 else []
+        several = [preprocessor.ids_per_step] if preprocessor.ids_per_step > 1 else []
         inputs = g.input("ids", INT64, ["batch", "length", *several])
     rows = Rows(g, inputs, g.input("lengths", INT64, ["batch"]))
     x = inputs
@@ -43,16 +43,18 @@ def translate(model: StoredModel) -> onnx.ModelProto:
             x = _counted(g, x, rows, preprocessor)
         logits, shape = _baseline_logits(g, x, settings, rows, model.learnt), ["batch", len(preprocessor.labels)]
     else:
-        logits, shape = _network_logits(g, x, rows, model.network, preprocessor.tokens)
+        logits, shape = _network_logits(g, x, rows, model.network, preprocessor)
     g.output(logits, "logits", shape)
     return g.model(settings.kind, importlib.metadata.version("rnnlab"), _metadata(model))
 
 
-def _network_logits(g: Graph, x: str, rows: Rows, network: Network, tokens: int) -> tuple[str, list[int | str]]:
+def _network_logits(
+    g: Graph, x: str, rows: Rows, network: Network, preprocessor: Preprocessor
+) -> tuple[str, list[int | str]]:
     if network.embedding is not None:
-        x = embed(g, x, rows, network.embedding, tokens)
+        x = _embedded(g, x, rows, network.embedding, preprocessor)
     states, summary = encode(g, x, rows, network.encoder)
-    head = network.head
+    head = network.head.head if type(network.head) is ChainHead else network.head
     if type(head) is SummaryHead:
         return linear(g, summary, head.linear, "head.linear"), ["batch", head.linear.out_features]
     if type(head) is StateHead:
@@ -62,6 +64,19 @@ def _network_logits(g: Graph, x: str, rows: Rows, network: Network, tokens: int)
         "own tasks (rnnlab list tasks)",
         kind=type(head).__name__,
     )
+
+
+def _embedded(g: Graph, ids: str, rows: Rows, embedding: TokenVectors, preprocessor: Preprocessor) -> str:
+    tokens, each = preprocessor.tokens, preprocessor.ids_per_step
+    if embedding.spelled is None:
+        return embed(g, ids, rows, embedding, tokens)
+    looked_up = (
+        g.op("Gather", ids, g.constant(np.array(0)), axis=2)
+        if tokens == 1
+        else g.op("Slice", ids, g.constant([0]), g.constant([tokens]), g.constant([2]))
+    )
+    letters = read_letters(g, ids, rows, tokens, each - tokens, embedding.spelled)
+    return g.op("Concat", embed(g, looked_up, rows, embedding, tokens), letters, axis=2)
 
 
 def _metadata(model: StoredModel) -> dict[str, str]:
@@ -79,6 +94,8 @@ def _metadata(model: StoredModel) -> dict[str, str]:
         values["text_columns"] = preprocessor.text_columns
     if preprocessor.thresholds:
         values["thresholds"] = preprocessor.thresholds
+    if preprocessor.chain:
+        values["chain"] = preprocessor.chain
     plain = {"spec": model.spec.digest, "task": model.spec.task.kind, "rnnlab": importlib.metadata.version("rnnlab")}
     return plain | {name: json.dumps(value, ensure_ascii=False, allow_nan=False) for name, value in values.items()}
 
@@ -115,7 +132,10 @@ def _baseline_logits(g: Graph, inputs: str, baseline: Baseline, rows: Rows, lear
         return _nbsvm(g, inputs, learnt)
     if type(baseline) is Statistics:
         return _statistics(g, inputs, rows, learnt)
-    raise ExportError("export has no translation of the baseline '{kind}'", kind=baseline.kind)
+    raise ExportError(
+        "export has no translation of the baseline '{kind}'; rnnlab predict and rnnlab serve take the run as it is",
+        kind=baseline.kind,
+    )
 
 
 def _counts(g: Graph, ids: str, grams: list[np.ndarray]) -> str:
