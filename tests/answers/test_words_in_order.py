@@ -11,7 +11,7 @@ import torch
 from rnnlab.answers import ctc
 from rnnlab.answers.edits import MISSED, align
 from rnnlab.answers.prediction import Asked
-from rnnlab.answers.words import IMPOSSIBLE, Words
+from rnnlab.answers.words import IMPOSSIBLE, MOST_BESIDE, Words, heard_beside
 from rnnlab.data.batches import Batch
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import IGNORE, Sequences, Targets, offsets_of
@@ -114,16 +114,34 @@ def test_word_error_rates_are_those_of_jiwer():
 @pytest.mark.parametrize(
     ("true", "heard", "expected"),
     [
-        ([1, 2, 3], [1, 2, 3], ([1, 2, 3], 0)),
-        ([1, 2, 3], [1, 3], ([1, MISSED, 3], 0)),
-        ([1, 2], [1, 4, 2, 2], ([1, 2], 2)),
-        ([1, 2], [], ([MISSED, MISSED], 0)),
-        ([], [5], ([], 1)),
-        ([1, 2], [3, 2], ([3, 2], 0)),
+        ([1, 2, 3], [1, 2, 3], ([1, 2, 3], [])),
+        ([1, 2, 3], [1, 3], ([1, MISSED, 3], [])),
+        ([1, 2], [1, 4, 2, 2], ([1, 2], [(1, 4), (1, 2)])),
+        ([1, 2], [7, 1, 2, 8, 9], ([1, 2], [(0, 7), (2, 8), (2, 9)])),
+        ([1, 2], [], ([MISSED, MISSED], [])),
+        ([], [5], ([], [(0, 5)])),
+        ([1, 2], [3, 2], ([3, 2], [])),
     ],
 )
 def test_each_word_is_told_what_it_was_heard_as(true: list[int], heard: list[int], expected: Any):
     assert align(true, heard) == expected
+
+
+def test_what_was_added_is_kept_with_its_place():
+    """From what is kept, what was heard is put together again."""
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        true = rng.integers(0, 4, rng.integers(1, 6)).tolist()
+        heard = [word for word, _ in itertools.groupby(rng.integers(0, 4, rng.integers(0, 9)).tolist())]
+        kept = Words().keep(answered([heard], 20, 4), batch_of([20], [true]))
+        beside = heard_beside(kept["beside"][0].numpy())
+        again = list(beside[0])
+        for word, more in zip(kept["heard"][0].tolist(), beside[1:], strict=True):
+            again += [*([] if word == MISSED else [word]), *more]
+        assert int(kept["added"][0]) >= sum(map(len, beside))
+        if all(len(more) < MOST_BESIDE for more in beside):
+            assert again == heard
+            assert int(kept["added"][0]) == sum(map(len, beside))
 
 
 def test_rows_too_short_for_their_words_teach_nothing_and_are_counted():

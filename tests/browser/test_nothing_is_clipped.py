@@ -18,6 +18,7 @@ from rnnlab.show.pages.report import page as report_page
 
 chapters, studies, inspections = examples("chapter_examples"), examples("conftest"), examples("test_report_inspection")
 taggers = examples("tagger_examples")
+recognisers = examples("recogniser_examples")
 MEANS = {"bigru": 0.987, "bilstm": 0.986, "lstm": 0.985, "gru": 0.981, "rnn": 0.958}
 MEANS |= {"textcnn": 0.886, "transformer": 0.866, "linear": 0.605}
 TOKENS = ("the", "pace", "drags", "at", "first", ",", "but", "overall", "it", "is", "well", "worth", "seeing", "again")
@@ -82,8 +83,8 @@ def report() -> str:
 
 
 def tagged() -> str:
-    """Entities in characters, and parts of speech of words."""
-    return report_page(Report((taggers.entities(), taggers.words()), ()))
+    """Entities in characters, parts of speech of words, and spoken words."""
+    return report_page(Report((taggers.entities(), taggers.words(), recognisers.digits()), ()))
 
 
 def sweep() -> str:

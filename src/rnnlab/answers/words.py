@@ -22,6 +22,7 @@ from rnnlab.data.sequences import IGNORE, Sequences, Targets, offsets_of
 IMPOSSIBLE = 27.6  # nats per word of a row too short for its words: a share of 1e-12
 BEAM = 16  # beginnings kept for alternatives, at least
 ALTERNATIVES = 10  # told of each row
+MOST_BESIDE = 4  # words heard besides, at one place, that are kept; all are counted
 
 WER = ratio("wer", "word error rate", "edits", "words", lower_is_better=True)
 EXACT = ratio("exact", "exact match", "right_rows", "rows")
@@ -51,7 +52,8 @@ class WordsPrediction(Prediction):
 
 class Words(Answer):
     """Outputs (B, T, C + 1), of which the last is the blank; targets (B, L) with `IGNORE` behind the last word. Of the
-    outputs is kept what each word was heard as, how many words were heard besides, and the surprise.
+    outputs is kept what each word was heard as, how many words were heard besides and which (`beside`), and the
+    surprise.
 
     With ``beam`` = 1 the answer is the best alignment, the best of every step. Else it is the words whose alignments
     have the largest share together, which may be others, as far as so many beginnings tell."""
@@ -95,13 +97,17 @@ class Words(Answer):
         answers = self.decoded(*_end_to_end(out, batch.lengths))
         true = [row[row != IGNORE].tolist() for row in batch.targets.cpu()]
         heard = torch.full(batch.targets.shape, MISSED, dtype=torch.int32)
+        beside = torch.full((*batch.targets.shape, MOST_BESIDE), MISSED, dtype=torch.int32)
         added = torch.zeros(len(true), dtype=torch.int32)
         for row, (words, answer) in enumerate(zip(true, answers, strict=True)):
-            found, added[row] = align(words, answer)
+            found, more = align(words, answer)
+            added[row] = len(more)
             heard[row, : len(words)] = torch.tensor(found, dtype=torch.int32)
+            _note_beside(beside[row], more)
         return {
             "heard": heard,
             "added": added,
+            "beside": beside,
             "nats": torch.where(impossible, IMPOSSIBLE * counts, surprise).float(),
             "impossible": impossible,
         }
@@ -119,7 +125,7 @@ class Words(Answer):
             steps = outputs[data.starts[row] : data.ends[row]]
             batch = Batch(torch.empty(1, 0), torch.tensor([len(steps)]), torch.from_numpy(targets)[None])
             for name, part in self.keep(torch.from_numpy(steps)[None], batch).items():
-                kept.setdefault(name, []).append(part.flatten().numpy())
+                kept.setdefault(name, []).append(part.flatten(0, min(1, part.ndim - 1)).numpy())
         return {name: np.concatenate(parts) for name, parts in kept.items()}
 
     def decoded(self, scores: np.ndarray, offsets: np.ndarray) -> list[list[int]]:
@@ -174,6 +180,28 @@ class Words(Answer):
                 WordsPrediction(" ".join(words), shares[tuple(answer)], said, float(asked.known[row]), words=words)
             )
         return told
+
+
+def _note_beside(beside: Tensor, added: Sequence[tuple[int, int]]) -> None:
+    """Into (L, `MOST_BESIDE`): of each true word the words that were heard after it, before the next. Those that were
+    heard before the first one stand there, too, as -2 - word."""
+    for after, word in added if len(beside) else ():
+        at = max(0, after - 1)
+        free = (beside[at] == MISSED).nonzero()
+        if len(free):
+            beside[at, int(free[0])] = word if after else -2 - word
+
+
+def heard_beside(beside: np.ndarray) -> list[list[int]]:
+    """Of one row (L, `MOST_BESIDE`): the words that were heard after no true word, after one, after two …"""
+    found: list[list[int]] = [[] for _ in range(len(beside) + 1)]
+    for at, words in enumerate(beside.tolist()):
+        for word in words:
+            if word > MISSED:
+                found[at + 1].append(word)
+            elif word < MISSED:
+                found[0].append(-2 - word)
+    return found
 
 
 def _end_to_end(out: Tensor, lengths: Tensor) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from rnnlab.comparing.comparison import Comparison
 from rnnlab.comparing.studies import Study
 
 Split = Literal["train", "valid"]
-Counted = Literal["rows", "tokens", "entities"]  # what has a class
+Counted = Literal["rows", "tokens", "entities", "words"]  # what has a class
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Confusion:
     arm: str
     runs: int
     counts: tuple[tuple[float, ...], ...]  # [true label][answer]: test rows, the mean of the runs; of entities as
-    # `schemes.confuse_spans` counts them
+    # `schemes.confuse_spans` counts them; of spoken words, the last line is what was added, the last column missed
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,52 @@ class Tagging:
 
 
 @dataclass(frozen=True)
+class HeardBy:
+    """What an arm heard of a row."""
+
+    arm: str
+    words: tuple[str | None, ...]  # each true word as it was heard; None: missed
+    added: tuple[tuple[str, ...], ...]  # what was heard besides: before the first true word, after it, after the second
+    unknown: int  # words that were heard besides, but which ones wasn't recorded
+
+    @property
+    def heard(self) -> int:
+        """Words that were heard besides."""
+        return sum(map(len, self.added)) + self.unknown
+
+
+@dataclass(frozen=True)
+class HeardRow:
+    row: int  # its place among the test rows, from 0
+    tag: str | None  # the speaker, say
+    words: tuple[str, ...]  # that were said
+    answers: tuple[HeardBy, ...]  # of the best run of each arm by validation
+
+
+@dataclass(frozen=True)
+class HearingScore:
+    """The mean of an arm's runs."""
+
+    arm: str
+    changed: float  # per word that was said
+    missed: float
+    added: float
+    by_words: dict[int, float]  # the word error rate on rows of so many words
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """What there is to tell of words in their order alone."""
+
+    rows: int  # test rows
+    words: int  # said in them
+    counts: dict[int, int]  # test rows by how many words were said
+    arms: tuple[HearingScore, ...]
+    worst: tuple[HeardRow, ...] = ()  # those that were heard worst first
+    others: tuple[HeardRow, ...] = ()  # some of all others, from bad to good
+
+
+@dataclass(frozen=True)
 class Differences:
     """Where arms differ; empty for tasks that ask for other answers than labels."""
 
@@ -171,6 +217,7 @@ class Differences:
     looked: str | None = None  # the arm whose looks are shown
     counted: Counted = "rows"  # what has a label
     tagging: Tagging | None = None
+    hearing: Hearing | None = None
 
 
 @dataclass(frozen=True)

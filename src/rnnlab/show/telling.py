@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from rnnlab.answers.words import Words
 from rnnlab.comparing.chapters import Chapter, Differences, Report, SweepChapter
 from rnnlab.comparing.comparison import ArmSummary, Comparison, best_run, summarise
 from rnnlab.comparing.conditions import provenance, settings_of, terms
 from rnnlab.comparing.differences import differences, with_texts
+from rnnlab.comparing.hearing import heard_rows, hearing_differences
 from rnnlab.comparing.learning import learning
-from rnnlab.comparing.records import HeldOut
+from rnnlab.comparing.records import HeldOut, Record
 from rnnlab.comparing.tagging import disputed_sentences, tag_differences
 from rnnlab.core.config import canonical_json
 from rnnlab.core.errors import RnnlabError, RunError, english
@@ -125,6 +127,8 @@ def _differences(
         remarks.append(note("every seed has test rows of its own, so the rows on which models disagree aren't shown"))
     if found.task.answer.chains:
         return _of_taggers(found, comparison, data, labels, remarks)
+    if isinstance(found.task.answer, Words):
+        return _of_recognisers(found, comparison, labels, rows)
     shown = differences(found.records, labels, tags=rows.tag_names)
     if data is None or not shown.rows:
         return shown
@@ -152,17 +156,32 @@ def _of_taggers(
     shown = tag_differences(found.records, labels)
     if data is None or shown.tagging is None or found.splits_vary:
         return shown
-    lower, best = comparison.verdict.lower_is_better, comparison.verdict.best_baseline
-    arms = [*comparison.arms[:MOST_INSIDE], *(arm for arm in comparison.baselines if arm.label == best)]
-    paths = [Path(path) for arm in arms if (path := best_run(arm, lower)) is not None]
-    chosen = [next(record for record in found.records if record.path == path) for path in paths]
     try:
-        disputed = disputed_sentences(chosen, labels, found.task)
+        disputed = disputed_sentences(_best_runs(found, comparison), labels, found.task)
     except (RnnlabError, OSError) as error:
         remarks.append(note("the sentences of the test rows can't be read any more: {error}", error=english(error)))
         return shown
     spaced = data.tokenizer is None or data.tokenizer.name != "chars"
     return replace(shown, tagging=replace(shown.tagging, disputed=disputed, spaced=spaced))
+
+
+def _of_recognisers(
+    found: RecordedComparison, comparison: Comparison, labels: Sequence[str], rows: HeldOut
+) -> Differences:
+    """With some rows as the best models and the best baseline heard them."""
+    shown = hearing_differences(found.records, labels)
+    if shown.hearing is None or found.splits_vary:
+        return shown
+    worst, others = heard_rows(_best_runs(found, comparison), labels, rows.tag_names)
+    return replace(shown, hearing=replace(shown.hearing, worst=worst, others=others))
+
+
+def _best_runs(found: RecordedComparison, comparison: Comparison) -> list[Record]:
+    """By validation, of the best models and the best baseline."""
+    lower, best = comparison.verdict.lower_is_better, comparison.verdict.best_baseline
+    arms = [*comparison.arms[:MOST_INSIDE], *(arm for arm in comparison.baselines if arm.label == best)]
+    paths = [Path(path) for arm in arms if (path := best_run(arm, lower)) is not None]
+    return [next(record for record in found.records if record.path == path) for path in paths]
 
 
 def _looked_at(comparison: Comparison) -> ArmSummary | None:
@@ -175,7 +194,7 @@ def _looked_at(comparison: Comparison) -> ArmSummary | None:
 def _labels(found: RecordedComparison, remarks: list[str]) -> tuple[str, ...]:
     """Of the answers; none where a task asks for something else than labels of sequences or tokens."""
     answer = found.task.answer
-    if answer.reads == "states" and not answer.chains:
+    if answer.reads == "states" and not answer.chains and not isinstance(answer, Words):
         return ()
     of_split = {}
     for record in found.records:

@@ -66,9 +66,23 @@ WORDS: dict[Counted, Words] = {
         both("share of the line"),
         both("entities"),
     ),
+    "words": Words(
+        both(
+            "Of the words that were said in the test rows (a line each), what they were heard as (a column), mean of "
+            "the runs. On the diagonal are the right ones; the last column has those that were missed, the last line "
+            "what was heard where nothing was said, up to four words per place.{cut}"
+        ),
+        both(" The {shown} most confused of {total} words are shown."),
+        both("word said"),
+        both("share of the line"),
+        both("words"),
+    ),
 }
 SAID = both("answer")
 NOTHING, BOUNDARIES, MISSED = both("(no entity)"), both("(boundaries)"), both("(missed)")
+ADDED = both("(added)")
+MORE_LINES: dict[Counted, tuple[Both, ...]] = {"entities": (NOTHING,), "words": (ADDED,)}  # behind the classes
+MORE_COLUMNS: dict[Counted, tuple[Both, ...]] = {"entities": (BOUNDARIES, MISSED), "words": (MISSED,)}
 
 
 @dataclass(frozen=True)
@@ -83,11 +97,11 @@ class Matrices:
         return WORDS[self.counted]
 
     def lines(self, language: Language) -> dict[int, str]:
-        """Their numbers and names; of entities, the last one is none."""
-        return self._named([NOTHING] if self.counted == "entities" else [], language)
+        """Their numbers and names; of entities and words, the last one is none."""
+        return self._named(MORE_LINES.get(self.counted, ()), language)
 
     def columns(self, language: Language) -> dict[int, str]:
-        return self._named([BOUNDARIES, MISSED] if self.counted == "entities" else [], language)
+        return self._named(MORE_COLUMNS.get(self.counted, ()), language)
 
     def _named(self, more: Sequence[Both], language: Language) -> dict[int, str]:
         own = dict(zip(self.shown, self.labels, strict=True))

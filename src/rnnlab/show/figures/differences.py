@@ -56,6 +56,15 @@ OF_TAGGERS: dict[Counted, tuple[Both, Both, Both, Both]] = {  # title, caption, 
         both("type"),
         both("entities in the test rows"),
     ),
+    "words": (
+        both("F1 by word"),
+        both(
+            "The harmonic mean of recall and precision of each word (how often the test rows say it: in brackets), "
+            "mean of the runs; darker is better.{cut}"
+        ),
+        both("word"),
+        both("times said"),
+    ),
 }
 CUT = both(" The {shown} largest of {total} are shown.")
 TAG, CLASS, RECALL, ROWS = both("tag"), both("class"), both("recall"), both("test rows")

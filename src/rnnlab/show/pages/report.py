@@ -19,10 +19,12 @@ from rnnlab.show.figures.palette import arm_colours
 from rnnlab.show.figures.sections import CHAPTER, chapter_figures, study_figures
 from rnnlab.show.judge_tables import margin_text
 from rnnlab.show.pages import report_texts as words
+from rnnlab.show.pages.heard_rows import AlignedRow, aligned
 from rnnlab.show.pages.report_tables import (
     class_tables,
     epochs_table,
     evidence_table,
+    hearing_table,
     score_table,
     size_table,
     tagging_table,
@@ -77,6 +79,9 @@ class ChapterParts:
     tagging: Table | None  # of taggers alone
     sentences: list[TaggedSentence]
     types: dict[str, str]  # of entities, and their colours
+    hearing: Table | None  # of recognisers alone
+    heard_worst: list[AlignedRow]
+    heard_others: list[AlignedRow]
     terms: Table
     size: Table
     settings: list[tuple[str, Sequence[Setting]]]  # by arm
@@ -161,7 +166,7 @@ def _navigation(chapters: Sequence[ChapterParts], sweeps: Sequence[SweepParts]) 
 
 def _sections(parts: ChapterParts) -> list[str]:
     shown = {name for name, figures in parts.figures.items() if figures} | {"answer", "table", "data", "terms"}
-    shown |= {"differences"} if parts.chapter.differences.rows or parts.tagging else set()
+    shown |= {"differences"} if parts.chapter.differences.rows or parts.tagging or parts.hearing else set()
     shown |= {"tuning"} if parts.tuning else set()
     return [name for name in words.SECTIONS if name in shown]
 
@@ -169,7 +174,7 @@ def _sections(parts: ChapterParts) -> list[str]:
 def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts:
     comparison = chapter.comparison
     labels = [arm.label for arm in comparison.arms]
-    colours, tagging = arm_colours(labels), chapter.differences.tagging
+    colours, tagging, hearing = arm_colours(labels), chapter.differences.tagging, chapter.differences.hearing
     drawn = chapter_figures(chapter, prefix)
     return ChapterParts(
         id=prefix,
@@ -191,6 +196,9 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
         tagging=tagging_table(chapter, colours),
         sentences=tagged_sentences(tagging) if tagging else [],
         types=type_colours(chapter.differences),
+        hearing=hearing_table(chapter, colours),
+        heard_worst=[aligned(row) for row in hearing.worst] if hearing else [],
+        heard_others=[aligned(row) for row in hearing.others] if hearing else [],
         terms=terms_table(chapter, colours),
         size=size_table(chapter, colours),
         settings=[(term.arm, term.settings) for term in chapter.terms],

@@ -22,6 +22,7 @@ from rnnlab.show.tuning_texts import score_text as tuned_text
 from rnnlab.show.tuning_texts import setting_text
 
 MOST_CLASSES = 30
+MOST_COUNTS = 8  # numbers of words, the most frequent ones
 JUDGED = {
     "accuracy": "accuracy",
     "macro-F1": "macro_f1",
@@ -218,6 +219,28 @@ def tagging_table(chapter: Chapter, colours: Mapping[str, str]) -> Table | None:
     unseen = {"unseen": f"{found.unseen:,}", "share": percent_text(found.unseen / found.tokens)}
     note = words.TAGGING_NOTE.format(**gaps, **unseen)
     return Table(words.TAGGING, [column.format(**gaps) for column in columns.values()], rows, note)
+
+
+def hearing_table(chapter: Chapter, colours: Mapping[str, str]) -> Table | None:
+    """Of recognisers: what is wrong, and how much of it by the number of words."""
+    found = chapter.differences.hearing
+    if found is None:
+        return None
+    scores, baselines = {one.arm: one for one in found.arms}, {arm.label for arm in chapter.comparison.baselines}
+    numbers = sorted(sorted(found.counts, key=lambda said: -found.counts[said])[:MOST_COUNTS])
+    rows = []
+    for arm in chapter.comparison.recommended_first:
+        if arm.label not in scores:
+            continue
+        one = scores[arm.label]
+        cells = [Cell(arm.label), *(_score(share, "percent") for share in (one.changed, one.missed, one.added))]
+        cells += [_score(one.by_words.get(said), "percent") for said in numbers]
+        chosen = arm.label == chapter.comparison.verdict.recommended
+        rows.append(arm_row(cells, colours.get(arm.label), chosen, arm.label in baselines, best=False))
+    columns = [words.HEARING_COLUMNS[name] for name in ("model", "changed", "missed", "added")]
+    columns += [words.HEARING_WORDS.format(words=number, rows=f"{found.counts[number]:,}") for number in numbers]
+    note = words.HEARING_NOTE.format(rows=f"{found.rows:,}", words=f"{found.words:,}")
+    return Table(words.HEARING, columns, rows, note)
 
 
 def evidence_table(comparison: Comparison) -> Table | None:

@@ -146,11 +146,13 @@ BY_CLASS: dict[Counted, Both] = {
     "rows": both("{label}, class by class"),
     "tokens": both("{label}, tag by tag"),
     "entities": both("{label}, type by type"),
+    "words": both("{label}, word by word"),
 }
 OTHER_CLASSES: dict[Counted, Both] = {
     "rows": both("The other models, class by class"),
     "tokens": both("The other models, tag by tag"),
     "entities": both("The other models, type by type"),
+    "words": both("The other models, word by word"),
 }
 CLASS_COLUMNS: dict[Counted, tuple[Column, ...]] = {
     "rows": (
@@ -182,6 +184,14 @@ CLASS_COLUMNS: dict[Counted, tuple[Column, ...]] = {
             both("Of the entities that were said to be of this type, the share that is right. Empty where none was."),
         ),
     ),
+    "words": (
+        Column(both("word"), number=False),
+        Column(both("times said"), both("In the test rows.")),
+        Column(both("recall, %"), both("Of the times it was said, the share that was heard as it; all runs together.")),
+        Column(
+            both("precision, %"), both("Of the times it was heard, the share that was right. Empty where it never was.")
+        ),
+    ),
 }
 CLASS_F1 = Column(
     both("F1, %"), both("The harmonic mean of recall and precision; macro-F1 is its mean over the classes.")
@@ -209,6 +219,28 @@ TAGGING_NOTE = both(
     "The {sentences} test sentences have {tokens} tokens; the training rows lack {unseen} of them ({share}). The mean "
     "of the runs of each model."
 )
+HEARING = both("Words changed, missed and added")
+HEARING_COLUMNS = {
+    "model": Column(both("model"), both("Grey: a baseline."), number=False),
+    "changed": Column(both("changed, %"), both("Words heard as other ones, per 100 words that were said.")),
+    "missed": Column(both("missed, %"), both("Words that weren't heard, per 100 words that were said.")),
+    "added": Column(both("added, %"), both("Words heard where nothing was said, per 100 words that were said.")),
+}
+HEARING_WORDS = Column(
+    both("{words} words, %"), both("Word error rate on the {rows} test rows in which so many words are said.")
+)
+HEARING_NOTE = both(
+    "In the {rows} test rows {words} words are said. Changed, missed and added ones together are the word error rate; "
+    "the mean of the runs of each model."
+)
+HEARD_WORST = both("The rows that were heard worst")
+HEARD_NOTE = both(
+    "What was said, and what the best run of each model by validation heard; models that heard the same are named "
+    "together. Marked: ≠ a changed word, – a missed one, + one that was added."
+)
+HEARD_OTHERS = both("{count} other rows, from bad to good")
+SAID = both("said")
+EDITS = both("edits")
 CLASSES_CUT = both("The {shown} largest of {total} are shown.")
 UNFINISHED = both("Runs that didn't finish")
 SEED = both("seed")
