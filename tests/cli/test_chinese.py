@@ -175,6 +175,8 @@ def test_train_doctor_check(rnnlab, rows, monkeypatch):
         "compare 评论.csv --text 文 --label 标签",
         "compare 评论.csv",
         "compare --models lstmm",
+        "compare --models gru,tfidf",
+        "compare --set task.kind=clasify",
         "compare --set training.lr=x --set seeds=0 --set model.hiden=3 --models rnn",
         "compare --set lr",
         "compare --match seconds",

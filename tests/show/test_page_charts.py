@@ -309,6 +309,22 @@ class TestCost:
         assert "linear  60.5 %" in drawn
         assert outside(chapter) == frozenset()  # three arms: none is left out
 
+    def test_an_arm_for_which_a_baseline_made_room_is_in_the_picture(self, chapter):
+        (arm, *_) = chapter.comparison.arms
+        (line, *_) = chapter.comparison.baselines
+        arms = tuple(
+            replace(arm, label=k, score=Estimate(v, v - wide, v + wide), failed_seeds=())
+            for k, v, wide in (("gru", 0.415, 0.07), ("rnn", 0.40, 0.19), ("lstm", 0.39, 0.05), ("cnn", 0.162, 0.04))
+        )
+        below = replace(line, label="majority", score=Estimate(0.046, 0.04, 0.05))
+        verdict = replace(chapter.comparison.verdict, recommended="gru")
+        changed = replace(chapter, comparison=replace(chapter.comparison, arms=arms, baselines=(), verdict=verdict))
+        assert outside(changed) == {"cnn"}
+        changed = replace(changed, comparison=replace(changed.comparison, baselines=(below,)))
+        assert score_domain(changed).low < 0.046
+        assert outside(changed) == frozenset()
+        assert not any(row["out"] for row in cost_rows(changed, measures(arms)[:1]) if row["k"] == "arm")
+
     def test_where_less_is_better_the_better_is_above(self, chapter):
         (arm, *_) = chapter.comparison.arms
         losses = {"a": 0.40, "b": 0.42, "c": 0.45, "d": 3.0}

@@ -170,6 +170,24 @@ class TestCurves:
         y = curves(few, "valid_exact").to_dict()["layer"][-1]["encoding"]["y"]
         assert y["scale"]["domain"] == [0, 1]
 
+    def test_short_runs_with_low_scores_fill_the_picture(self, make_study):
+        study = make_study({"lr": [1]}, lambda lr: [100])
+        point = study.points[0]
+        (event, *_) = point.repeats[0].curve
+        short = tuple(
+            event | {"step": step, "valid_exact": score, "train_loss": loss}
+            for step, score, loss in ((29, 0.12, 2.51), (58, 0.32, 2.27))
+        )
+        point = replace(point, repeats=(replace(point.repeats[0], curve=short),))
+        axes = curves(replace(study, points=(point,)), "valid_exact").to_dict()["layer"][-1]["encoding"]
+        assert axes["x"]["scale"]["domainMin"] == 29
+        assert axes["y"]["scale"]["domain"] == [0, 0.4]
+        axes = curves(replace(study, points=(point,)), "train_loss").to_dict()["layer"][-1]["encoding"]
+        assert "type" not in axes["y"]["scale"]  # 2.27 and 2.51 would be its only ticks
+        once = replace(point, repeats=(replace(point.repeats[0], curve=short[:1]),))
+        axes = curves(replace(study, points=(once,)), "valid_exact").to_dict()["layer"][-1]["encoding"]
+        assert axes["x"]["scale"]["domainMin"] == 0
+
     def test_many_settings_get_panels(self, grid):
         chart = curves(grid, "valid_exact")
         found = rows(chart)

@@ -13,6 +13,7 @@ from rnnlab.core.config import Config, parse, problems, unknown_keys
 from rnnlab.core.errors import ConfigError, did_you_mean, known_are, nearest
 from rnnlab.core.words import both
 
+KINDS = {"model": both("model"), "task": both("task"), "baseline": both("baseline")}
 C = TypeVar("C", bound=Config)
 D = TypeVar("D", bound=Config)
 
@@ -56,7 +57,9 @@ class Registry(Generic[C]):
         self._load()
         if name not in self._classes:
             hint = did_you_mean(name, self._classes) or known_are(self.names())
-            raise ConfigError("unknown {what} '{name}'{hint}", what=self.what, name=name, hint=hint)
+            raise ConfigError(
+                "unknown {what} '{name}'{hint}", what=KINDS.get(self.what, self.what), name=name, hint=hint
+            )
         return self._classes[name]
 
     def parse(self, values: Mapping[str, Any], path: str = "") -> C:

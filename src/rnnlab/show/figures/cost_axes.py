@@ -116,6 +116,13 @@ class Vertical:
 
 
 def outside(chapter: Chapter) -> frozenset[str]:
+    """Arms far below the others, unless a baseline below them has made room for them."""
+    vertical, far = score_domain(chapter), _far_below(chapter)
+    scored = {arm.label: arm.score.mean for arm in chapter.comparison.arms if arm.score}
+    return frozenset(label for label in far if vertical.below(scored[label]))
+
+
+def _far_below(chapter: Chapter) -> frozenset[str]:
     """Arms far below the others, and below a baseline that is ahead of them all."""
     lower = chapter.comparison.verdict.lower_is_better
     arms, baselines = (
@@ -132,7 +139,7 @@ def score_domain(chapter: Chapter) -> Vertical:
     The interval of an arm some of whose seeds failed may reach from 0 to 1 and press the others flat: it is cut off at
     the edge."""
     comparison, verdict = chapter.comparison, chapter.comparison.verdict
-    far, failed = outside(chapter), {arm.label for arm in comparison.arms if arm.failed_seeds}
+    far, failed = _far_below(chapter), {arm.label for arm in comparison.arms if arm.failed_seeds}
     scored = {arm.label: arm.score for arm in comparison.arms if arm.score and arm.label not in far}
     steady = [score for label, score in scored.items() if label not in failed] or list(scored.values())
     low = min([score.mean for score in scored.values()] + [score.low for score in steady])

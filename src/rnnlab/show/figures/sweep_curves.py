@@ -32,6 +32,8 @@ from rnnlab.show.sweep_texts import is_share, point_text, pooled_text, quantity_
 
 MOST_COLOURS = 10  # that can be told apart
 MOST_STEPS = 120  # of a curve: more can't be seen
+LATE = 0.1  # of the last step: whoever is evaluated first after that leaves the axis empty before
+NARROW = 3  # times the least loss: below that, the axis isn't logarithmic
 WIDTH, HEIGHT = 560, 300
 PANEL_WIDTH, PANEL_HEIGHT, PANELS_ABREAST = 230, 170, 3
 PANEL_AXES = 92  # pixels beside a panel
@@ -69,10 +71,15 @@ def curves(study: Study, quantity: str, language: Language = "en", for_page: boo
     single = len(panels) == 1
     height = HEIGHT if single else PANEL_HEIGHT
     vertical = _vertical(rows, quantity, logarithmic, language)
-    layers = _line_layers(series, vertical, language, for_page)
+    first, last = (pick((row["step"] for row in rows), default=0) for pick in (min, max))
+    begin = (
+        first if LATE * last < first < last else 0
+    )  # evaluated once per epoch, of a few, there is nothing before the first
+    begin = min([begin, *(row["step"] for row in ends)])
+    layers = _line_layers(series, vertical, language, for_page, begin)
     if ends:
         edge = 0 if logarithmic else height
-        layers += _end_marks(series, ends, vertical, language, edge, for_page)
+        layers += _end_marks(series, ends, vertical, language, edge, for_page, begin)
     whole: Row = {"data": data([*rows, *ends])}
     if for_page and single:
         return alt.layer(*layers, height=height, **whole, **as_wide_as_the_page())
@@ -190,19 +197,23 @@ def _vertical(rows: Sequence[Row], quantity: str, logarithmic: bool, language: L
     name = quantity_name(quantity)[language]
     if is_share(quantity):
         least = min((row["least"] for row in rows), default=0.0)
+        most = max((row["most"] for row in rows), default=1.0)
         low = max(0.0, math.floor(10 * least - 0.5) / 10) if least > 0.4 else 0
-        return {"title": name, "scale": alt.Scale(domain=[low, 1]), "axis": alt.Axis(format="%", tickCount=5)}
-    if not logarithmic:
-        return {"title": name, "scale": alt.Scale(zero=False), "axis": alt.Axis()}
+        high = min(1.0, math.ceil(10 * most + 0.5) / 10) if most < 0.6 else 1
+        return {"title": name, "scale": alt.Scale(domain=[low, high]), "axis": alt.Axis(format="%", tickCount=5)}
     low, high = min((row["least"] for row in rows), default=0.1), max((row["most"] for row in rows), default=1.0)
+    if not logarithmic or high < NARROW * low:
+        return {"title": name, "scale": alt.Scale(zero=False), "axis": alt.Axis()}
     axis = alt.Axis(values=log_ticks(low, high), format="~g" if low >= 1e-5 and high < 1e5 else "~e")
     return {"title": name, "scale": alt.Scale(type="log", domain=[0.93 * low, 1.07 * high], nice=False), "axis": axis}
 
 
-def _line_layers(series: Sequence[Series], vertical: dict[str, Any], language: Language, for_page: bool) -> list[Any]:
+def _line_layers(
+    series: Sequence[Series], vertical: dict[str, Any], language: Language, for_page: bool, begin: int
+) -> list[Any]:
     """Bands and lines, above those that stay grey."""
     colour = _colour(series, for_page)
-    lines = _base(language).transform_filter("datum.kind == 'mean'")
+    lines = _base(language, begin).transform_filter("datum.kind == 'mean'")
     spread = (("mean:Q", both("mean"), ".4g"), ("least:Q", both("least"), ".4g"), ("most:Q", both("most"), ".4g"))
     about = tooltip(language, ("name:N", both("setting")), ("step:Q", both("update")), *spread)
     mean = lines.encode(y=alt.Y("mean:Q", **vertical), detail="line:N", tooltip=about)
@@ -223,6 +234,7 @@ def _end_marks(
     language: Language,
     edge: int,
     for_page: bool,
+    begin: int,
 ) -> list[Any]:
     """A mark where a run ended; at the bad edge when it did before its first evaluation."""
     present = [status for status in ENDS if any(row["end"] == status for row in ends)]
@@ -232,7 +244,7 @@ def _end_marks(
         scale=alt.Scale(domain=present, range=[ENDS[status] for status in present]),
         legend=alt.Legend(title=None, labelExpr=names, orient="top" if for_page else alt.Undefined),
     )
-    mark = _base(language).mark_point(size=60, filled=False, strokeWidth=2.5, opacity=1)
+    mark = _base(language, begin).mark_point(size=60, filled=False, strokeWidth=2.5, opacity=1)
     mark = mark.encode(color=_colour(series, for_page), shape=shape)
     return [
         mark.transform_filter("datum.kind == 'end'").encode(y=alt.Y("mean:Q", **vertical)),
@@ -240,8 +252,8 @@ def _end_marks(
     ]
 
 
-def _base(language: Language) -> alt.Chart:
-    scale = alt.Scale(domainMin=0, nice=False)
+def _base(language: Language, begin: int) -> alt.Chart:
+    scale = alt.Scale(domainMin=begin, nice=False)
     return alt.Chart().encode(
         x=alt.X("step:Q", title=both("update")[language], scale=scale, axis=alt.Axis(tickCount=6))
     )
