@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
-from node_example import EXAMPLE, IDS, ROOT, refuse
+from node_example import EXAMPLE, IDS, ROOT, browsing, refuse
 
 from rnnlab.core.files import locked
 from rnnlab.data.marks import OF_WORDS, Marks
@@ -135,3 +135,37 @@ def example(node_modules: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     (folder / "node_modules").symlink_to(node_modules, target_is_directory=True)
     (folder / "ids.mjs").write_text(IDS, encoding="utf-8")
     return folder
+
+
+@pytest.fixture
+def address(example: Path) -> Iterator[Any]:
+    """``address("en")`` of the page with en.onnx, from the example's own server."""
+    servers: list[subprocess.Popen[str]] = []
+
+    def start(name: str) -> str:
+        command = ["node", "serve.mjs", f"{name}.onnx", "0"]
+        server = subprocess.Popen(command, cwd=example, stdout=subprocess.PIPE, text=True)
+        servers.append(server)
+        assert server.stdout is not None
+        return server.stdout.readline().split(": ", 1)[1].strip()
+
+    yield start
+    for server in servers:
+        server.terminate()
+        server.wait(timeout=20)
+        assert server.stdout is not None
+        server.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    tools = browsing()
+    reason = tools.missing()
+    if reason:
+        refuse(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=tools.CHROMIUM, args=tools.ARGUMENTS)
+        yield started
+        started.close()

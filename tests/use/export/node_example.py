@@ -1,8 +1,11 @@
 """The example for Node in a folder of its own, and texts to try it with."""
 
+import importlib
 import os
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -47,3 +50,11 @@ def many_texts(count: int) -> list[str]:
 
     collect()
     return found
+
+
+def browsing() -> Any:
+    """tests/browser/browsing.py: which browser, with which arguments."""
+    folder = str(ROOT / "tests" / "browser")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return importlib.import_module("browsing")

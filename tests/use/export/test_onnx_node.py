@@ -1,19 +1,14 @@
 """examples/onnx-node: the exported model in Node and in a browser, with the ids and the answers of Python."""
 
-import importlib
 import json
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from node_example import ROOT, many_texts, node, refuse
+from node_example import browsing, many_texts, node
 
 from rnnlab.answers.label import probabilities
 from rnnlab.api.compare import train
@@ -170,48 +165,6 @@ def test_several_labels_are_those_that_reach_their_thresholds(example: Path, mod
 # In a browser
 
 
-@pytest.fixture
-def address(example: Path, models: dict[str, StoredModel]) -> Iterator[Any]:
-    """``address("en")`` of the page, from the example's own server."""
-    servers: list[subprocess.Popen[str]] = []
-
-    def start(language: str) -> str:
-        command = ["node", "serve.mjs", f"{language}.onnx", "0"]
-        server = subprocess.Popen(command, cwd=example, stdout=subprocess.PIPE, text=True)
-        servers.append(server)
-        assert server.stdout is not None
-        return server.stdout.readline().split(": ", 1)[1].strip()
-
-    yield start
-    for server in servers:
-        server.terminate()
-        server.wait(timeout=20)
-        assert server.stdout is not None
-        server.stdout.close()
-
-
-def browsing() -> Any:
-    """tests/browser/browsing.py: which browser, with which arguments."""
-    folder = str(ROOT / "tests" / "browser")
-    if folder not in sys.path:
-        sys.path.append(folder)
-    return importlib.import_module("browsing")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    tools = browsing()
-    reason = tools.missing()
-    if reason:
-        refuse(reason)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=tools.CHROMIUM, args=tools.ARGUMENTS)
-        yield started
-        started.close()
-
-
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_page_gives_the_same_answers_as_one_types(models, address, chromium, language):
     model = models[language]
@@ -238,7 +191,7 @@ def test_the_page_gives_the_same_answers_as_one_types(models, address, chromium,
     page.close()
 
 
-def test_the_server_has_the_pages_files_and_no_others(address):
+def test_the_server_has_the_pages_files_and_no_others(address, models):
     import urllib.error
     import urllib.request
 

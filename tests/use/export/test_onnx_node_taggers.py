@@ -182,3 +182,27 @@ def test_segments_cant_be_had_in_javascript(example, tmp_path):
     done: subprocess.CompletedProcess[str] = node(example, "predict.mjs", "segments.onnx", "王小明")
     assert done.returncode == 1
     assert "jieba's dictionary (task.marks), which JavaScript lacks: train with task.marks = []" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("characters", "😀王小明在北京大学读书。"), ("words", "the İcat saw A dog")]
+)
+def test_the_page_tags_as_one_types(taggers, address, chromium, name, text):
+    page = chromium.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+    page.goto(address(name))
+    page.wait_for_selector("#text:enabled", timeout=60_000)
+    page.fill("#text", text)
+    page.wait_for_function("text => document.getElementById('state').dataset.answered === text", arg=text)
+    (said,) = taggers[name].predict([text])
+    expected = said.to_dict()
+    cells = page.locator("#answers td").all_text_contents()
+    assert cells[::2] == [f"{tag['token']} {tag['label']}" for tag in expected["tags"]]
+    assert list(map(float, cells[1::2])) == pytest.approx([tag["probability"] for tag in expected["tags"]], abs=1e-5)
+    found = " · ".join(f"{one['text']} {one['type']}" for one in expected.get("entities", []))
+    assert page.locator("#state").inner_text() == (found or expected["label"])
+    assert bool(found) is (name == "characters")
+    assert complaints == []
+    page.close()
