@@ -4,6 +4,7 @@ import io
 import os
 import struct
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,20 @@ def test_whatever_the_bytes_there_is_sound_or_our_error():
         assert frames.nbytes <= 100 * len(made) + 100_000
     assert 0 < read < FUZZ
     assert all(said.startswith("fuzz.wav: ") for said in refused)
+
+
+def test_decoding_takes_a_few_times_the_memory_of_the_file():
+    content = wav(np.tile(SAMPLES, 400))
+    lying = content[:40] + struct.pack("<I", 2**31) + content[44:]  # two gigabytes are promised
+    tracemalloc.start()
+    try:
+        decode(content, "take.wav")
+        with pytest.raises(DataError):
+            decode(lying, "take.wav")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * len(content)
 
 
 # Frames

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -190,3 +191,25 @@ def test_any_file_is_read_or_refused(suffix, make, options, tmp_path):
             assert re.search(rf"{re.escape(str(path))}:\d+: ", whole)
         outcomes["read" if isinstance(rest, Sentences) else "refused"] += 1
     assert min(outcomes.values()) > FUZZ / 20, outcomes
+
+
+LINES = {
+    ".conllu": "1\tdog\t_\tNOUN\t_\t_\t_\t_\t_\t_\n2\tran\t_\tVERB\t_\t_\t_\t_\t_\t_\n\n",
+    ".bmes": "北 B-X\n京 E-X\n的 O\n\n",
+    ".jsonl": '{"text": "the dog ran home", "label": [[4, 7, "X"]]}\n',
+}
+
+
+@pytest.mark.parametrize("suffix", LINES)
+@pytest.mark.parametrize("end", ["", "\0\0"], ids=["good", "bad"])
+def test_memory_is_a_few_times_that_of_the_file(suffix: str, end: str, tmp_path: Path):
+    path = tmp_path / f"large{suffix}"
+    path.write_text(LINES[suffix] * (400_000 // len(LINES[suffix].encode())) + end, encoding="utf-8")
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        assert isinstance(read_or_refusal(path), str if end else Sentences)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert peak < 12 * path.stat().st_size

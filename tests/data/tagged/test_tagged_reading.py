@@ -270,6 +270,11 @@ def test_spans_that_need_a_decision(write):
     )
 
 
+def test_lines_that_are_no_objects_are_named(write):
+    said = refusal(write("\n\n[1]\nnope\n", "a.jsonl"))
+    assert said.startswith("a.jsonl:3: this is no JSON object, nor is any other of the first 2 lines")
+
+
 def test_bad_spans(write):
     rows = [
         {"text": "Ada of Paris", "spans": [[0, 3, "PER"]]},

@@ -48,10 +48,17 @@ class SpanLines(Layout):
     def __init__(self, source: Source, spans: str | None = None, text: str | None = None, unit: Unit | None = None):
         super().__init__(source)
         self.notes.extend(source.notes)
-        filled = (line for line in source.lines() if line.strip())
-        rows = [row for line in itertools.islice(filled, HEAD) if isinstance(row := parse(line), dict)]
+        filled = ((number, line) for number, line in enumerate(source.lines(), 1) if line.strip())
+        head = list(itertools.islice(filled, HEAD))
+        rows = [row for _, line in head if isinstance(row := parse(line), dict)]
         if not rows:
-            raise DataError("{path}: the first {count:,} lines aren't JSON objects", path=self.path, count=HEAD)
+            raise DataError(
+                "{path}:{line}: this is no JSON object, nor is any other of the first {count:,} lines; a line is an "
+                "object with a text and its spans",
+                path=self.path,
+                line=head[0][0] if head else 1,
+                count=len(head),
+            )
         found = (key for key in TEXTS if any(isinstance(row.get(key), str) for row in rows))
         self.text_key: str = text or next(found, "text")
         likely = [key for key in SPANS if any(is_spans(row.get(key)) for row in rows)]
