@@ -23,7 +23,7 @@ BEFORE = json.loads((Path(__file__).parent / "experiments-v1.json").read_text())
 def settings_of(experiment: Experiment) -> list:
     """Of every arm, with what planning fills in for text. (Where rows are numbers it fills in nothing; here that
     changes no digest, since it is done for all.)"""
-    models = [filled_in(arm.model, type(experiment.task), text=True) for arm in experiment.arms.values()]
+    models = [filled_in(arm.model, experiment.task, text=True) for arm in experiment.arms.values()]
     completed = [model.replace(embedding=model.embedding_or_usual()) for model in models]
     return [[model, arm.training] for model, arm in zip(completed, experiment.arms.values(), strict=True)]
 

@@ -19,6 +19,10 @@ class SummaryHead(nn.Module):
 class StateHead(nn.Module):
     """(B, T, H) states → (B, T, C)."""
 
+    @property
+    def outputs(self) -> int:
+        return self.linear.out_features
+
     def __init__(self, width: int, outputs: int):
         super().__init__()
         self.linear: nn.Linear = nn.Linear(width, outputs)

@@ -61,6 +61,8 @@ def profile(
     test: options.Test = None,
     skip_bad: options.SkipBad = False,
     tokenizer: options.Tokenizer = None,
+    unit: options.Unit = None,
+    text_per: options.TextPer = None,
     as_json: options.Json = False,
     lang: options.Lang = None,
 ) -> None:

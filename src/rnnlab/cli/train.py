@@ -29,6 +29,8 @@ def train(
     test: options.Test = None,
     skip_bad: options.SkipBad = False,
     tokenizer: options.Tokenizer = None,
+    unit: options.Unit = None,
+    text_per: options.TextPer = None,
     language: options.Language = None,
     rows: options.Rows = None,
     vectors: options.Vectors = None,

@@ -1,5 +1,6 @@
 """Batches from flat arrays: no per-row Python objects, and as little padding as the order of the rows allows."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -132,13 +133,14 @@ def windows(rows: int, batch_size: int, seed: int, epoch: int, most: int | None 
 
 def streams(length: int, rows: int, steps: int, seed: int, epoch: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """One long text of ``length`` tokens, read by ``rows`` readers at a time, each its own part of it from beginning to
-    end, ``steps`` tokens per update: ``(starts (rows,), ends (rows,))`` of every update. Row b of an update goes on
-    where row b of the last one ended, so that its state can be carried. Where the parts begin, and so where updates
-    cut the text, is drawn anew for every epoch; what lies before the first part is left to other epochs."""
-    part = (length - 1) // rows  # of the tokens that have a next one
-    if part < 1:
+    end, up to ``steps`` tokens per update: ``(starts (rows,), ends (rows,))`` of every update. Row b of an update goes
+    on where row b of the last one ended, so that its state can be carried. Where the parts begin, and so where updates
+    cut the text, is drawn anew for every epoch; what lies before the first part is left to other epochs. Every epoch
+    has as many updates, of nearly the same size."""
+    if length < rows:
         raise ValueError(f"{length} tokens can't be read by {rows} readers")
-    first = int(generator(seed, "shuffle", epoch).integers(0, min(steps, part) if part > 1 else 1))
-    part = (length - 1 - first) // rows
-    begins = first + part * np.arange(rows)
-    return [(begins + at, begins + min(at + steps, part)) for at in range(0, part, steps)]
+    room = min(steps, length // rows, length - rows + 1)  # for the beginning
+    part = (length - room + 1) // rows
+    begins = int(generator(seed, "shuffle", epoch).integers(room)) + part * np.arange(rows)
+    cuts = np.linspace(0, part, -(-part // steps) + 1).astype(np.int64)
+    return [(begins + start, begins + end) for start, end in itertools.pairwise(cuts.tolist())]

@@ -135,7 +135,7 @@ class Side:
             if number == END:
                 break
             words.append(self.vocabulary.words[number])
-        return ("" if self.tokenizer.name in ("chars", "jieba") else " ").join(words)
+        return self.tokenizer.join(words)
 
     def _ids(self, texts: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         assert self.tokenizer is not None

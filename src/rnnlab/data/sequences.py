@@ -21,6 +21,7 @@ class Targets:
     row has a label."""
     offsets: np.ndarray | None = None  # (rows + 1,) int64
     unseen: np.ndarray | None = None  # (M,) bool: of tokens that the training rows lack; None: nobody asks
+    characters: np.ndarray | None = None  # (M,) int32: how many a token is in a running text; None: one, or nobody asks
 
     def __len__(self) -> int:
         return len(self.values) if self.offsets is None else len(self.offsets) - 1
@@ -46,6 +47,7 @@ class Sequences:
     target_offsets: np.ndarray | None = None  # (rows + 1,) int64: as `Targets.offsets`
     scored_from: np.ndarray | None = None  # (rows,) int64: targets before are context, read and not counted; None: 0
     unseen: np.ndarray | None = None  # as `Targets.unseen`
+    characters: np.ndarray | None = None  # as `Targets.characters`
 
     @classmethod
     def end_to_end(
@@ -89,6 +91,42 @@ class Sequences:
         targets, target_offsets = gather_rows(self.targets, self.target_offsets, rows)
         return type(self).end_to_end(values, offsets, targets, self.groups[rows], target_offsets=target_offsets)
 
+    def in_windows(self, longest: int) -> tuple[Self, np.ndarray]:
+        """Rows with a target at every step, in windows of up to ``longest`` steps that begin in the middle of the one
+        before, as far as something in them counts: each target counts in the first window that has it, where half of
+        the window stands before it. With the place that each of their targets has among those of the rows, -1 where it
+        doesn't count."""
+        assert self.target_offsets is not None
+        stride = max(1, longest // 2)
+        asked = self.scored_from if self.scored_from is not None else np.zeros(len(self), np.int64)
+        starts, ends, counted, row_of = [], [], [], []
+        for row, (length, first) in enumerate(zip(self.lengths.tolist(), asked.tolist(), strict=True)):
+            reached = first  # targets before are context, or counted already
+            at = 0
+            while reached < length:
+                end = min(at + longest, length)
+                if end > reached:
+                    starts.append(at)
+                    ends.append(end)
+                    counted.append(reached - at)
+                    row_of.append(row)
+                    reached = end
+                at += stride
+        begin, end, row = (np.array(one, np.int64) for one in (starts, ends, row_of))
+        at = np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)])
+        place = at + np.repeat(self.target_offsets[row], end - begin)
+        offsets = offsets_of(end - begin)
+        windows = type(self)(
+            self.values,
+            self.starts[row] + begin,
+            self.starts[row] + end,
+            self.targets[place],
+            self.groups[row],
+            target_offsets=offsets,
+            scored_from=np.array(counted, np.int64),
+        )
+        return windows, np.where(windows.truth.values == IGNORE, -1, place)
+
     @property
     def target_counts(self) -> np.ndarray:
         """(rows,)"""
@@ -98,10 +136,11 @@ class Sequences:
     def truth(self) -> Targets:
         """What is asked and counted: targets that are context alone are ignored."""
         if self.scored_from is None or self.target_offsets is None:
-            return Targets(self.targets, self.target_offsets, self.unseen)
+            return Targets(self.targets, self.target_offsets, self.unseen, self.characters)
         number = np.arange(len(self.targets)) - np.repeat(self.target_offsets[:-1], self.target_counts)
         context = number < np.repeat(self.scored_from, self.target_counts)
-        return Targets(np.where(context, IGNORE, self.targets), self.target_offsets, self.unseen)
+        asked = np.where(context, IGNORE, self.targets)
+        return Targets(asked, self.target_offsets, self.unseen, self.characters)
 
     @property
     def ids_per_step(self) -> int:

@@ -164,9 +164,9 @@ def _from_files(files: Mapping[str, bytes]) -> EncodedData:
         arrays = {k: np.load(io.BytesIO(content), allow_pickle=False) for k, content in found.items()}
         if rest.get("per_step"):
             arrays["target_offsets"] = arrays["offsets"]
-        unseen = arrays.pop("unseen", None)
+        further = {field: arrays.pop(field) for field in ("unseen", "characters") if field in arrays}
         made = (Sequences.end_to_end if "offsets" in arrays else Sequences)(**arrays)
-        sequences[name] = replace(made, unseen=unseen)
+        sequences[name] = replace(made, **further)
     rest["tokens"] = sequences["train"].ids_per_step - rest.get("spelling", {}).get("length", 0)
     return EncodedData.from_dict(rest, **sequences, tag_names=tuple(rest["tag_names"]), profile=rest["profile"])
 
@@ -176,7 +176,7 @@ def _arrays_of(rows: Sequences) -> dict[str, np.ndarray]:
     every = {"values": rows.values}
     every |= {"offsets": rows.offsets} if rows.laid_end_to_end else {"starts": rows.starts, "ends": rows.ends}
     every |= {"targets": rows.targets, "groups": rows.groups, "tags": rows.tags, "scored_from": rows.scored_from}
-    every |= {"unseen": rows.unseen}
+    every |= {"unseen": rows.unseen, "characters": rows.characters}
     if not _target_per_step(rows):
         every["target_offsets"] = rows.target_offsets
     return {name: array for name, array in every.items() if array is not None}

@@ -135,11 +135,11 @@ def _pieces(texts: Iterable[str], tokenizer: Tokenizer, rows: _Rows) -> list[str
 
 
 def _whole_texts(texts: Iterable[str], tokenizer: Tokenizer, rows: _Rows) -> list[str]:
-    cut = load_jieba()
+    load_jieba()  # which says what to install
     unknown = 0
     numbers = {SPECIAL[UNKNOWN]: unknown}
     for text in texts:
-        found = [numbers.setdefault(token, len(numbers)) for token in cut(tokenizer.prepare(text))] or [unknown]
+        found = [numbers.setdefault(token, len(numbers)) for token in tokenizer.tokenize(text)]
         rows.lengths.append(len(found))
         rows.values.extend(found[: rows.max_length])
     return list(numbers)

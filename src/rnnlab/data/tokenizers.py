@@ -75,6 +75,10 @@ def word_places(text: str) -> list[tuple[int, int]]:
     return [found.span() for found in _WORDS.finditer(text.translate(_SAME_LENGTH))]
 
 
+LINE_END = "\n"
+_LINE_MARK = "\ue00a"  # of no script: stands for a line end while words are parted at spaces
+
+
 _SAME_LENGTH = {at: spelling for at, spelling in ONE_SPELLING.items() if spelling is not None and len(spelling) == 1}
 
 
@@ -113,16 +117,21 @@ def _current_version(name: str) -> str:
         raise ConfigError("tokenizer 'jieba' needs an extra package: pip install 'rnnlab[zh]'") from None
 
 
+_BEFORE = re.compile(r" ([.,;:!?)\]}%…]|n't\b|'(?:s|re|ve|ll|d|m)\b)", re.IGNORECASE)  # beside the word before
+_AFTER = re.compile(r"([(\[{$]) ")  # beside the word behind
+
 # --- the tokeniser: a name and a version, saved with the model ----------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """``words``, ``chars`` (a run of spaces is one character), ``whitespace`` or ``jieba``."""
+    """``words``, ``chars`` (a run of spaces is one character), ``whitespace`` or ``jieba``. ``verbatim``, for texts
+    that go on: characters as they stand, spaces and all; of words, a line end is a token, too."""
 
     name: str
     lowercase: bool = True
     version: str = ""  # left empty: the version of the rules at hand
+    verbatim: bool = False
 
     def __post_init__(self) -> None:
         if self.name not in TOKENIZERS:
@@ -155,7 +164,7 @@ class Tokenizer:
         if self.name == "chars":
             tokens = list(text)
         elif self.name == "jieba":
-            tokens = load_jieba()(text)
+            tokens = [LINE_END if token == _LINE_MARK else token for token in load_jieba()(text)]
         else:
             tokens = [token for piece in text.split() for token in self.cut_piece(piece)]
         return tokens or [SPECIAL[UNKNOWN]]
@@ -163,18 +172,32 @@ class Tokenizer:
     @property
     def cut_piece(self) -> Callable[[str], list[str]]:
         """What makes tokens of a piece between spaces; ``words`` and ``whitespace`` alone cut so."""
-        return _cut_words if self.name == "words" else _cut_nothing
+        cut = _cut_words if self.name == "words" else _cut_nothing
+        return (lambda piece: [LINE_END] if piece == _LINE_MARK else cut(piece)) if self.verbatim else cut
 
     def prepare(self, text: str) -> str:
         """The text as it is before it is cut."""
         if self.lowercase:
             text = text.lower()
+        if self.verbatim:
+            return text if self.name == "chars" else text.replace(LINE_END, f" {_LINE_MARK} ")
         if self.name == "words" and "<" in text:
             return _LINE_BREAK.sub(" ", text)
         return " ".join(text.split()) if self.name == "chars" else text
 
+    def join(self, tokens: Sequence[str]) -> str:
+        """Tokens as a text that a person would read: signs beside their words, and line ends as such."""
+        if self.name in ("chars", "jieba"):
+            return "".join(tokens)
+        text = " ".join(tokens)
+        if self.name == "words":
+            text = _AFTER.sub(r"\1", _BEFORE.sub(r"\1", text))
+        return text.replace(f" {LINE_END}", LINE_END).replace(f"{LINE_END} ", LINE_END)
+
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Without ``verbatim`` where it isn't: that wasn't there from the first."""
+        values = asdict(self)
+        return values if self.verbatim else {key: value for key, value in values.items() if key != "verbatim"}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:

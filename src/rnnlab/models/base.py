@@ -113,6 +113,8 @@ class Architecture(Config):
     """Of its vectors, unless the user or a file of vectors says otherwise."""
     reads_in_turn: ClassVar[bool] = False
     """Whether it is a recurrence, step by step."""
+    knows_no_longer: ClassVar[bool] = False
+    """Whether steps beyond those of the longest training row are strange to it: positions that it never met."""
     speed_only: ClassVar[tuple[str, ...]] = ()
     """Fields that change how the answer is computed, and not the answer."""
     space: ClassVar[Space] = {}

@@ -53,8 +53,9 @@ class Baseline(Config):
     """Its settings in a comparison unless the user says otherwise; as in `Architecture`."""
     title: ClassVar[str] = ""
     inputs: ClassVar[Inputs] = "any"
-    answers: ClassVar[Literal["row", "words", "tags"]] = "row"
-    """What it is taught and answers: a label per row, words in their order, or a tag per token. Of words, targets are
+    answers: ClassVar[Literal["row", "words", "tags", "next"]] = "row"
+    """What it is taught and answers: a label per row, words in their order, a tag per token, or what comes next
+    (`models.continuing`). Of words, targets are
     (rows, L), `IGNORE` behind the last one, and outputs (N, C + 1) of all steps, the last one for none; of tags, both
     are of all tokens, (N,) and (N, C)."""
     space: ClassVar[Space] = {}
@@ -95,6 +96,7 @@ BASELINES: Registry[Baseline] = Registry(
         "rnnlab.models.segments",
         "rnnlab.models.tagging_baselines",
         "rnnlab.models.crf",
+        "rnnlab.models.continuing",
     ),
 )
 B = TypeVar("B", bound=Baseline)

@@ -22,6 +22,7 @@ class Transformer(Architecture):
     Each part reads its input normalised and adds to it (pre-norm); one more norm stands at the end."""
 
     sizes: ClassVar[tuple[str, ...]] = ("width", "feedforward")
+    knows_no_longer: ClassVar[bool] = True
     training_defaults: ClassVar[dict[str, Any]] = {"lr": 0.002, "schedule": {"shape": "plateau", "rise": 400}}
     model_defaults: ClassVar[dict[str, Any]] = {"pooling": "max", "dropout": 0.0}
     text_defaults: ClassVar[dict[str, Any]] = {}

@@ -132,7 +132,7 @@ def _task_settings(task: Task) -> Values:
 def _model_settings(model: Architecture, task: Task) -> Values:
     def meant(said: Values) -> Values:
         as_said = ARCHITECTURES.parse({"kind": model.kind, **said})
-        return _with_later_fields(filled_in(as_said, type(task), text=model.embedding is not None))
+        return _with_later_fields(filled_in(as_said, task, text=model.embedding is not None))
 
     values = {key: value for key, value in _with_later_fields(model).items() if key not in ("kind", "embedding")}
     kept = _needed(values, meant)
@@ -221,11 +221,11 @@ def _asks_for(text: str, arms: Mapping[str, Arm]) -> bool:
     """Whether the file says what was recorded, as far as it can be told without the data."""
     planned: Experiment = parse_experiment(tomllib.loads(text))
     return planned.arms.keys() == arms.keys() and all(
-        _same(_completed(planned.arms[label], arm, type(planned.task)), arm) for label, arm in arms.items()
+        _same(_completed(planned.arms[label], arm, planned.task), arm) for label, arm in arms.items()
     )
 
 
-def _completed(arm: Arm, recorded: Arm, task: type[Task]) -> Arm:
+def _completed(arm: Arm, recorded: Arm, task: Task) -> Arm:
     """With what planning fills in: an embedding and dropout for text, and the identity of its vectors."""
     if recorded.model.embedding is None:
         return arm

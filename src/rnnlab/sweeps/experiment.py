@@ -158,6 +158,9 @@ def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
         ]
     if not task.causal or model.causal:
         return []
+    filled = task.model_defaults.get(model.kind, {})
+    if filled.get("look_ahead") is False and "look_ahead" not in model.model_fields_set:
+        return []
     for option in ("bidirectional", "look_ahead"):
         if getattr(model, option, None) is True:
             return [
@@ -307,7 +310,7 @@ def training_of(tree: dict[str, Any], label: str) -> Training:
     return parse(Training, _training_values(tree, tree["arms"][label]), f"arms.{label}.training")
 
 
-def filled_in(model: Architecture, task: type[Task], text: bool = False) -> Architecture:
+def filled_in(model: Architecture, task: Task, text: bool = False) -> Architecture:
     """The model with what the user left open filled in as suits the task, and ``text`` where that is read: what an
     architecture says of itself, and how a recurrence pools. Tasks whose rows are made by a rule take of that later
     fields alone; and where there is an answer at every step, none is told where the text ends."""
@@ -318,6 +321,9 @@ def filled_in(model: Architecture, task: type[Task], text: bool = False) -> Arch
             usual |= model.defaults_per_token
     if model.reads_in_turn:
         usual["pooling"] = task.recurrent_pooling
+    if task.streams and "state" in type(model).model_fields and model.causal:
+        usual["state"] = "carried"
+    usual |= task.model_defaults.get(model.kind, {})
     if text and task.regularised:
         usual |= model.text_defaults
         usual = merged(usual, task.text_defaults)
@@ -368,7 +374,7 @@ def parse_experiment(tree: dict[str, Any], source: str = "experiment") -> Experi
     arms = {}
     for label, arm in tree["arms"].items():
         model = ARCHITECTURES.parse(merged(tree.get("model", {}), arm.get("model", {})), f"arms.{label}.model")
-        arms[label] = Arm(filled_in(model, type(task)), training_of(tree, label))
+        arms[label] = Arm(filled_in(model, task), training_of(tree, label))
     said = {  # of an arm, for all arms or for it alone
         label: {key: merged(tree.get(key, {}), arm.get(key, {})) for key in ("model", "training")}
         for label, arm in tree["arms"].items()

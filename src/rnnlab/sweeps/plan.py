@@ -222,7 +222,7 @@ def complete_experiment(experiment: Experiment, tree: dict[str, Any], task: Task
             notes.append(note("{label} is left out: {reason}", label=label, reason=reason))
         else:
             device = resolve_device(arm.training.device)
-            model = filled_in(arm.model, type(task), text=data.vocabulary is not None)
+            model = filled_in(arm.model, task, text=data.vocabulary is not None)
             arms[label] = Arm(complete(model, data), arm.training.replace(device=device))
     _refuse(arms, task, data)
     notes += _coverage_notes(arms, data)

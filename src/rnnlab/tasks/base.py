@@ -32,6 +32,8 @@ class Task(Config):
     """How it is trained unless the user says otherwise."""
     text_defaults: ClassVar[dict[str, Any]] = {}
     """Settings of models that read texts, unless the user says otherwise, over those of the architecture."""
+    model_defaults: ClassVar[dict[str, dict[str, Any]]] = {}
+    """Settings of models by their kind, unless the user says otherwise."""
     recurrent_pooling: ClassVar[str] = "max"
     """How recurrences pool unless the user says otherwise: ``last`` where the question is what they still know at the
     end, and where nothing is pooled, since there is an answer at every step."""
@@ -88,6 +90,17 @@ class Task(Config):
     def answer(self) -> Answer:
         """The same, judged by the ``metric``."""
         return self.answered().judged_by(self.metric)
+
+    @property
+    def streams(self) -> bool:
+        """Whether the training rows are one long text, of which every update reads the next `steps`. Recurrences then
+        carry their state from update to update, unless the user says otherwise."""
+        return False
+
+    @property
+    def steps(self) -> int:
+        """Of a task that `streams`: tokens per row of an update."""
+        raise NotImplementedError
 
     @property
     def example(self) -> str | None:
@@ -222,6 +235,7 @@ TASKS: Registry[Task] = Registry(
         "rnnlab.tasks.tag",
         "rnnlab.tasks.speech",
         "rnnlab.tasks.recognise",
+        "rnnlab.tasks.language_model",
         "rnnlab.tasks.synthetic",
         "rnnlab.tasks.addition",
     ),

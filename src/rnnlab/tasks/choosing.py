@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rnnlab.data import catalogue
+from rnnlab.data.passages import is_running_text
 from rnnlab.data.sound.files import holds_sound
 from rnnlab.data.sound.recordings import names_recordings
 from rnnlab.data.tagged.finding import is_tagged
@@ -20,4 +21,6 @@ def task_for(data: str, settings: Mapping[str, Any]) -> str | None:
         return "speech"
     if "tags" in settings or ("label" not in settings and "text" not in settings and is_tagged(data)):
         return "tag"
+    if "unit" in settings or "text_per" in settings or ("label" not in settings and is_running_text(data)):
+        return "language-model"
     return None

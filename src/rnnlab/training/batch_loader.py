@@ -1,9 +1,12 @@
 """The training batches of a run, by the number of the update: a function of the spec and the number alone."""
 
+from typing import Any
+
 import numpy as np
+import torch
 
 from rnnlab.core.seeding import generator
-from rnnlab.data.batches import Batch, buckets, collate, updates_of_an_epoch
+from rnnlab.data.batches import Batch, buckets, collate, streams, updates_of_an_epoch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.vocabulary import PADDING, SEPARATED, UNKNOWN
 from rnnlab.models.base import Architecture
@@ -25,14 +28,18 @@ class BatchLoader:
         self.spec, self.data = spec, data
         self.rows, self.tokens = spec.training.batch_size, spec.training.batch_tokens
         self.draws: bool = spec.task.fresh_batches
+        self.streams: bool = spec.task.streams
         if self.draws:  # there are no epochs: updates between two evaluations
             self.updates = spec.training.eval_every or EVAL_EVERY
+        elif self.streams:
+            self.rows = min(self.rows, max(1, len(data.train.values) // spec.task.steps))
+            self.updates = len(self._parts(0))
         else:
             self.updates: int = updates_of_an_epoch(data.train.lengths, self.rows, self.tokens)
         embedding = spec.model.embedding if isinstance(spec.model, Architecture) else None
         self.word_dropout: float = 0.0 if embedding is None else embedding.word_dropout
         self.silent_unknown: bool = data.vocabulary is not None and data.vocabulary.learnt is not None
-        self._pass, self._order = -1, list[np.ndarray]()
+        self._pass, self._order = -1, list[Any]()
         self._next, self._ready = 0, list[Batch]()  # batches made ahead, the last one first; the number of the first
 
     def batch(self, step: int) -> Batch:
@@ -57,12 +64,29 @@ class BatchLoader:
         number, at = divmod(step, self.updates)
         if number != self._pass:
             self._pass = number
-            self._order = buckets(self.data.train.lengths, self.rows, self.spec.seed, number, self.tokens)
+            if self.streams:
+                self._order = self._parts(number)
+            else:
+                self._order = buckets(self.data.train.lengths, self.rows, self.spec.seed, number, self.tokens)
+        if self.streams:
+            return self._heard(self._read_on(self._order[at]), step)
         if self.spec.task.augments:
             rows = self.data.train.chosen(self._order[at])
             varied = self.spec.task.varied(rows, self.data, generator(self.spec.seed, "augment", step))
             return collate(varied, np.arange(len(varied)))
         return self._heard(collate(self.data.train, self._order[at]), step)
+
+    def _parts(self, number: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Of a stream: which parts of it each update of a pass reads."""
+        return streams(len(self.data.train.values), self.rows, self.spec.task.steps, self.spec.seed, number)
+
+    def _read_on(self, part: tuple[np.ndarray, np.ndarray]) -> Batch:
+        """Rows of equal length, from … up to …: what is read, and what comes next."""
+        starts, ends = part
+        at = starts[:, None] + np.arange(ends[0] - starts[0])
+        train = self.data.train
+        lengths = torch.full((len(starts),), at.shape[1], dtype=torch.int64)
+        return Batch(torch.from_numpy(train.values[at].astype(np.int64)), lengths, torch.from_numpy(train.targets[at]))
 
     def _heard(self, batch: Batch, step: int) -> Batch:
         """Some words become unknown. An unknown word that is zero for good, because all others have vectors, is left to

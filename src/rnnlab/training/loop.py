@@ -71,6 +71,8 @@ def train(
     network.train()
     while (ended_by := reason_to_end(progress, training, answer.chosen, chance)) is None:
         started = time.perf_counter()
+        if loader.streams and progress.batch == 0:
+            network.encoder.carried = None  # a pass begins elsewhere in the text
         while progress.batch < loader.updates:
             if should_stop():
                 _count_time(progress, started)
@@ -100,7 +102,7 @@ def train(
                 break
         _count_time(progress, started)
 
-        kept = evaluate(network, answer, data.valid, device)
+        kept = evaluate(network, answer, data.valid, device, spec.longest)
         kept = {**kept, **answer.decided(kept, data.valid.truth)}
         scores = answer.values(kept, data.valid.truth)
         if not math.isfinite(scores["loss"]):

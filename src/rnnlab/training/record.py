@@ -24,6 +24,7 @@ ROWS = (
     "targets",
     "target_offsets",
     "unseen",
+    "characters",
     "groups",
     "lengths",
     "seen",
@@ -40,10 +41,10 @@ def record_answers(run: RunDirectory, task: Task, data: EncodedData, valid: Kept
         arrays[f"{part}.targets"] = rows.truth.values
         if rows.truth.offsets is not None:
             arrays[f"{part}.target_offsets"] = rows.truth.offsets
-        if rows.unseen is not None:
-            arrays[f"{part}.unseen"] = rows.unseen
+        facts = {"unseen": rows.unseen, "characters": rows.characters}
+        arrays |= {f"{part}.{name}": fact for name, fact in facts.items() if fact is not None}
     arrays |= {"test.groups": data.test.groups, "test.lengths": data.test.lengths}
-    if not task.fresh_batches:
+    if not task.fresh_batches and not task.streams:
         arrays["test.seen"] = seen_rows(data.test, data.train)
     if data.test.tags is not None:
         arrays["test.tags"] = data.test.tags
@@ -83,7 +84,8 @@ class Recorded:
         lengths = self.arrays.get(f"{part}.lengths")
         if offsets is None and lengths is not None and self.answer.reads == "states":
             offsets = offsets_of(lengths)  # earlier versions had a target at every step
-        return Targets(self.arrays[f"{part}.targets"], offsets, self.arrays.get(f"{part}.unseen"))
+        facts = (self.arrays.get(f"{part}.{name}") for name in ("unseen", "characters"))
+        return Targets(self.arrays[f"{part}.targets"], offsets, *facts)
 
     def kept(self, part: str) -> Kept:
         names = [name.removeprefix(f"{part}.") for name in self.arrays if name.startswith(f"{part}.")]

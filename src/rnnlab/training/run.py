@@ -25,6 +25,7 @@ from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences, Targets
 from rnnlab.models.baselines import Baseline, Labelled, share_right
 from rnnlab.models.chain_head import ChainHead
+from rnnlab.models.continuing import Continuing
 from rnnlab.models.network import Network, measure_pace, parameter_counts
 from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.tasks.base import Task
@@ -74,9 +75,9 @@ def _train(
     if trained.divergence:
         return Diverged(run.seal(result | {"divergence": trained.divergence}))
     device = torch.device(resolve_device(spec.training.device))
-    valid = trained.valid or evaluate(trained.network, spec.task.answer, data.valid, device)
+    valid = trained.valid or evaluate(trained.network, spec.task.answer, data.valid, device, spec.longest)
     started = time.perf_counter()
-    test = evaluate(trained.network, spec.task.answer, data.test, device)
+    test = evaluate(trained.network, spec.task.answer, data.test, device, spec.longest)
     result["row_seconds"] = (time.perf_counter() - started) / len(data.test)
     result["advance_seconds"] = _advance_seconds(trained.network, spec, data.test) if device.type == "cpu" else None
     weights = {name: value.cpu().contiguous() for name, value in trained.network.stored_state().items()}
@@ -103,6 +104,8 @@ def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -
     """A baseline: fitted on the training rows, scored like every model."""
     native.library()  # compiled now, if it isn't there and can be
     answer = task.answer
+    if isinstance(baseline, Continuing):
+        return _fit_text(task, baseline, data, run)
     train, held_out = (Labelled(*baseline.rows(part, data), answer.taught(part)) for part in (data.train, data.valid))
     by = answer.chosen
 
@@ -129,6 +132,29 @@ def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -
         {
             "status": "finished",
             "parameters": {"total": int(learnt["coef"].size + learnt["intercept"].size) if "coef" in learnt else 0},
+            **({"chosen": chosen} if (chosen := baseline.chosen(learnt)) else {}),
+            "row_seconds": row_seconds,
+            **record_answers(run, task, data, valid, test),
+            "environment": environment(1),
+        }
+    )
+
+
+def _fit_text(task: Task, baseline: Continuing, data: EncodedData, run: RunDirectory) -> dict[str, Any]:
+    """A baseline that continues texts."""
+    assert data.vocabulary is not None
+    answer = task.answer
+    learnt = baseline.fit_text(data.train, data.valid, len(data.vocabulary))
+    valid = answer.kept_of(baseline.surprise(learnt, data.valid), data.valid)
+    started = time.perf_counter()
+    test = answer.kept_of(baseline.surprise(learnt, data.test), data.test)
+    row_seconds = (time.perf_counter() - started) / len(data.test)
+    write_atomically(run / "model.json", Preprocessor.of(data).to_json())
+    write_atomically(run / "weights.safetensors", safetensors.numpy.save(learnt))
+    return run.seal(
+        {
+            "status": "finished",
+            "parameters": {"total": sum(array.size for array in learnt.values())},
             **({"chosen": chosen} if (chosen := baseline.chosen(learnt)) else {}),
             "row_seconds": row_seconds,
             **record_answers(run, task, data, valid, test),

@@ -190,6 +190,12 @@ class RunSpec:
             values["seed"],
         )
 
+    @property
+    def longest(self) -> int | None:
+        """Steps that the model can read at a time, where longer rows are read in windows; None: any number."""
+        strange = isinstance(self.model, Architecture) and self.model.knows_no_longer
+        return self.task.steps if strange and self.task.streams else None
+
     @cached_property
     def digest(self) -> str:
         return digest_of(self.to_dict() | {"task": self.task.identity()})
