@@ -137,6 +137,8 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     std::vector<Task<T>> tasks;           // of each layer and direction; or these, if they are normed
     std::vector<NormedLayer<T>> normed;
     T *states = nullptr, *ends = buffer<T>(ENDS, step.batch * width);
+    int64_t own_ends = step.batch * m.hidden, parts = m.kind == LSTM ? 2 : 1, carried = m.carried ? m.layers * parts * own_ends : 0;
+    T* after = carried ? buffer<T>(CARRIED, carried) : nullptr;
     for (int64_t layer = 0; layer < m.layers; layer++) {
         states = buffer<T>(STATES + int(layer), n * width);
         if (Dropout<T> dropout = of_layer(m, step, layer); dropout.active) {
@@ -156,6 +158,11 @@ bool do_step(const Member<T>& m, Step<T>& step) {
             Task<T> task = task_of(m, step, layer, d, x, inputs, states, saved);
             if (folded && layer == 0) task.w_ih = folded->of(folded->weights, d), task.for_w_ih = folded->of(folded->gradients, d);
             task.h_end = ends + d * m.hidden;
+            if (carried) {
+                int64_t at = layer * parts * own_ends;
+                task.h_start = m.carried + at, task.h_end = after + at;
+                if (parts > 1) task.c_start = task.h_start + own_ends, task.c_end = task.h_end + own_ends;
+            }
             task.mask = mask;
             recurrence_forward<T>(&task);
             tasks.push_back(task);
@@ -206,7 +213,9 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     else if (for_rows)
         gather_gradients<T>(for_input, ids, m.width + m.frozen_width, m.width, numbers.data(), for_rows);
     step.norm = update(m, step, used.data(), for_rows, for_rows ? used_rows : 0);
-    return std::isfinite(step.norm);
+    if (!std::isfinite(step.norm)) return false;
+    if (carried) memcpy(m.carried, after, carried * sizeof(T));
+    return true;
 }
 
 // Numbers below 1e-38 count as zero meanwhile, as in every run.

@@ -40,6 +40,7 @@ struct Member {
     int64_t ngrams, buckets, factor, squares, ends;  // of a bag: see bags.h; ngrams = 0: a recurrent network
     const T* const* weights;  // of each layer and direction: w_ih, w_hh, b_ih, b_hh
     T* const* gradients;      // of the same
+    T* carried;               // (layers, h or h and c, B, H): where each layer begins, and after the step where it ended; null: zeros
     int64_t normed;           // layer norm within the steps
     const T* const* gains;    // of it, of each layer and direction: of the input, of the state, of the LSTM's cell, and its bias
     T* const* for_gains;
@@ -76,7 +77,7 @@ struct Member {
 enum Buffer {
     EMBEDDED, ENDS, SUMMARY, SHARES, DROPPED_TOP, LOGITS, PANELS, COLUMNS_OF_LOGITS, WORDS, FOLDED,
     FOR_TOP, FOR_STATES, FOR_QUERY, FOR_LAYER, FOR_INPUT = FOR_LAYER + 2, FOR_ROWS,
-    PRODUCTS, BROUGHT, FOR_OWN, NOTHING,
+    PRODUCTS, BROUGHT, FOR_OWN, NOTHING, CARRIED,
     STATES = 24, DROPPED = 32,   // of each layer
     SAVED = 48, STATE_MASKS = 64, NORMED = 80, SCALES = 96, OWN = 112,  // of each layer and direction
     BUFFERS = 128

@@ -30,7 +30,7 @@ class Member(Structure):
     scratch: Tensor  # (words,) int32, zero: where `places` points
     _fields_ = fields(
         *(N, "kind layers directions inputs hidden threads ngrams buckets factor squares ends"),
-        *(POINTER(c_void_p), "weights gradients", N, "normed", POINTER(c_void_p), "gains for_gains"),
+        *(POINTER(c_void_p), "weights gradients", P, "carried", N, "normed", POINTER(c_void_p), "gains for_gains"),
         *(N, "words width frozen_width tokens", P, "table frozen places", N, "table_learns", P, "table_gradient"),
         *(N, "columns", P, "segments for_segments"),
         *(R, "embedding_dropout layer_dropout state_dropout output_dropout"),

@@ -289,9 +289,19 @@ class RecurrentEncoder(LayeredEncoder):
         beyond it keep what they had."""
         ends = ends.detach()
         beyond = self.carried[:, :, ends.shape[2] :] if self.carried is not None else ends[:, :, :0]
-        kept = torch.cat([ends, beyond], dim=2)
-        self.carried: Tensor | None = kept
-        self.resting.copy_(kept.mean(dim=2))
+        self.carried: Tensor | None = torch.cat([ends, beyond], dim=2)
+        self.rest()
+
+    def to_carry(self, rows: int) -> Tensor:
+        """(layers, parts, B, H), for whoever writes the end of each batch into it: zeros at first."""
+        if self.carried is None:
+            self.carried = self.resting.new_zeros(*self.resting.shape[:2], rows, self.settings.hidden)
+        return self.carried
+
+    def rest(self) -> None:
+        """Evaluation starts from the mean of what is carried."""
+        assert self.carried is not None
+        self.resting.copy_(self.carried.mean(dim=2))
 
     def _mask(self, x: Tensor) -> Tensor | None:
         """(B, H): zero for the units that a sequence never hears of, and 1 / (1 - p) for the others."""

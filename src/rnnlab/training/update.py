@@ -107,7 +107,13 @@ class Updater:
     def _advance_natively(self, member: ops.Member, batches: Sequence[Batch], rates: Sequence[float]) -> list[Update]:
         """The updates that native code tried."""
         steps = training_steps(self.optimizer, batches, rates, self.seeds(len(batches)))
+        encoder = self.network.encoder
+        carrying = isinstance(encoder, RecurrentEncoder) and encoder.settings.state == "carried"
+        if carrying:
+            member.carried = place(encoder.to_carry(len(batches[0].lengths)))
         ops.do_steps(member, steps, self.optimizer.weights.dtype)
+        if carrying:
+            encoder.rest()
         self.optimizer.steps += member.done
         right = "whole" if self.answer.counts_whole else "share"
         tried = steps[: member.done + member.stopped]
@@ -160,7 +166,9 @@ def knows_whole_steps(spec: RunSpec) -> bool:
         return False
     if isinstance(model, LSTM) and model.hidden > ops.LARGEST_LSTM:
         return False  # faster on torch
-    known = {"initial_state": "zeros", "state": "reset", "residual": False, "checkpoint_segments": 1, "reset": "after"}
+    if model.state == "carried" and (not spec.task.streams or model.layer_norm):
+        return False  # rows of a stream alone are the same ones from batch to batch
+    known = {"initial_state": "zeros", "residual": False, "checkpoint_segments": 1, "reset": "after"}
     return all(getattr(model, name, value) == value for name, value in known.items())
 
 
