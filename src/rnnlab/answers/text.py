@@ -4,7 +4,6 @@ import math
 from typing import ClassVar, Literal
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -16,7 +15,6 @@ from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import IGNORE, Sequences, Targets
 
 NATS = ratio("loss", "nats per token", "nats", "tokens", lower_is_better=True, unit="number", metric="nats")
-RIGHT = ratio("accuracy", "next token right", "right", "tokens")
 PERPLEXITY = Score(
     "perplexity",
     "perplexity",
@@ -38,14 +36,14 @@ BITS = Score(
 
 class Text(Answer):
     """Outputs (B, T, V), targets (B, T): the next token, `IGNORE` at padding and where a token is context alone. Of the
-    outputs, each token's surprise is kept, and whether the most probable one came."""
+    outputs, each token's surprise is kept."""
 
     reads: ClassVar[Literal["summary", "states"]] = "states"
     kernel: ClassVar[str | None] = "class a step"
-    scores: tuple[Score, ...] = (NATS, BITS, PERPLEXITY, RIGHT)
+    scores: tuple[Score, ...] = (NATS, BITS, PERPLEXITY)
     beside: str = BITS.name
     counts_whole: bool = False
-    baselines: tuple[str, ...] = ("unigram",)
+    baselines: tuple[str, ...] = ("unigram", "kneser-ney")
 
     def outputs(self, preprocessor: Preprocessor) -> int:
         assert preprocessor.vocabulary is not None
@@ -64,24 +62,22 @@ class Text(Answer):
 
     def keep(self, out: Tensor, batch: Batch) -> dict[str, Tensor]:
         nats = F.cross_entropy(out.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORE, reduction="none")
-        return {
-            "nats": nats.view(batch.targets.shape),
-            "hit": (out.argmax(2) == batch.targets).to(torch.uint8),
-        }
+        return {"nats": nats.view(batch.targets.shape)}
 
     def kept_of(self, outputs: np.ndarray, data: Sequences, chain: np.ndarray | None = None) -> Kept:
-        """Of a baseline, which gives each token's surprise and whether it expected it most: (N, 2)."""
-        return {"nats": outputs[:, 0].astype(np.float32), "hit": outputs[:, 1].astype(np.uint8)}
+        """Of a baseline, which gives each token's surprise: (N,)."""
+        return {"nats": outputs.astype(np.float32)}
 
     def counts(self, kept: Kept, targets: Targets) -> dict[str, np.ndarray]:
         asked = targets.values != IGNORE
         tokens = targets.sum_by_row(asked)
-        characters = tokens if targets.characters is None else targets.sum_by_row(np.where(asked, targets.characters, 0))
+        characters = (
+            tokens if targets.characters is None else targets.sum_by_row(np.where(asked, targets.characters, 0))
+        )
         return {
             "tokens": tokens,
             "characters": characters,
             "nats": targets.sum_by_row(np.where(asked, kept["nats"], 0.0)),
-            "right": targets.sum_by_row(asked & (kept["hit"] > 0)),
         }
 
     def chance(self, targets: Targets) -> float:

@@ -13,7 +13,7 @@ from rnnlab.core.words import say, speaking
 from rnnlab.core.wrapping import fitted
 
 VERBS = (  # a module each, in the order of the help
-    *("compare", "train", "sweep", "reproduce", "predict", "pack", "export", "serve"),
+    *("compare", "train", "sweep", "reproduce", "predict", "generate", "pack", "export", "serve"),
     *("inspect", "report", "judge", "runs", "new", "check", "audit", "doctor", "completion"),
 )
 GROUPS = {"data": "data", "list": "listing"}  # of verbs, and their modules

@@ -46,9 +46,9 @@ Data = Annotated[
     str | None,
     argument(
         "DATA",
-        "A file (.csv .tsv .jsonl .parquet .xlsx .ts .conllu .bmes, .txt to be continued), a folder (also of .wav, or their archive), a data "
-        "set of the catalogue, an "
-        "experiment (.toml, or its name), or nothing: the embedded reviews.",
+        "A file (.csv .tsv .jsonl .parquet .xlsx .ts .conllu .bmes, .txt to be continued), a folder (also of .wav, or "
+        "their archive), a data set of the catalogue, an experiment (.toml, or its name), or nothing: the embedded "
+        "reviews.",
         show_default=False,
     ),
 ]
@@ -83,7 +83,9 @@ Valid = Annotated[str | None, option("FILE", "File with the validation rows (els
 Test = Annotated[str | None, option("FILE", "File with the test rows (else they are split off).")]
 SkipBad = Annotated[bool, flag("--skip-bad", "Leave bad rows out and count them.")]
 Tokenizer = Annotated[str | None, option("NAME", "Tokeniser: auto, words, chars, whitespace or jieba.")]
-Unit = Annotated[str | None, option("chars|words", "Continue a text: what a token is, a character (default) or a word.")]
+Unit = Annotated[
+    str | None, option("chars|words", "Continue a text: what a token is, a character (default) or a word.")
+]
 TextPer = Annotated[
     str | None,
     option("WHAT", "Continue texts: one per file (a stream), paragraph (between blank lines) or line.", "--text-per"),

@@ -52,6 +52,10 @@ def predict(
             "a new one.",
         ),
     ] = False,
+    score: Annotated[
+        str | None,
+        option("FILE", "Of a language model: how surprised it is by this text, and where the most."),
+    ] = None,
     quiet: options.Quiet = False,
     plugin: options.Plugins = None,
     lang: options.Lang = None,
@@ -61,6 +65,8 @@ def predict(
     Example: rnnlab predict runs/1f0c "not good at all" "一部好电影"
 
     Example: rnnlab predict model.rnnlab --file reviews.csv -o answers.csv
+
+    Example: rnnlab predict runs/1f0c --score text.txt
     """
     with options.loading():
         from rnnlab.core.errors import RunError
@@ -71,6 +77,16 @@ def predict(
     asking.check_options(texts, file, out, explain, as_json, token)
     if stream and (texts or file is not None or explain):
         raise RunError("--stream reads standard input, and explains nothing; leave TEXT, --file and --explain out")
+    if score is not None:
+        from rnnlab.data.passages import read_passages
+        from rnnlab.show.terminal.predictions import print_surprise
+        from rnnlab.use.writing import load_writer
+
+        if texts or file is not None or explain:
+            raise RunError("--score reads the text of its file; leave TEXT, --file and --explain out")
+        [text_of_file] = read_passages(score).texts
+        print_surprise(load_writer(model).score(text_of_file), as_json)
+        return
     opened = load(model)
     if file is not None and out is not None:
         from rnnlab.show.terminal.output import prediction_progress  # for one text it would take as long as the answer

@@ -1,6 +1,7 @@
 """Running text as flat arrays, ready to be continued: one long stream, or rows such as poems and names.
 
-A stream is split by position: the test tokens are the last ones. They are read in blocks, each with the tokens before
+A stream is split by position: the first tokens are for validation, and the last ones for the test (not side by side:
+decision 32). They are read in blocks, each with the tokens before
 it as context, which is read and not counted; so every token is scored once, whoever reads. Rows are split as a whole,
 and equal rows stay together. Each file, and each row, begins with ``<s>``; a row ends with ``</s>``.
 """
@@ -168,14 +169,17 @@ Piece = tuple[int, int]  # tokens from … up to …
 
 
 def _by_position(files: Mapping[str, Piece], fractions: Mapping[str, float]) -> dict[str, Piece]:
-    """The tokens of each split: those of files that are given, and the last ones of train for the others."""
+    """The tokens of each split: those of files that are given; else the first of train are for validation, and the last
+    for the test."""
     start, end = files["train"]
     whole = end - start
     found = dict(files)
-    for name, fraction in fractions.items():  # test first: it has the end
-        begin = end - max(1, round(whole * fraction))
-        found[name] = (begin, end)
-        end = begin
+    if "test" in fractions:
+        end -= max(1, round(whole * fractions["test"]))
+        found["test"] = (end, files["train"][1])
+    if "valid" in fractions:
+        start += max(1, round(whole * fractions["valid"]))
+        found["valid"] = (files["train"][0], start)
     found["train"] = (start, max(start, end))
     return {name: found[name] for name in SPLITS}
 
@@ -225,9 +229,7 @@ def _blocks(
     if lengths is None:
         return rows
     sizes = lengths[first : piece[1]]
-    return replace(
-        rows, characters=np.concatenate([sizes[start:end] for start, end in zip(starts, ends, strict=True)])
-    )
+    return replace(rows, characters=np.concatenate([sizes[start:end] for start, end in zip(starts, ends, strict=True)]))
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------
@@ -304,8 +306,8 @@ def _about(
     if text_per == "file":
         lines.append(
             note(
-                "one stream, split by position; where each line, or each part between blank lines, is a text of its own: "
-                "--text-per line, --text-per paragraph"
+                "one stream, split by position; where each line, or each part between blank lines, is a text of its "
+                "own: --text-per line, --text-per paragraph"
             )
         )
     else:

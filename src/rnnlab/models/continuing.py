@@ -3,9 +3,13 @@
 from typing import ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from rnnlab.data.sequences import IGNORE, Sequences
+from rnnlab.models import kneser_ney
 from rnnlab.models.baselines import Baseline, Inputs, Learnt, baseline
+
+FEW_KINDS = 500  # of tokens: an alphabet, whose n-grams may be long
 
 
 class Continuing(Baseline):
@@ -19,7 +23,11 @@ class Continuing(Baseline):
         raise NotImplementedError
 
     def surprise(self, learnt: Learnt, data: Sequences) -> np.ndarray:
-        """(M, 2) for all targets: nats, and whether it was the most probable token; 0 where nothing is counted."""
+        """(M,): nats of all targets; 0 where nothing is counted."""
+        raise NotImplementedError
+
+    def next_shares(self, learnt: Learnt, contexts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """(B, words): how likely each token is after contexts (B, T), of which the first ``lengths`` (B,) count."""
         raise NotImplementedError
 
 
@@ -36,5 +44,48 @@ class Unigram(Continuing):
     def surprise(self, learnt: Learnt, data: Sequences) -> np.ndarray:
         targets = data.truth.values
         asked = targets != IGNORE
-        nats = np.where(asked, -learnt["log_share"][np.where(asked, targets, 0)], 0.0)
-        return np.stack([nats, targets == learnt["log_share"].argmax()], axis=1)
+        return np.where(asked, -learnt["log_share"][np.where(asked, targets, 0)], 0.0)
+
+    def next_shares(self, learnt: Learnt, contexts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        return np.tile(np.exp(learnt["log_share"]), (len(contexts), 1))
+
+
+@baseline("kneser-ney")
+class KneserNey(Continuing):
+    """Modified Kneser-Ney n-grams: what followed the last few tokens in the training text, smoothed by what followed
+    fewer."""
+
+    title: ClassVar[str] = "n-grams, smoothed by Kneser and Ney"
+
+    order: int | None = Field(
+        default=None,
+        ge=1,
+        le=12,
+        description="Tokens of an n-gram; else chosen on validation, up to 8 for characters and 5 for words.",
+    )
+
+    def fit_text(self, train: Sequences, valid: Sequences, words: int) -> Learnt:
+        assert train.target_offsets is not None
+        assert valid.target_offsets is not None
+        if self.order is not None:
+            return kneser_ney.fit(train.targets.astype(np.int32), train.target_offsets, words, self.order)
+        learnt = kneser_ney.fit(train.targets.astype(np.int32), train.target_offsets, words, self._orders(words)[-1])
+        tried = {n: self._nats(learnt, valid, n).sum() for n in self._orders(words)}
+        return kneser_ney.cut(learnt, min(tried, key=lambda n: tried[n]))
+
+    def chosen(self, learnt: Learnt) -> dict[str, float | str]:
+        return {} if self.order is not None else {"order": kneser_ney.highest_order(learnt)}
+
+    def surprise(self, learnt: Learnt, data: Sequences) -> np.ndarray:
+        return self._nats(learnt, data)
+
+    def next_shares(self, learnt: Learnt, contexts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        return kneser_ney.next_shares(learnt, contexts, lengths)
+
+    def _orders(self, words: int) -> range:
+        return kneser_ney.ORDERS["characters" if words < FEW_KINDS else "words"]
+
+    def _nats(self, learnt: Learnt, data: Sequences, order: int | None = None) -> np.ndarray:
+        assert data.target_offsets is not None
+        ids = data.targets.astype(np.int32)
+        return kneser_ney.nats(learnt, ids, data.target_offsets, data.scored_from, order)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from rnnlab.answers.prediction import Asked, Explanation, Prediction
+from rnnlab.answers.text import Text
 from rnnlab.core.errors import ConfigError, DataError, RunError
 from rnnlab.core.words import both
 from rnnlab.data.batches import collate, evaluation_batches
@@ -23,6 +24,7 @@ from rnnlab.use.card import Card
 from rnnlab.use.explanation import Explainer
 from rnnlab.use.folded import Answers, fold
 from rnnlab.use.stored import StoredModel, open_model
+from rnnlab.use.writing import Sample, Surprise, Writer
 
 CHUNK = 4096  # rows encoded at a time, so that a long stream needs little memory
 FEWEST = 16  # rows in a batch: MKL multiplies fewer ones in another order, and over many steps that can be seen
@@ -50,7 +52,7 @@ class Predictor:
         self.preprocessor: Preprocessor = stored.preprocessor
         self.labels: tuple[str, ...] = stored.preprocessor.labels
         self.task: Task = stored.spec.task
-        if self.task.question is None:
+        if self.task.question is None and not isinstance(self.task.answer, Text):
             raise RunError(
                 "{name}: predict answers with one label per sequence, and '{kind}' doesn't",
                 name=stored.name,
@@ -118,7 +120,26 @@ class Predictor:
         lookup, outputs = self.stored.lookup, self._outputs(data)
         return outputs if lookup is None else lookup.answer(outputs, data)
 
+    @cached_property
+    def writer(self) -> Writer:
+        """Of a language model: what writes (`Writer.generate`, `Writer.stream`) and scores texts (`Writer.score`)."""
+        return Writer(self.stored)
+
+    def generate(self, prompt: str = "", **how: Any) -> list[Sample]:
+        """A language model goes on with a prompt: see `Writer.generate`."""
+        return self.writer.generate([prompt], **how)
+
+    def score(self, text: str) -> Surprise:
+        """How surprised a language model is by each token of a text."""
+        return self.writer.score(text)
+
     def _answers(self, chunk: Sequence[Any]) -> Sequence[Prediction]:
+        if isinstance(self.task.answer, Text):
+            raise RunError(
+                "{name}: a language model is asked for no label; let it write with 'rnnlab generate', or see how "
+                "surprised it is with 'rnnlab predict MODEL --score FILE'",
+                name=self.stored.name,
+            )
         data, known = self.task.encode(chunk, self.preprocessor)
         return self.tell(chunk, data, known, self.logits(data))
 

@@ -7,6 +7,10 @@ from typing import Any
 from rnnlab.answers.prediction import Explanation, Prediction
 from rnnlab.core.words import CLAUSES, Both, both, joined, retold, say
 from rnnlab.data.formats.base import BadRow
+from rnnlab.use.writing import Surprise
+
+MOST_SURPRISING = 10  # places of a text that are shown
+AROUND = 30  # characters before a place
 
 
 def print_predictions(
@@ -63,3 +67,29 @@ def _explained(answer: Explanation) -> Both:
     assert answer.of is not None
     tokens = getattr(answer.prediction, "tokens", ())
     return both("token {number} ({token}), {tag}", number=answer.of + 1, token=tokens[answer.of], tag=answer.label)
+
+
+def print_surprise(surprise: Surprise, as_json: bool = False) -> None:
+    """How surprised a language model is by a text; and where the most, a line each, with what stands before."""
+    if as_json:
+        print(json.dumps(surprise.to_dict(), ensure_ascii=False))
+        return
+    print(
+        say(
+            "{tokens:,} tokens: {nats:.4f} nats per token, perplexity {perplexity:,.2f}, {bits:.4f} bits per character",
+            tokens=len(surprise.tokens),
+            nats=surprise.per_token,
+            perplexity=surprise.perplexity,
+            bits=surprise.bits_per_character,
+        )
+    )
+    if surprise.unknown:
+        print(say("{count:,} tokens are unknown to the model", count=len(surprise.unknown)))
+    print(say("The most surprising places:"))
+    for at in surprise.highest(MOST_SURPRISING):
+        before = surprise.before(at, AROUND)
+        print(f"  {surprise.nats[at]:6.2f}  {_visible(before)}[{_visible(surprise.tokens[at])}]")
+
+
+def _visible(text: str) -> str:
+    return text.replace("\n", "⏎")
