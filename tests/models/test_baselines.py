@@ -81,4 +81,6 @@ def test_every_baseline_says_what_it_reads():
         "crf": "tokens",
         "mfcc": "sound",
         "segments": "sound",
+        "unigram": "tokens",
+        "kneser-ney": "tokens",
     }

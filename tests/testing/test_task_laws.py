@@ -32,6 +32,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "classify": {"rows": 200},
     "addition": {"held_out": 40, "length": 6},
     "copy": {"rows": 200, "gap": 4},
+    "language-model": {"sentences_made": 400, "block": 100, "context": 20},
 }
 
 

@@ -1,21 +1,25 @@
 """Continue a text: a probability for every next character or word."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rnnlab.answers.base import Answer
 from rnnlab.answers.text import Text
 from rnnlab.core.config import digest_of
+from rnnlab.core.errors import WrongValue
 from rnnlab.core.words import note
 from rnnlab.data import catalogue, store
 from rnnlab.data.encoded import EncodedData
+from rnnlab.data.nested_sentences import VERSION, nested_sentences
 from rnnlab.data.passages import Passages, TextPer, encode_passages, read_passages
 from rnnlab.data.unchanged import Changed, Content, forget_contents, until_unchanged
 from rnnlab.tasks.base import Task, task
 
 WINDOW = {"chars": 128, "words": 64}
+MADE = 20_000  # sentences
 CONTEXT = {"chars": 256, "words": 128}
 
 
@@ -30,9 +34,20 @@ class LanguageModel(Task):
     text_defaults: ClassVar[dict[str, Any]] = {}
     split_by: ClassVar[str | None] = "split_seed"
     recurrent_pooling: ClassVar[str] = "last"  # nothing is pooled
-    model_defaults: ClassVar[dict[str, dict[str, Any]]] = {"transformer": {"look_ahead": False}}
+    model_defaults: ClassVar[dict[str, dict[str, Any]]] = {
+        "transformer": {"look_ahead": False},
+        "dilated": {"look_ahead": False},
+    }
 
-    data: str = Field(min_length=1, description="A text file, or a name of the catalogue.")
+    data: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A text file, or a name of the catalogue; else sentences are made by rules that are known, and so "
+        "is what a model can at best achieve.",
+    )
+    sentences_made: int | None = Field(
+        default=None, ge=100, le=1_000_000, description="Without data: so many sentences are made (20,000)."
+    )
     valid: str | None = Field(default=None, description="A file with the validation text; else it is split off.")
     test: str | None = Field(default=None, description="A file with the test text; else it is split off.")
     unit: Literal["chars", "words"] = Field(default="chars", description="What a token is: a character or a word.")
@@ -60,6 +75,16 @@ class LanguageModel(Task):
     test_fraction: float = Field(default=0.1, gt=0, lt=0.5, description="Share of the text split off for the test.")
     split_seed: int = Field(default=0, ge=0, description="Which rows are split off; a stream is split by position.")
 
+    @model_validator(mode="after")
+    def _made_or_read(self) -> Self:
+        if self.data is not None and self.sentences_made is not None:
+            raise WrongValue(
+                "sentences_made = {made} would be ignored: the text is that of data", made=self.sentences_made
+            )
+        if self.data is None and (self.text_per != "file" or self.valid or self.test):
+            raise WrongValue("text_per, valid and test are for texts that are read; give data, or leave them out")
+        return self
+
     @property
     def streams(self) -> bool:
         return self.text_per == "file"
@@ -85,7 +110,42 @@ class LanguageModel(Task):
         return whole.replace(fingerprint=store.fingerprint(whole.encoded()))
 
     def encoded(self) -> EncodedData:
+        if self.data is None:
+            return self._made()
         return until_unchanged(self._attempt, self.data)
+
+    def _made(self) -> EncodedData:
+        """Of sentences by rule, with the nats per token that nobody can do better than."""
+        left_out = ("fingerprint", "metric", "window")
+        settings = {name: value for name, value in self.to_dict().items() if name not in left_out}
+
+        def make() -> EncodedData:
+            made = nested_sentences(self.sentences_made or MADE, self.split_seed)
+            data = self._encode({"train": Passages(self.kind, (made.text,))})
+            nats = made.nats_of_characters if self.unit == "chars" else made.nats
+            floor = float(nats[-int((data.test.truth.values >= 0).sum()) :].mean())
+            line = note(
+                "made by rules that are known: no model can have less than {floor:.4f} nats per token on the test text",
+                floor=floor,
+            )
+            profile = {**data.profile, "lines": [*data.profile["lines"], line], "floor": floor}
+            return replace(data, profile=profile)
+
+        return store.cached(digest_of([VERSION, settings]), make)
+
+    def _encode(self, parts: dict[str, Passages]) -> EncodedData:
+        return encode_passages(
+            parts,
+            text_per=self.text_per,
+            unit=self.unit,
+            min_count=self.min_count,
+            max_size=self.max_size,
+            context=CONTEXT[self.unit] if self.context is None else self.context,
+            block=self.block,
+            valid_fraction=self.valid_fraction,
+            test_fraction=self.test_fraction,
+            split_seed=self.split_seed,
+        )
 
     def _attempt(self) -> EncodedData:
         content = Content.of({f"{split} {path.suffix.lower()}": path for split, path in self._files().items()})
@@ -98,18 +158,7 @@ class LanguageModel(Task):
             finally:
                 if Content.of({f"{split} {p.suffix.lower()}": p for split, p in self._files().items()}) != content:
                     raise Changed
-            return encode_passages(
-                parts,
-                text_per=self.text_per,
-                unit=self.unit,
-                min_count=self.min_count,
-                max_size=self.max_size,
-                context=CONTEXT[self.unit] if self.context is None else self.context,
-                block=self.block,
-                valid_fraction=self.valid_fraction,
-                test_fraction=self.test_fraction,
-                split_seed=self.split_seed,
-            )
+            return self._encode(parts)
 
         try:
             return store.cached(digest_of([settings, content.lines]), make)
@@ -119,7 +168,7 @@ class LanguageModel(Task):
     def _files(self) -> dict[str, Path]:
         """By split, those that are given."""
         named = {"train": self.data, "valid": self.valid, "test": self.test}
-        if self.data in catalogue.names():
+        if self.data is not None and self.data in catalogue.names():
             [file] = catalogue.entry(self.data).files
             named["train"] = str(catalogue.get(self.data) / file)
         return {split: Path(path) for split, path in named.items() if path is not None}

@@ -18,8 +18,9 @@ from rnnlab.answers.ctc import best_alignments
 from rnnlab.answers.edits import align
 from rnnlab.data.preprocessor import Side
 from rnnlab.data.sequences import IGNORE, Sequences, offsets_of
-from rnnlab.data.vocabulary import SPECIAL, UNKNOWN, Vocabulary
+from rnnlab.data.vocabulary import BEGIN, END, SPECIAL, UNKNOWN, Vocabulary
 from rnnlab.models.baselines import Baseline, Labelled, Learnt
+from rnnlab.models.continuing import Continuing
 from rnnlab.testing.suite import holding, survives_json
 
 CLASSES, WORDS, CHANNELS = 3, 30, 2
@@ -43,6 +44,8 @@ def rows_for(baseline: Baseline, rows: int, seed: int) -> Labelled:
         return _strings(rows, random)
     if baseline.answers == "tags":
         return _tagged(baseline, rows, random)
+    if baseline.answers == "next":
+        return _running(rows, random)
     targets = np.arange(rows) % CLASSES
     lengths = random.integers(1, 12, rows)
     each = np.repeat(targets, lengths)
@@ -85,6 +88,25 @@ def _tagged(baseline: Baseline, rows: int, random: np.random.Generator, word: in
     return Labelled(*baseline.rows(data, Side(vocabulary=words)), targets)
 
 
+def _running(rows: int, random: np.random.Generator, word: int | None = None) -> Labelled:
+    """Texts in which most tokens tell the next one; targets are those. With ``word``, of nothing else."""
+    values, targets = [], []
+    for length in random.integers(2, 12, rows):
+        tokens = [int(random.integers(4, WORDS))]
+        while len(tokens) < length:
+            follows = 4 + (tokens[-1] * 7) % (WORDS - 4)
+            tokens.append(follows if random.random() < 0.8 else int(random.integers(4, WORDS)))
+        tokens = tokens if word is None else [word] * length
+        values.append(np.array([BEGIN, *tokens], np.int32))
+        targets.append(np.array([*tokens, END], np.int64))
+    return Labelled(np.concatenate(values), offsets_of(np.array(list(map(len, values)))), np.concatenate(targets))
+
+
+def _as_sequences(rows: Labelled) -> Sequences:
+    groups = np.arange(len(rows.offsets) - 1)
+    return Sequences.end_to_end(rows.values, rows.offsets, rows.targets, groups, target_offsets=rows.offsets)
+
+
 def _law(check: Callable[[Baseline], None]) -> Callable[[Baseline], None]:
     @wraps(check)
     def held(baseline: Baseline) -> None:
@@ -110,7 +132,7 @@ def the_same_rows_teach_the_same(baseline: Baseline) -> None:
     assert first.keys() == again.keys(), "fitting twice gives other arrays"
     for name in first:
         assert np.array_equal(first[name], again[name]), f"fitting twice gives another '{name}'"
-    baseline.fit_chosen(train, rows_for(baseline, HELD_OUT, 1), CLASSES)
+    _fit(baseline, train, rows_for(baseline, HELD_OUT, 1))
     assert all(np.array_equal(a, b) for a, b in zip(train, given, strict=True)), "fitting changed the rows"
 
 
@@ -119,7 +141,7 @@ def the_order_of_training_rows_does_not_matter(baseline: Baseline) -> None:
     """Shares of the classes differ by at most 5 points: a fit may end before its optimum, and not elsewhere."""
     train, valid = rows_for(baseline, TRAIN, 0), rows_for(baseline, HELD_OUT, 1)
     order = np.random.default_rng(2).permutation(TRAIN)
-    shuffled = baseline.fit_chosen(_chosen(train, order), valid, CLASSES)
+    shuffled = _fit(baseline, _chosen(train, order), valid)
     found, expected = (np.exp(_logits(baseline, learnt, valid)) for learnt in (shuffled, _fitted(baseline)))
     gap = float(np.abs(found / found.sum(1, keepdims=True) - expected / expected.sum(1, keepdims=True)).max())
     assert gap <= 0.05, f"after another order a share differs by {gap:.2f}"
@@ -134,6 +156,7 @@ def outputs_have_a_row_for_each_row(baseline: Baseline) -> None:
         "row": (HELD_OUT, CLASSES),
         "words": (len(rows.values), CLASSES + 1),
         "tags": (len(rows.values), CLASSES),
+        "next": (len(rows.values), 2),
     }[baseline.answers]
     assert found.shape == wanted, f"outputs are {found.shape}, not {wanted}"
     assert np.isfinite(found).all(), "outputs are not finite"
@@ -151,6 +174,9 @@ def answers_do_not_depend_on_neighbours(baseline: Baseline) -> None:
     if baseline.answers == "tags":
         unseen = _tagged(baseline, 3, np.random.default_rng(0), UNKNOWN)
         assert np.isfinite(_logits(baseline, learnt, unseen)).all(), "words that it never saw have no finite outputs"
+    elif baseline.answers == "next":
+        unseen = _running(3, np.random.default_rng(0), UNKNOWN)
+        assert np.isfinite(_logits(baseline, learnt, unseen)).all(), "words that it never saw have no finite outputs"
     elif baseline.inputs in ("any", "tokens"):
         unseen = Labelled(np.array([WORDS + 5, WORDS + 6], np.int32), np.array([0, 2]), np.zeros(1, np.int64))
         assert np.isfinite(_logits(baseline, learnt, unseen)).all(), "words that it never saw have no finite outputs"
@@ -166,11 +192,33 @@ def what_is_learnt_is_plain_arrays(baseline: Baseline) -> None:
 
 @_law
 def answers_are_not_worse_than_the_majority(baseline: Baseline) -> None:
-    """On rows in which the class can be seen."""
+    """On rows in which the class can be seen; of texts, than any token as often as any other."""
     train = rows_for(baseline, TRAIN, 0)
+    if isinstance(baseline, Continuing):
+        nats = baseline.surprise(_fitted(baseline), _as_sequences(train)).mean()
+        assert nats < np.log(WORDS), (
+            f"its own training texts have {nats:.2f} nats per token; {np.log(WORDS):.2f} is chance"
+        )
+        return
     found = _logits(baseline, _fitted(baseline), train)
     right = _share_of_words(found, train) if baseline.answers == "words" else (found.argmax(1) == train.targets).mean()
     assert right >= 1 / CLASSES - 1e-9, f"{right:.0%} of its own training rows are right; the largest class has a third"
+
+
+@_law
+def what_comes_next_is_as_surprising_as_it_is_improbable(baseline: Baseline) -> None:
+    """Of one that continues texts: shares of all tokens sum to 1, and are those by which it is surprised."""
+    if not isinstance(baseline, Continuing):
+        return
+    learnt, rows = _fitted(baseline), rows_for(baseline, 3, 6)
+    nats = baseline.surprise(learnt, _as_sequences(rows))
+    for row in range(3):
+        tokens = rows.targets[rows.offsets[row] : rows.offsets[row + 1]]
+        for at, token in enumerate(tokens.tolist()):
+            shares = baseline.next_shares(learnt, tokens[None].astype(np.int32), np.array([at]))[0]
+            assert abs(shares.sum() - 1) < 1e-9, f"the shares of what comes next sum to {shares.sum()}"
+            gap = abs(-np.log(shares[token]) - nats[rows.offsets[row] + at])
+            assert gap < 1e-9, f"token {at} of row {row}: share and surprise differ by {gap:.2g} nats"
 
 
 def _share_of_words(found: np.ndarray, rows: Labelled) -> float:
@@ -185,11 +233,20 @@ def _share_of_words(found: np.ndarray, rows: Labelled) -> float:
 
 
 def _fitted(baseline: Baseline) -> Learnt:
-    return baseline.fit_chosen(rows_for(baseline, TRAIN, 0), rows_for(baseline, HELD_OUT, 1), CLASSES)
+    return _fit(baseline, rows_for(baseline, TRAIN, 0), rows_for(baseline, HELD_OUT, 1))
+
+
+def _fit(baseline: Baseline, train: Labelled, valid: Labelled) -> Learnt:
+    if isinstance(baseline, Continuing):
+        return baseline.fit_text(_as_sequences(train), _as_sequences(valid), WORDS)
+    return baseline.fit_chosen(train, valid, CLASSES)
 
 
 def _logits(baseline: Baseline, learnt: Learnt, rows: Labelled) -> np.ndarray:
-    """Up to a constant per row, which means nothing."""
+    """Up to a constant per row, which means nothing; of one that continues texts, for and against each token."""
+    if isinstance(baseline, Continuing):
+        nats = baseline.surprise(learnt, _as_sequences(rows))
+        return np.stack([nats, -nats], axis=1)
     found = baseline.logits(learnt, rows.values, rows.offsets).astype(np.float64)
     return found - found.mean(1, keepdims=True)
 

@@ -78,11 +78,12 @@ def network_for(task: Task, data: EncodedData) -> Network:
 
 def some_rows(data: Sequences, rows: np.ndarray) -> Sequences:
     """These rows, in this order; rows are views."""
-    targets, target_offsets, unseen = data.targets, data.target_offsets, data.unseen
+    targets, target_offsets, unseen, characters = data.targets, data.target_offsets, data.unseen, data.characters
     if target_offsets is None:
         targets = targets[rows]
     else:
         unseen = None if unseen is None else gather_rows(unseen, target_offsets, rows)[0]
+        characters = None if characters is None else gather_rows(characters, target_offsets, rows)[0]
         targets, target_offsets = gather_rows(targets, target_offsets, rows)
     return replace(
         data,
@@ -93,6 +94,7 @@ def some_rows(data: Sequences, rows: np.ndarray) -> Sequences:
         tags=None if data.tags is None else data.tags[rows],
         target_offsets=target_offsets,
         unseen=unseen,
+        characters=characters,
         scored_from=None if data.scored_from is None else data.scored_from[rows],
     )
 
