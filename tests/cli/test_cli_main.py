@@ -22,6 +22,7 @@ COMMANDS = (
         "export",
         "serve",
         "predict",
+        "generate",
         "inspect",
         "runs",
         "new",

@@ -1,5 +1,6 @@
 """Texts that are continued: what is read, what is scored, and what a run makes of it."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -196,7 +197,7 @@ def test_streams_go_on_where_they_ended_and_every_epoch_has_as_many_updates(nove
     for epoch in range(3):
         first = epoch * loader.updates
         batches = [loader.batch(step) for step in range(first, first + loader.updates)]
-        for one, other in zip(batches, batches[1:], strict=False):
+        for one, other in itertools.pairwise(batches):
             assert torch.equal(one.targets[:, -1], other.inputs[:, 0])
         assert all(torch.equal(batch.inputs[:, 1:], batch.targets[:, :-1]) for batch in batches)
         assert max(batch.inputs.shape[1] for batch in batches) <= 20
@@ -271,7 +272,7 @@ def test_a_run_in_the_middle_of_a_stream_is_taken_up_to_the_bit(novel: Path, tmp
 
 
 def test_networks_learn_and_are_judged_by_nats(novel: Path, tmp_path: Path):
-    spec, data = spec_of(novel, "gru", hidden=16)
+    spec, _ = spec_of(novel, "gru", hidden=16)
     execute(spec, tmp_path, lambda event: None, lambda: False)
     result = json.loads((tmp_path / spec.digest / "result.json").read_text(encoding="utf-8"))
     assert set(result["test"]) == {"loss", "perplexity", "bits_per_character"}

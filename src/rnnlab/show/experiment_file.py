@@ -125,9 +125,8 @@ def _task_settings(task: Task) -> Values:
     """The fingerprint is left out: it is found anew, and shows in the digests of the runs whether the data changed."""
     values = {key: value for key, value in task.to_dict().items() if key not in ("kind", "fingerprint")}
     kept = _needed(values, lambda said: TASKS.parse({"kind": task.kind, **said}).to_dict())
-    named = (
-        {"data": values["data"]} if values.get("data") is not None else {}
-    )  # default or not: it is what everything is about
+    data = values.get("data")
+    named = {} if data is None else {"data": data}  # default or not: it is what everything is about
     return {"kind": task.kind, **named, **kept}
 
 
