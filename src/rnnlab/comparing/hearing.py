@@ -119,7 +119,7 @@ def heard_rows(
     def told(row: int) -> HeardRow:
         assert offsets is not None
         own = slice(int(offsets[row]), int(offsets[row + 1]))
-        words = tuple(labels[number] for number in truth.values[own].tolist())
+        words = tuple(labels[int(number)] for number in truth.values[own].tolist())
         answers = tuple(_heard(record, own, row, labels) for record in chosen)
         return HeardRow(row, None if names is None else tags[int(names[row])], words, answers)
 
@@ -128,7 +128,7 @@ def heard_rows(
 
 def _heard(record: Record, own: slice, row: int, labels: Sequence[str]) -> HeardBy:
     kept = record.answers.kept("test")
-    heard = tuple(None if number == MISSED else labels[number] for number in kept["heard"][own].tolist())
+    heard = tuple(None if number == MISSED else labels[int(number)] for number in kept["heard"][own].tolist())
     beside = heard_beside(kept["beside"][own]) if "beside" in kept else [[] for _ in range(len(heard) + 1)]
     added = tuple(tuple(labels[number] for number in words) for words in beside)
     return HeardBy(record.label, heard, added, int(kept["added"][row]) - sum(map(len, added)))

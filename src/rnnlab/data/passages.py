@@ -6,8 +6,9 @@ it as context, which is read and not counted; so every token is scored once, who
 and equal rows stay together. Each file, and each row, begins with ``<s>``; a row ends with ``</s>``.
 """
 
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -21,13 +22,15 @@ from rnnlab.data import splits
 from rnnlab.data.encoded import SPLITS, EncodedData
 from rnnlab.data.examples import Examples
 from rnnlab.data.formats.source import Source
-from rnnlab.data.sequences import Sequences, offsets_of
-from rnnlab.data.text import count_values, tokenize_all
+from rnnlab.data.sequences import Sequences, gather_rows, offsets_of
+from rnnlab.data.text import Tokenized, count_values, tokenize_all
 from rnnlab.data.tokenizers import LINE_END, Tokenizer, choose_tokenizer
 from rnnlab.data.vocabulary import BEGIN, END, UNKNOWN, Vocabulary
 
 TextPer = Literal["file", "paragraph", "line"]
 Unit = Literal["chars", "words"]
+Layout = Callable[[np.ndarray, np.ndarray | None], dict[str, Sequences]]
+"""From the ids of all tokens, and how many characters each is, to the rows of each split."""
 FEWEST = 50  # tokens of a held-out part, and of train: below that nothing can be said
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 PEEK = 1 << 16  # bytes of a file that tell whether it is a table
@@ -100,20 +103,14 @@ def encode_passages(
     ``train``. The vocabulary comes from the training part alone."""
     tokenizer, reason = tokenizer_for(unit, parts)
     tokenized = tokenize_all((text for part in parts.values() for text in part.texts), tokenizer)
-    given = list(parts)
-    counts = [len(part.texts) for part in parts.values()]
-    bounds = offsets_of(np.array(counts))  # the texts of each part
+    bounds = offsets_of(np.array([len(part.texts) for part in parts.values()]))  # the texts of each part
     fractions = {
         name: fraction for name, fraction in (("test", test_fraction), ("valid", valid_fraction)) if name not in parts
     }
     if text_per == "file":
-        ends = tokenized.offsets[bounds]
-        pieces = _by_position({name: (int(ends[at]), int(ends[at + 1])) for at, name in enumerate(given)}, fractions)
-        in_train = tokenized.values[slice(*pieces["train"])]
+        in_train, laid_out = _divide_stream(tokenized, bounds, list(parts), fractions, context, block)
     else:
-        chosen = _by_row(parts, bounds, fractions, split_seed)
-        owner = np.repeat(np.arange(len(tokenized.offsets) - 1), np.diff(tokenized.offsets))
-        in_train = tokenized.values[np.isin(owner, chosen["train"])]
+        in_train, laid_out = _divide_rows(tokenized, _by_row(parts, bounds, fractions, split_seed))
     vocabulary = Vocabulary.build(
         tokenized.tokens,
         count_values(in_train, len(tokenized.tokens)).tolist(),
@@ -124,17 +121,7 @@ def encode_passages(
     ids = tokenized.numbers_in(vocabulary)[tokenized.values]
     lengths = None if unit == "chars" else _lengths_of(tokenized.tokens, tokenizer)[tokenized.values]
 
-    sequences: dict[str, Sequences]
-    if text_per == "file":
-        files = {name: (int(ends[at]), int(ends[at + 1])) for at, name in enumerate(given)}
-        sequences = {
-            name: _stream(ids, lengths, piece, _file_of(piece, files))
-            if name == "train"
-            else _blocks(ids, lengths, piece, _file_of(piece, files), context, block)
-            for name, piece in pieces.items()
-        }
-    else:
-        sequences = {name: _whole_rows(ids, lengths, tokenized.offsets, own) for name, own in chosen.items()}
+    sequences = laid_out(ids, lengths)
     for name, part in sequences.items():
         tokens = int((part.truth.values >= 0).sum())
         if tokens < FEWEST:
@@ -166,6 +153,29 @@ def _lengths_of(tokens: Sequence[str], tokenizer: Tokenizer) -> np.ndarray:
 # --- a stream -----------------------------------------------------------------------------------------------------
 
 Piece = tuple[int, int]  # tokens from … up to …
+
+
+def _divide_stream(
+    tokenized: Tokenized,
+    bounds: np.ndarray,
+    given: Sequence[str],
+    fractions: Mapping[str, float],
+    context: int,
+    block: int,
+) -> tuple[np.ndarray, Layout]:
+    """The tokens of train, and what makes rows of all."""
+    ends = tokenized.offsets[bounds].tolist()
+    files = dict(zip(given, itertools.pairwise(ends), strict=True))
+    pieces = _by_position(files, fractions)
+
+    def laid_out(ids: np.ndarray, lengths: np.ndarray | None) -> dict[str, Sequences]:
+        begin = {name: _file_of(piece, files) for name, piece in pieces.items()}
+        held_out = {
+            name: _blocks(ids, lengths, pieces[name], begin[name], context, block) for name in ("valid", "test")
+        }
+        return {"train": _stream(ids, lengths, pieces["train"], begin["train"]), **held_out}
+
+    return tokenized.values[slice(*pieces["train"])], laid_out
 
 
 def _by_position(files: Mapping[str, Piece], fractions: Mapping[str, float]) -> dict[str, Piece]:
@@ -250,6 +260,15 @@ def _by_row(
         if name != "train":
             found[name] = np.arange(bounds[number], bounds[number + 1])
     return {name: found[name] for name in SPLITS}
+
+
+def _divide_rows(tokenized: Tokenized, rows: Mapping[str, np.ndarray]) -> tuple[np.ndarray, Layout]:
+    """The tokens of train, and what makes rows of all."""
+
+    def laid_out(ids: np.ndarray, lengths: np.ndarray | None) -> dict[str, Sequences]:
+        return {name: _whole_rows(ids, lengths, tokenized.offsets, own) for name, own in rows.items()}
+
+    return gather_rows(tokenized.values, tokenized.offsets, rows["train"])[0], laid_out
 
 
 def _whole_rows(ids: np.ndarray, lengths: np.ndarray | None, offsets: np.ndarray, rows: np.ndarray) -> Sequences:

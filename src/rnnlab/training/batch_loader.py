@@ -1,7 +1,5 @@
 """The training batches of a run, by the number of the update: a function of the spec and the number alone."""
 
-from typing import Any
-
 import numpy as np
 import torch
 
@@ -39,7 +37,7 @@ class BatchLoader:
         embedding = spec.model.embedding if isinstance(spec.model, Architecture) else None
         self.word_dropout: float = 0.0 if embedding is None else embedding.word_dropout
         self.silent_unknown: bool = data.vocabulary is not None and data.vocabulary.learnt is not None
-        self._pass, self._order = -1, list[Any]()
+        self._pass, self._order, self._cuts = -1, list[np.ndarray](), list[tuple[np.ndarray, np.ndarray]]()
         self._next, self._ready = 0, list[Batch]()  # batches made ahead, the last one first; the number of the first
 
     def batch(self, step: int) -> Batch:
@@ -65,11 +63,11 @@ class BatchLoader:
         if number != self._pass:
             self._pass = number
             if self.streams:
-                self._order = self._parts(number)
+                self._cuts = self._parts(number)
             else:
                 self._order = buckets(self.data.train.lengths, self.rows, self.spec.seed, number, self.tokens)
         if self.streams:
-            return self._heard(self._read_on(self._order[at]), step)
+            return self._heard(self._read_on(self._cuts[at]), step)
         if self.spec.task.augments:
             rows = self.data.train.chosen(self._order[at])
             varied = self.spec.task.varied(rows, self.data, generator(self.spec.seed, "augment", step))

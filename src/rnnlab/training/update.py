@@ -21,7 +21,7 @@ from rnnlab.kernels import ops
 from rnnlab.kernels.ops import place
 from rnnlab.models.fasttext import FastText, NgramVectors
 from rnnlab.models.network import Network
-from rnnlab.models.recurrent import GRU, LSTM, RNN, RecurrentEncoder
+from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent, RecurrentEncoder
 from rnnlab.training.divergence import EXPLODED
 from rnnlab.training.optimizer import BETA1, BETA2, EPSILON, Optimizer
 from rnnlab.training.spec import RunSpec
@@ -108,12 +108,12 @@ class Updater:
         """The updates that native code tried."""
         steps = training_steps(self.optimizer, batches, rates, self.seeds(len(batches)))
         encoder = self.network.encoder
-        carrying = isinstance(encoder, RecurrentEncoder) and encoder.settings.state == "carried"
-        if carrying:
-            member.carried = place(encoder.to_carry(len(batches[0].lengths)))
+        carries = encoder if isinstance(encoder, RecurrentEncoder) and encoder.settings.state == "carried" else None
+        if carries is not None:
+            member.carried = place(carries.to_carry(len(batches[0].lengths)))
         ops.do_steps(member, steps, self.optimizer.weights.dtype)
-        if carrying:
-            encoder.rest()
+        if carries is not None:
+            carries.rest()
         self.optimizer.steps += member.done
         right = "whole" if self.answer.counts_whole else "share"
         tried = steps[: member.done + member.stopped]
@@ -162,7 +162,7 @@ def knows_whole_steps(spec: RunSpec) -> bool:
     if type(model) is FastText:
         drops = model.output_dropout or (model.embedding is not None and model.embedding.dropout)
         return answer.native in ("class", "labels") and not drops  # torch draws what is dropped there
-    if answer.native is None or type(model) not in (RNN, LSTM, GRU):
+    if answer.native is None or not isinstance(model, Recurrent) or type(model) not in (RNN, LSTM, GRU):
         return False
     if isinstance(model, LSTM) and model.hidden > ops.LARGEST_LSTM:
         return False  # faster on torch
