@@ -20,6 +20,7 @@ from rnnlab.data.vocabulary import BEGIN, END, PADDING, UNKNOWN, Vocabulary
 from rnnlab.models.base import State, select_rows
 from rnnlab.models.continuing import Continuing
 from rnnlab.models.network import Network
+from rnnlab.tasks.base import Task
 from rnnlab.training.evaluate import evaluate
 from rnnlab.use.sampling import choose, uniforms
 from rnnlab.use.stored import StoredModel, open_model
@@ -134,12 +135,13 @@ class ByNetwork:
     them, again and again."""
 
     network: Network
+    longest: int | None
+    state: State
+    recent: list[list[int]]  # the tokens of each row so far, where they may be read again
 
     def __init__(self, network: Network, longest: int | None):
         self.network, self.longest = network, longest
-        self.state: State = ()
-        self.read: list[np.ndarray] = []  # (B,) ids of each step so far, where they may be read again
-        self.steps = 0
+        self.state, self.recent = (), []
 
     def start(self, rows: Sequence[np.ndarray]) -> np.ndarray:
         longest = self.longest
@@ -152,8 +154,7 @@ class ByNetwork:
             out, self.state = self.network.advance(
                 torch.from_numpy(ids), torch.from_numpy(lengths), self.network.begin(len(rows))
             )
-        self.steps = int(lengths.max())
-        self.recent = [list(row) for row in rows] if longest is not None else []
+        self.recent = [row.tolist() for row in rows] if longest is not None else []
         return out[torch.arange(len(rows)), torch.from_numpy(lengths - 1)].numpy()
 
     def go_on(self, ids: np.ndarray) -> np.ndarray:
@@ -175,6 +176,9 @@ class ByNetwork:
 
 class ByCounts:
     """A baseline that knows how likely each token is after the last few."""
+
+    model: Continuing
+    learnt: dict[str, np.ndarray]
 
     def __init__(self, model: Continuing, learnt: dict[str, np.ndarray]):
         self.model, self.learnt = model, learnt
@@ -216,7 +220,7 @@ class Writer:
 
     def __init__(self, stored: StoredModel):
         self.stored = stored
-        self.task = stored.spec.task
+        self.task: Task = stored.spec.task
         self.preprocessor: Preprocessor = stored.preprocessor
         if not isinstance(self.task.answer, Text):
             raise RunError(
