@@ -79,6 +79,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
         label = ("坏", "好")[number % 2]
         lines.append(f"这部第 {number} 号电影{words[label][number % 3]},{label},{('短', '长')[number // 2 % 2]}")
     (folder / "评论.csv").write_text("\n".join([*lines, "没有标签的一行,,短"]) + "\n", encoding="utf-8")
+    (folder / "实验.toml").write_text('[task]\ndata = "评论.csv"\n[arms.a.model]\nkind = "rnn"\n', encoding="utf-8")
     return folder
 
 
@@ -155,7 +156,6 @@ def test_train_doctor_check(rnnlab, rows, monkeypatch):
         line for line in examined.out.splitlines() if not re.match(r"正常 +(?:python|依赖包|处理器|编译器|缓存) ", line)
     ]
     assert english("\n".join(lines[:13])) == []
-    (rows / "实验.toml").write_text('[task]\ndata = "评论.csv"\n[arms.a.model]\nkind = "rnn"\n', encoding="utf-8")
     assert english(rnnlab("check", "实验.toml", "--lang", "zh").out) == []
     profiled = rnnlab("data", "profile", "评论.csv", "--text", "正文", "--label", "标签", "--skip-bad", "--lang", "zh")
     assert profiled.code == 0
@@ -216,6 +216,14 @@ def test_the_language_of_the_environment(rows):
         kept = {k: v for k, v in os.environ.items() if k not in ("LANG", "LC_ALL", "LC_MESSAGES", "RNNLAB_LANG")}
         done = subprocess.run(command, capture_output=True, encoding="utf-8", env=kept | variables, check=False)
         assert said in done.stderr
+
+
+def test_a_terminal_without_chinese_shows_question_marks():
+    command = [sys.executable, "-m", "rnnlab", "list", "tasks", "--lang", "zh"]
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, encoding="ascii", env=ascii_only, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "??" in done.stdout
 
 
 def test_json_is_never_translated(rnnlab, rows, monkeypatch):

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -243,19 +244,45 @@ def test_divergence_is_a_result(rnnlab, reviews_csv, small):
 
 
 def test_a_failed_run_leaves_the_others(rnnlab, reviews_csv, small):
-    """Another process holds one of the runs."""
+    """A file stands where one of the runs should be."""
     command = ("compare", "reviews.csv", "--models", "rnn,linear", "--seeds", "2", *small)
     digest = next(arm for arm in rnnlab(*command, "--json").json()["arms"] if arm["label"] == "rnn")["runs"][1][
         "digest"
     ]
     taken = RunDirectory(f"elsewhere/{digest}")
-    taken.path.mkdir(parents=True)
-    with taken.lock():
-        done = rnnlab(*command, "--out", "elsewhere")
+    taken.path.parent.mkdir()
+    taken.path.touch()
+    done = rnnlab(*command, "--out", "elsewhere")
     assert done.code == 3
-    assert f"rnnlab: rnn seed 1 failed: elsewhere/{digest}: another process is computing this run" in done.err
+    assert re.search(f"rnnlab: rnn seed 1 failed: .*{digest}", done.err)
     assert re.search(r"^rnn( \*)? +\d", done.out, re.MULTILINE)
+    taken.path.unlink()
     assert rnnlab(*command, "--out", "elsewhere").code == 0  # a failed run is tried again
+
+
+@pytest.mark.parametrize("option", ["--markdown", "--csv", "--scores"])
+def test_a_folder_where_a_file_should_be_is_noticed_before_training(rnnlab, reviews_csv, small, option):
+    done = rnnlab("compare", "reviews.csv", "--models", "rnn", *small, option, ".", "--out", "nothing")
+    assert (done.code, done.err) == (1, "rnnlab: .: this is a folder; give the name of a file\n")
+    assert not Path("nothing").exists()
+
+
+def test_a_run_that_another_process_computes_is_waited_for(rnnlab, reviews_csv, small, monkeypatch):
+    command = ("compare", "reviews.csv", "--models", "rnn", "--seeds", "1", *small)
+    (arm,) = rnnlab(*command, "--json").json()["arms"]
+    taken = RunDirectory(f"elsewhere/{arm['runs'][0]['digest']}")
+    taken.path.mkdir(parents=True)
+    another = ExitStack()
+    another.enter_context(taken.lock())
+    waited: list[float] = []
+
+    def done_meanwhile(seconds: float) -> None:
+        waited.append(seconds)
+        another.close()
+
+    monkeypatch.setattr("rnnlab.runs.directory.sleep", done_meanwhile)
+    assert rnnlab(*command, "--out", "elsewhere").code == 0
+    assert len(waited) == 1
 
 
 # Splits that vary

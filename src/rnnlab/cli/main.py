@@ -1,5 +1,6 @@
 """The command line: a thin skin over the Python API. Verbs import what they need when they are called."""
 
+import io
 import os
 import sys
 from contextlib import ExitStack
@@ -53,6 +54,9 @@ def _complete(shell: str = "", *words: str) -> None:
 
 def main() -> None:
     """A user's mistake is said in words and ends with its exit code; only a mistake of ours shows a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # Chinese on a terminal that has no Chinese: question marks, at least
+            stream.reconfigure(errors="replace")
     with ExitStack() as stack:
         try:
             try:

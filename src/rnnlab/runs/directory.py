@@ -14,10 +14,11 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 from rnnlab.core.errors import RunError
@@ -25,6 +26,7 @@ from rnnlab.core.files import write_atomically
 
 RESULT_FORMAT = 1
 CHECKPOINT = "checkpoint.safetensors"
+PATIENCE = 0.2  # seconds between two looks whether another process is done with a run
 SEALED = ("spec.json", "model.json", "weights.safetensors", "predictions.safetensors")
 
 
@@ -148,18 +150,23 @@ class RunDirectory:
         write_atomically(self / "events.jsonl", "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in kept))
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
-        """Held while a run is computed, so that two commands never write to one directory; freed by any death."""
+    def lock(self, go_on_waiting: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """Held while a run is computed, so that two commands never write to one directory; freed by any death. Where
+        another process holds it, it is waited for as long as one wants to."""
         try:
             import fcntl
         except ImportError:  # Windows: no lock, as before
             yield
             return
         with open(self / ".lock", "w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise RunError("{path}: another process is computing this run", path=self.path) from None
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError:
+                    if not go_on_waiting():
+                        raise RunError("{path}: another process is computing this run", path=self.path) from None
+                    sleep(PATIENCE)
             yield
 
     def _json(self, name: str) -> dict[str, Any]:

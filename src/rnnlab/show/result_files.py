@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
 
 def make_room(path: str | Path) -> None:
     """Make the folder of a file that is to be written."""
+    if Path(path).is_dir():
+        raise ConfigError("{path}: this is a folder; give the name of a file", path=path)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
 
 
@@ -30,8 +32,6 @@ def page_path(output: str | Path) -> Path:
     path = Path(output)
     if path.suffix.lower() not in (".html", ".htm"):
         raise ConfigError("{path}: a report is a page, so its name must end in .html", path=path)
-    if path.is_dir():
-        raise ConfigError("{path}: this is a folder; give the name of a file", path=path)
     make_room(path)
     return path
 

@@ -4,7 +4,7 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import torch
 
 from rnnlab import kernels as native
 from rnnlab.answers.base import Kept
+from rnnlab.core.errors import RunError
 from rnnlab.core.files import write_atomically
 from rnnlab.core.system import peak_memory_mb
 from rnnlab.data.batches import collate
@@ -44,7 +45,12 @@ def execute(spec: RunSpec, folder: Path, report: Report, should_stop: Callable[[
     if known is not None:
         return known
     run.create(spec.to_dict())
-    with run.lock(), own_process_state(spec.training.threads if spec.training else 1):
+    with ExitStack() as held:
+        try:  # the same command may run twice at once: what the other finds is ours, too
+            held.enter_context(run.lock(go_on_waiting=lambda: not should_stop()))
+        except RunError:
+            return Stopped()
+        held.enter_context(own_process_state(spec.training.threads if spec.training else 1))
         known = run.outcome()  # another process may have finished it before the lock was ours
         if known is not None:
             return known
