@@ -20,7 +20,7 @@ NAMES = {
         text sentence review phrase content comment title tweet message document body headline utterance description
         question passage context abstract summary post transcript feedback query article reply caption remark subject
         statement excerpt snippet paragraph narrative complaint lyric plot synopsis sequence seq premise hypothesis
-        answer response
+        answer response overview transcription
         文本 内容 评论 句子 标题 正文 短语 文章 描述 留言 反馈 意见 问题 问句 摘要 简介 新闻 帖子 微博 弹幕 原文 语句
         题目 备注 回复 对话 点评 评语 全文 段落 文案 诉求 序列 回答 答复 追评""",
     "label": """
@@ -88,7 +88,8 @@ class Name:
     @property
     def may_be_another_s(self) -> bool:
         """Whether it may be said of something else than the text: a type of room, whether there is a logo."""
-        return self.asks_whether or (self.head == "kind" and len(self.kinds) > 1)
+        kind_of_something = self.head == "kind" and len(self.kinds) > 1 and not {"label", "either"} & set(self.kinds)
+        return self.asks_whether or kind_of_something
 
     @property
     def text_rank(self) -> int:
@@ -214,6 +215,8 @@ def label_candidates(columns: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     """The columns that could be the label, all equally well. Of those that say the same of every row, one is enough."""
     looked = [Column(name, values) for name, values in columns]
     best = _best((column.label_score, column) for column in looked)
+    if any(column.name.head == "kind" and column.label_score == 4 for column in best):  # or a group of the rows
+        best += [column for column in looked if column.name.asks_whether and column.label_score]
     if any(column.name.may_be_another_s for column in best):
         best += [column for column in looked if column.label_score == 1 and column.rivals]
     if not best:  # one that says that it is the label, and can't be: the reader will say why
