@@ -286,3 +286,10 @@ def test_every_causal_model_can_be_asked_for(novel: Path):
     experiment, _ = plan(tree)
     assert set(experiment.arms) == set(LanguageModel.default_models)
     assert all(ARCHITECTURES[arm.model.kind] for arm in experiment.arms.values())
+
+
+@pytest.mark.data
+def test_a_text_of_the_catalogue_is_found_by_its_name():
+    data = LanguageModel(data="tiny-shakespeare").encoded()
+    assert len(data.vocabulary) == 65 + 4  # type: ignore[arg-type]
+    assert sum(int((part.truth.values != IGNORE).sum()) for part in (data.train, data.valid, data.test)) == 1_115_394

@@ -19,6 +19,7 @@ from rnnlab.data import tables
 from rnnlab.data.download import unpack
 from rnnlab.data.examples import Examples
 from rnnlab.data.formats.base import BadRow
+from rnnlab.data.passages import read_passages
 from rnnlab.data.reading import read_examples
 from rnnlab.data.sound.mel import LogMel
 from rnnlab.data.sound.names import Where
@@ -328,6 +329,12 @@ def _read_tagged(folder: Path) -> dict[str, Examples]:
     return found
 
 
+def _read_running_text(folder: Path) -> dict[str, Examples]:
+    """One row; the task `language-model` reads and divides the text by itself."""
+    [path] = folder.glob("*.txt")
+    return {"train": Examples(str(path), [""], texts=list(read_passages(path).texts))}
+
+
 def _uea(problem: str) -> Callable[[Path], dict[str, Examples]]:
     """A reader of one problem of the UEA archive."""
     return lambda folder: {
@@ -597,6 +604,49 @@ ENTRIES = {
             tested={"recordings.tar.gz": "f19814a642af455d727161c83a4178f271707ee978e3dd1cf2cf40209f6deb84"},
             task="speech",
             sound=SoundArchive("recordings.tar.gz", "{label}_{speaker}_{n}.wav", "n<5"),
+        ),
+        Entry(
+            name="tiny-shakespeare",
+            title="Tiny Shakespeare",
+            description="plays of Shakespeare in one text of 1.1 million characters, to be continued",
+            languages=("en",),
+            rows={"train": 1},
+            licence="public domain",
+            citation="Karpathy 2015, The Unreasonable Effectiveness of Recurrent Neural Networks",
+            homepage="https://github.com/karpathy/char-rnn",
+            folder="tiny-shakespeare",
+            files=("input.txt",),
+            read=_read_running_text,
+            downloads=(
+                Download(
+                    "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
+                    ("input.txt",),
+                ),
+            ),
+            tested={"input.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"},
+            task="language-model",
+        ),
+        Entry(
+            name="war-and-peace",
+            title="War and Peace",
+            description="Tolstoy's novel in English, one text of 3.2 million characters, to be continued",
+            languages=("en",),
+            rows={"train": 1},
+            licence="public domain",
+            citation="Tolstoy 1869, War and Peace, translated by Louise and Aylmer Maude",
+            homepage="https://www.gutenberg.org/ebooks/2600",
+            folder="war-and-peace",
+            files=("warandpeace.txt",),
+            read=_read_running_text,
+            downloads=(
+                Download(
+                    "https://www.gutenberg.org/files/2600/2600-0.txt",
+                    ("warandpeace.txt",),
+                    lambda fetched, folder: write_atomically(folder / "warandpeace.txt", fetched.read_bytes()),
+                ),
+            ),
+            tested={"warandpeace.txt": "bf5b273d9246268f96663c43c00a1055ae2e42c2262be32f7e43b48dd123451a"},
+            task="language-model",
         ),
     )
 }
