@@ -17,11 +17,13 @@ struct Reading {
     const T* brought;            // (words, lanes): panel after panel, each NV vectors, biases included
     const T* weights;            // panel after panel: for each unit of the state, NV vectors
     const T* candidate_bias;     // (Hp,): of a GRU, inside its reset gate
-    const T *h_start, *c_start;  // (Hp,); null: zeros
+    const T *h_start, *c_start;  // a sequence every start_row numbers, Hp of them; null: zeros
+    int64_t start_row;           // 0: all sequences begin alike
     T* states;                   // a token every states_step numbers
     int64_t states_step;
     T* ends;                     // a sequence every end_row numbers
     int64_t end_row;
+    T* c_ends;                   // of an LSTM, a sequence every end_row numbers; it may be the start, and so may `ends`
     int64_t summary;             // what `ends` gets: the last state, or the mean of all, or the highest of each unit
 };
 enum Summary { LAST = 0, MEAN = 1, MAX = 2 };
@@ -128,9 +130,10 @@ void run_part(const Reading& task, const Layout& layout, int64_t steps, Rows& ro
     int64_t running = layout.running_of(0, part, parts);
     for (int64_t r = 0; r < running; r++) {
         rows.next[r] = brought(token(0, r));
+        int64_t own = layout.row[part + r * parts] * task.start_row;
         for (int64_t u = 0; u < Hp; u++) {
-            rows.before[r * rows.step + u] = task.h_start ? task.h_start[u] : T(0);
-            if (KIND == LSTM) rows.cells[r * rows.step + u] = task.c_start ? task.c_start[u] : T(0);
+            rows.before[r * rows.step + u] = task.h_start ? task.h_start[own + u] : T(0);
+            if (KIND == LSTM) rows.cells[r * rows.step + u] = task.c_start ? task.c_start[own + u] : T(0);
             if (rows.summaries) rows.summaries[r * rows.step + u] = task.summary == MEAN ? T(0) : -INFINITY;
         }
     }
@@ -146,6 +149,8 @@ void run_part(const Reading& task, const Layout& layout, int64_t steps, Rows& ro
         for (int64_t r = then; r < running; r++) {
             T* end = task.ends + layout.row[part + r * parts] * task.end_row;
             memcpy(end, (rows.summaries ? rows.summaries : rows.before) + r * rows.step, task.hidden * sizeof(T));
+            if (KIND == LSTM && task.c_ends)
+                memcpy(task.c_ends + layout.row[part + r * parts] * task.end_row, rows.cells + r * rows.step, task.hidden * sizeof(T));
             if (task.summary == MEAN)
                 for (int64_t u = 0; u < task.hidden; u++) end[u] /= T(t + 1);
         }

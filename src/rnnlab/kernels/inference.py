@@ -17,16 +17,8 @@ class Reading(Structure):
 
     _fields_ = fields(
         *(N, "kind batch tokens hidden reverse threads", P, "offsets ids", N, "words"),
-        *(
-            P,
-            "brought weights candidate_bias h_start c_start states",
-            N,
-            "states_step",
-            P,
-            "ends",
-            N,
-            "end_row summary",
-        ),
+        *(P, "brought weights candidate_bias h_start c_start", N, "start_row", P, "states", N, "states_step"),
+        *(P, "ends", N, "end_row", P, "c_ends", N, "summary"),
     )
 
 
@@ -36,6 +28,8 @@ class Layer:
 
     kind: int
     hidden: int
+    padded: int
+    """Numbers of a state's part, of which the first `hidden` count."""
 
     def __init__(
         self, kind: str, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, start: tuple[Tensor, ...] = ()
@@ -44,6 +38,7 @@ class Layer:
         nothing: zeros."""
         width = function("inference_width")()
         self.kind, self.hidden, gates = KINDS[kind], w_hh.shape[1], GATES[kind]
+        self.padded = -(-self.hidden // width) * width
         order = _lanes(gates, self.hidden, width)
         bias = b_ih + b_hh
         candidate_bias = None
@@ -77,15 +72,36 @@ class Layer:
         tokens = len(brought if ids is None else ids)
         task = Reading(
             self.kind, len(offsets) - 1, tokens, self.hidden, reverse, torch.get_num_threads(),
-            offsets.data_ptr(), place(ids), len(brought), brought.data_ptr(), *self._places,
-            place(states), 0 if states is None else states.stride(0), ends.data_ptr(), ends.stride(0),
+            offsets.data_ptr(), place(ids), len(brought), brought.data_ptr(), *self._places, 0,
+            place(states), 0 if states is None else states.stride(0), ends.data_ptr(), ends.stride(0), None,
             SUMMARIES[summary],
         )  # fmt: skip
+        self._run(task)
+
+    def go_on(
+        self, offsets: Tensor, brought: Tensor, ids: Tensor | None, state: tuple[Tensor, ...], states: Tensor | None
+    ) -> None:
+        """As `read`, from the state of each sequence: h, or h and c, (B, padded) each, which are overwritten by those
+        after its last token."""
+        h, c = state[0], state[1] if len(state) > 1 else None
+        tokens = len(brought if ids is None else ids)
+        assert offsets.dtype == torch.int64
+        assert ids is None or ids.dtype == torch.int32
+        assert all(part.shape == (len(offsets) - 1, self.padded) and part.is_contiguous() for part in state)
+        task = Reading(
+            self.kind, len(offsets) - 1, tokens, self.hidden, False, torch.get_num_threads(),
+            offsets.data_ptr(), place(ids), len(brought), brought.data_ptr(), *self._places[:2],
+            h.data_ptr(), place(c), self.padded, place(states), 0 if states is None else states.stride(0),
+            h.data_ptr(), self.padded, place(c), SUMMARIES["last"],
+        )  # fmt: skip
+        self._run(task)
+
+    def _run(self, task: Reading) -> None:
         found = function("inference_read")(byref(task))
         if found == 1:
             raise ValueError("offsets must be those of sequences of at least one token each, and of all tokens")
         if found:
-            raise IndexError(f"an id is not in the table of {len(brought)} rows")
+            raise IndexError(f"an id is not in the table of {task.words} rows")
 
 
 def _lanes(gates: int, hidden: int, width: int) -> Tensor:

@@ -345,7 +345,7 @@ class Compiled:
     def __init__(self, folded: Folded):
         self.folded = folded
         self.layers: list[list[ops.PackedLayer]] = [
-            [_packed(direction.cell, direction.begin) for direction in layer] for layer in folded.layers
+            [packed(direction.cell, direction.begin) for direction in layer] for layer in folded.layers
         ]
         self.first: list[FirstInputs] = [
             FirstInputs(folded.network, layer.from_input, layer.bias) for layer in self.layers[0]
@@ -385,6 +385,6 @@ class Compiled:
         return self.folded.pooled(x, row, torch.arange(len(x)) - starts[row], starts.diff())
 
 
-def _packed(cell: Cell, begin: tuple[Tensor, ...]) -> ops.PackedLayer:
+def packed(cell: Cell, begin: tuple[Tensor, ...]) -> ops.PackedLayer:
     assert cell.native is not None  # `fold` takes no other
     return ops.PackedLayer(cell.native, *cell.weights(), begin)

@@ -23,6 +23,7 @@ from rnnlab.models.network import Network
 from rnnlab.tasks.base import Task
 from rnnlab.training.evaluate import evaluate
 from rnnlab.use.sampling import choose, uniforms
+from rnnlab.use.stepping import ByRecurrence, Recurrence, recurrence_of
 from rnnlab.use.stored import StoredModel, open_model
 
 MOST_ROWS = 256  # that are written at the same time
@@ -162,8 +163,8 @@ class ByNetwork:
             for row, token in zip(self.recent, ids.tolist(), strict=True):
                 row.append(token)
             if max(map(len, self.recent)) > self.longest:
-                half = max(1, self.longest // 2)
-                return self.start([np.array(row[-half:]) for row in self.recent])
+                half = max(1, self.longest // 2)  # each by its own length, whatever stands beside it
+                return self.start([np.array(row[-half:] if len(row) > self.longest else row) for row in self.recent])
         with torch.inference_mode():
             lengths = torch.ones(len(ids), dtype=torch.int64)
             out, self.state = self.network.advance(torch.from_numpy(ids[:, None]), lengths, self.state)
@@ -288,8 +289,9 @@ class Writer:
         manner, row = manner or Manner(), _Row(prompt, number)
         _at_least_one("length", length)
         told, held = 0, max((len(text) for text in manner.stop), default=1) - 1  # a stop text may have begun there
+        text, characters = "", self.tokenizer.name == "chars"  # which are joined one by one; a sign moves to its word
         for _ in self._steps([row], length, manner):
-            text = self.tokenizer.join(self._words(row))
+            text = text + "".join(self._words(row.ids[-1:])) if characters else self._text(row)
             if (end := self._stopped(text, manner.stop)) is not None:
                 held, text = 0, text[:end]
             if len(text) - held > told:
@@ -356,15 +358,24 @@ class Writer:
                 writing, ids = writing[left], ids[left]
             logits = going.go_on(ids)
 
+    @cached_property
+    def _recurrence(self) -> Recurrence | None:
+        return None if self.stored.spec.longest is not None else recurrence_of(self.stored.network)
+
     def _continuation(self) -> Continuation:
         model = self.stored.spec.model
         if isinstance(model, Continuing):
             return ByCounts(model, self.stored.learnt)
+        if self._recurrence is not None:
+            return ByRecurrence(self._recurrence)
         return ByNetwork(self.stored.network, self.stored.spec.longest)
 
-    def _words(self, row: _Row) -> list[str]:
+    def _words(self, ids: Sequence[int]) -> list[str]:
         words = self.vocabulary.words
-        return [words[token] for token in row.ids if token != END]
+        return [words[token] for token in ids if token != END]
+
+    def _text(self, row: _Row) -> str:
+        return self.tokenizer.join(self._words(row.ids))
 
     def _is_over(self, row: _Row, manner: Manner) -> bool:
         if row.ids[-1] == END:
@@ -382,7 +393,7 @@ class Writer:
         return min(found) if found else None
 
     def _sample(self, row: _Row, length: int, manner: Manner) -> Sample:
-        text = self.tokenizer.join(self._words(row))
+        text = self._text(row)
         ended: Ended = "end" if row.ids[-1] == END else "length"
         if (at := self._stopped(text, manner.stop)) is not None:
             text, ended = text[:at], "stop"
