@@ -35,7 +35,7 @@ def test_json_holds_all_that_the_answer_rests_on(compared):
     result = compared.result
     assert compared.first.code == 0
     keys = {"format", "profile", "arms", "baselines", "verdict", "question", "recommended_run", "notes", "folder"}
-    assert set(result) == keys | {"tuning", "beside"}
+    assert set(result) == keys | {"tuning", "beside", "use"}
     assert sum(result["profile"]["rows"].values()) == 80
     assert {arm["label"] for arm in result["arms"]} == {"rnn", "textcnn"}
     assert [arm["label"] for arm in result["baselines"]] == ["majority", "nbsvm", "tfidf"]

@@ -93,6 +93,7 @@ def comparison(unit: CostUnit = "seconds") -> Comparison:
         verdict=verdict,
         question="this film is not bad",
         recommended_run="runs/00000000000000a1",
+        use='rnnlab predict runs/00000000000000a1 "this film is not bad"',
         notes=("Made by hand.",),
         beside=Measure("macro_f1", "macro-F1", "percent"),
     )

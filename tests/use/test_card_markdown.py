@@ -1,7 +1,6 @@
 """The model card for people."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,16 +84,16 @@ def test_answers_of_another_kind(tmp_path):
     assert "ECE" not in text
     assert "interval" not in text
     (tmp_path / "model.rnnlab").write_bytes(bytes(8))
-    assert list(packed_lines(tmp_path / "model.rnnlab", card, None))[1:3] == ["", "Limits:"]
+    assert list(packed_lines(tmp_path / "model.rnnlab", card, []))[1:3] == ["", "Limits:"]
 
 
-@pytest.mark.parametrize("question", ["…", None])
-def test_what_pack_says(tmp_path, question):
+@pytest.mark.parametrize("commands", [["rnnlab predict m", "rnnlab serve m"], []])
+def test_what_pack_says(tmp_path, commands):
     path = tmp_path / "model.rnnlab"
     path.write_bytes(bytes(804_000))
-    lines = list(packed_lines(path, replace(CARD, accuracy=Interval(0.8, 0.76, 0.84, 3)), question))
+    lines = list(packed_lines(path, replace(CARD, accuracy=Interval(0.8, 0.76, 0.84, 3)), commands))
     assert lines[0] == f"{path}: 804 KB, gru, 196 K parameters, trained on reviews.csv"
     assert lines[1] == "test: accuracy 80.0 % (95 % interval 76.0–84.0 %, over 3 seeds)"
     assert lines[2].startswith("probabilities: ECE 8.1 % before, 1.2 % after")
     assert "- The first." in lines
-    assert any(f"rnnlab predict {Path(path)}" in line for line in lines) == (question is not None)
+    assert ("Use it:  rnnlab predict m\n         rnnlab serve m" in lines) == bool(commands)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rnnlab.answers.heads import SummaryHead
+from rnnlab.answers.text import Text
 from rnnlab.core.config import assign, parse_setting
 from rnnlab.core.errors import ConfigError, DataError, RnnlabError
 from rnnlab.core.seeding import stream_seed
@@ -40,6 +41,8 @@ def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside:
     assert isinstance(spec.model, Architecture)
     about = _about(found.path.resolve().name, spec.model, preprocessor)
     about = replace(about, by_step=spec.task.answer.reads == "states")
+    if isinstance(spec.task.answer, Text) and preprocessor.vocabulary is not None:
+        about = replace(about, labels=tuple(preprocessor.vocabulary.words))  # any token may come next
     if text is not None:
         inputs, lengths, tokens = _read_text(preprocessor, text)
         ids = inputs[0] if inputs.ndim == 2 else inputs[0, :, 0]  # the token's own comes first
@@ -57,7 +60,7 @@ def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside:
         columns=len(preprocessor.text_columns),
         letters=preprocessor.letters,
         narrow=preprocessor.narrow,
-        classes=len(preprocessor.labels) or 1,
+        classes=spec.task.answer.outputs(preprocessor),
         reads=spec.task.answer.reads,
     )
     first, epochs = at_first(spec, preprocessor), recorded_gradients(found)

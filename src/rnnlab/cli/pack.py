@@ -29,5 +29,7 @@ def pack(
     written = pack_run(run, output)
     model = open_model(written)
     out = Screen().out
-    for line in packed_lines(written, model.card, model.spec.task.example):
+    task = model.spec.task
+    commands = [task.use(written), f"rnnlab serve {written}" if task.example is not None else None]
+    for line in packed_lines(written, model.card, [command for command in commands if command is not None]):
         out.print(line, soft_wrap=True)

@@ -100,6 +100,7 @@ class Comparison:
     folder: str | None = None  # where it is recorded; `rnnlab report` takes it
     tuning: Tuning | None = None  # with --tune: which settings were tried, and which were chosen
     beside: Measure = Measure()  # the second score of the tables
+    use: str | None = None  # the command that uses the recommended run
 
     @property
     def ranking(self) -> tuple[ArmSummary, ...]:
@@ -168,13 +169,15 @@ def summarise(
         look=look,
     )
     summaries = {arm.label: _summary(arm, rows, verdict) for arm in arms}
+    recommended = best_run(summaries.get(verdict.recommended or ""), judged.lower_is_better)
     return Comparison(
         profile=profile,
         arms=_ranked([summaries[arm.label] for arm in arms if not arm.baseline], verdict),
         baselines=tuple(summaries[arm.label] for arm in arms if arm.baseline),
         verdict=verdict,
         question=task.example,
-        recommended_run=best_run(summaries.get(verdict.recommended or ""), judged.lower_is_better),
+        recommended_run=recommended,
+        use=None if recommended is None else task.use(recommended),
         beside=Measure.of(task.answer.beside_the_judged),
         notes=tuple(dict.fromkeys((*notes, *_chosen_notes(arms), *_mixed_notes(records)))),  # a report has them already
     )

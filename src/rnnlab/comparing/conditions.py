@@ -55,7 +55,7 @@ class _Shape:
             columns=len(preprocessor.text_columns),
             letters=preprocessor.letters,
             narrow=preprocessor.narrow,
-            classes=len(preprocessor.labels) or 1,
+            classes=spec.task.answer.outputs(preprocessor),
             length=self.length,
             reads=spec.task.answer.reads,
         ).flops_per_sequence

@@ -1,7 +1,9 @@
 """A verdict in words: what is worth saying, with its figures, in every language."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from rnnlab.core.numbers import percent_text
 from rnnlab.core.terms import metric_text
 from rnnlab.core.words import SENTENCES, Both, both, joined, listed, plural, same
 from rnnlab.judging.advice import MOST_SEEDS
@@ -52,6 +54,20 @@ def facts_of(verdict: Verdict) -> list[Both]:
     if chosen is not None and verdict.advice is not None:
         facts += _open_question(verdict, chosen, verdict.advice)
     return facts + _missing(verdict)
+
+
+def above_floor(verdict: Verdict, profile: Mapping[str, Any]) -> Both | None:
+    """How close the best arm and the best model are to what is possible at all, where the profile of the data knows
+    it: the ``floor``, in nats per token."""
+    floor, named = profile.get("floor"), dict.fromkeys([verdict.best, verdict.best_model])
+    if floor is None or verdict.metric != "nats per token" or verdict.best is None:
+        return None
+    above = [
+        both("{label} is {share} above it", label=label, share=percent_text(verdict.estimates[label].mean / floor - 1))
+        for label in named
+        if label is not None
+    ]
+    return both("The best possible score is {floor:.4f}: {above}.", floor=floor, above=listed(above))
 
 
 def _answer(verdict: Verdict) -> Both:

@@ -53,7 +53,8 @@ def _chapter(
     data = _data(found, remarks)
     rows = _held_out(found, data)
     comparison = judged or _judge(found, data, rows)
-    best = {arm.label: best_run(_on_the_data_of(found, arm)) for arm in comparison.arms[:MOST_INSIDE]}
+    lower = comparison.verdict.lower_is_better
+    best = {arm.label: best_run(_on_the_data_of(found, arm), lower) for arm in comparison.arms[:MOST_INSIDE]}
     inside = {label: RunDirectory(path) for label, path in best.items() if path is not None}
     if len(comparison.arms) > MOST_INSIDE:
         remarks.append(note("only the {most_inside} best models were looked into", most_inside=MOST_INSIDE))
@@ -137,7 +138,7 @@ def _differences(
     except (RnnlabError, OSError) as error:
         remarks.append(note("the texts of the test rows can't be read any more: {error}", error=english(error)))
     arm = _looked_at(comparison)
-    run = best_run(arm) if arm else None
+    run = best_run(arm, comparison.verdict.lower_is_better)
     if arm is None or run is None:
         return shown
     seen = looks(RunDirectory(run), [row.row for row in shown.rows], data, [row.text for row in shown.rows])

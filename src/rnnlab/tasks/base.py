@@ -1,6 +1,7 @@
 """What a task is: it loads data and says what is read and what is answered. It knows no encoder."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -106,6 +107,10 @@ class Task(Config):
     def example(self) -> str | None:
         """The question as a person would type it; None when the model can't be asked."""
         return self.question
+
+    def use(self, run: str | PathLike[str]) -> str | None:
+        """The command that asks a run or a bundle; None when it can't be asked."""
+        return None if self.example is None else f'rnnlab predict {run} "{self.example}"'
 
     @property
     def rounds(self) -> str:

@@ -1,6 +1,7 @@
 """Continue a text: a probability for every next character or word."""
 
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -92,6 +93,9 @@ class LanguageModel(Task):
     @property
     def steps(self) -> int:
         return self.window or WINDOW[self.unit]
+
+    def use(self, run: str | PathLike[str]) -> str | None:
+        return f"rnnlab generate {run} --temperature 0.8"
 
     def given_split(self) -> str | None:
         if self.streams:

@@ -11,6 +11,7 @@ import numpy as np
 
 from rnnlab.answers.calibration import Calibration
 from rnnlab.answers.tags import Tags
+from rnnlab.answers.text import Text
 from rnnlab.core.errors import RunError
 from rnnlab.core.numbers import percent_text, score_text
 from rnnlab.core.terms import metric_text
@@ -31,6 +32,7 @@ WEAK = 0.5  # a class of which fewer rows are recognised is a weakness to speak 
 UNKNOWN = 0.01  # a share of unknown tokens worth a sentence
 IMBALANCE = 5  # rows of the largest class to the smallest
 FEW_TESTS = 200  # test rows below which every figure is rough
+FEW_TOKENS = 20_000  # … of a text that is continued
 NOTICEABLE = 0.001  # a change of the ECE
 UNSURE = 0.05  # an ECE after calibration that is still worth a warning
 
@@ -206,6 +208,9 @@ def _data(
         found["channels"] = preprocessor.features
     if isinstance(answers.answer, Tags) and preprocessor.spelling is not None:
         found["scheme"] = answers.answer.scheme  # None: plain tags
+    if isinstance(answers.answer, Text):
+        found["tokens"] = int(answers.counts["tokens"].sum())  # of the test that are scored
+        found["streams"] = spec.task.streams
     if answers.answer.classes(answers.kept("test")) is not None:
         classes = len(preprocessor.labels)
         found["test_labels"] = np.bincount(answers.truth("test").values, minlength=classes).tolist()
@@ -229,6 +234,13 @@ def _intended_use(card: Card, question: str | None) -> str:
     rows = listed([purposes[part].format(count=count) for part, count in data["rows"].items()], "comma")
     if "scheme" in data:
         return str(_use_of_tags(card, rows))
+    if "tokens" in data:
+        return say(
+            "Continues texts ({script}) like those of '{name}', token by token. Tested on {count:,} tokens.",
+            script=script_text(data["script"]),
+            name=data["name"],
+            count=data["tokens"],
+        )
     if "test_labels" not in data:
         return say(
             "Answers what the task '{name}' asks{example}, and nothing else. Rows: {rows}.",
@@ -305,6 +317,8 @@ def _limits_of_data(card: Card, profile: Mapping[str, Any] | None) -> Iterator[B
             yield both("{share} of the tokens of the test rows are unknown to the model.", share=percent_text(share))
     else:
         yield both("Sequences unlike those of '{name}' were not tested.", name=data["name"])
+    if data.get("streams"):  # its rows are blocks of one text
+        return
     longest = data["max_length"] or data["length"]["longest"]
     if "script" in data:
         steps = plural("{count:,} token", "{count:,} tokens", longest)
@@ -389,7 +403,10 @@ def _limits_of_classes(card: Card) -> Iterator[Both]:
 def _limits_of_figures(card: Card, seeds: int | None) -> Iterator[Both]:
     """``seeds`` that the accuracy is over; None for a baseline, which has none."""
     rows, calibration = card.data["rows"]["test"], card.calibration
-    if rows < FEW_TESTS:
+    if "tokens" in card.data:
+        if card.data["tokens"] < FEW_TOKENS:
+            yield both("Tested on {count:,} tokens only: the figures are rough.", count=card.data["tokens"])
+    elif rows < FEW_TESTS:
         yield both("Tested on {rows} only: the figures are rough.", rows=rows_text(rows))
     if seeds == 1:
         yield both(

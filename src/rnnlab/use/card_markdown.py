@@ -11,6 +11,7 @@ from rnnlab.data.profile import script_text
 from rnnlab.use.card import Card, by_label, by_type
 
 SCORES = ("entity_f1", "accuracy", "unknown_words", "micro_f1", "macro_f1", "balanced_accuracy", "exact", "loss")
+NUMBERS = ("bits_per_character", "perplexity")  # of language models, beside the loss
 
 
 def card_markdown(card: Card, name: str) -> str:
@@ -18,8 +19,8 @@ def card_markdown(card: Card, name: str) -> str:
     return "\n".join(str(line) for line in _lines(card, name)) + "\n"
 
 
-def packed_lines(path: Path, card: Card, question: str | None) -> Iterator[str]:
-    """What ``rnnlab pack`` says. ``question`` is what the model can be asked, for example."""
+def packed_lines(path: Path, card: Card, commands: Sequence[str]) -> Iterator[str]:
+    """What ``rnnlab pack`` says. ``commands`` use the bundle."""
     yield say(
         "{path}: {size}, {kind}, {parameters} parameters, trained on {data}",
         path=path,
@@ -35,11 +36,9 @@ def packed_lines(path: Path, card: Card, question: str | None) -> Iterator[str]:
     yield ""
     yield say("Limits:")
     yield from (f"- {limit}" for limit in card.limits)
-    if question is not None:
+    if commands:
         yield ""
-        yield say(
-            'Use it:  rnnlab predict {path} "{question}"\n         rnnlab serve {path}', path=path, question=question
-        )
+        yield say("Use it:  {command}", command="\n         ".join(commands))
 
 
 def _lines(card: Card, name: str) -> Iterator[Both | str]:
@@ -47,9 +46,10 @@ def _lines(card: Card, name: str) -> Iterator[Both | str]:
     yield from ("", card.intended_use, "")
     yield from _table(("", ""), _facts(card, name))
     yield from ("", both("## Scores"), "")
-    names = [key for key in SCORES if key in card.metrics["test"]]
+    names = [key for key in (*SCORES, *NUMBERS) if key in card.metrics["test"]]
+    titles = [metric_text(card.model["measure"] if key == card.model["score"] else key) for key in names]
     rows = [[retold(part), *(_score(key, card.metrics[part][key]) for key in names)] for part in ("valid", "test")]
-    yield from _table([both("rows", _context="of a split"), *map(metric_text, names)], rows)
+    yield from _table([both("rows", _context="of a split"), *titles], rows)
     yield ""
     if card.accuracy is not None:
         yield from (both("Test: {measure} {figures}.", **_accuracy(card)), "")
@@ -170,7 +170,7 @@ def _facts(card: Card, name: str) -> Iterator[Sequence[Any]]:
 
 
 def _score(name: str, value: float) -> Both | str:
-    return f"{value:.4f}" if name == "loss" else percent_text(value)
+    return f"{value:.4f}" if name == "loss" or name in NUMBERS else percent_text(value)
 
 
 def _table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Iterator[str]:

@@ -227,9 +227,6 @@ def _answer(chapter: Chapter) -> Answer:
     chosen = words.RECOMMENDED if verdict.recommended else words.BEST
     arm = next((arm for arm in (*comparison.arms, *comparison.baselines) if arm.label == label), None)
     said = facts_of(verdict)
-    command = None
-    if comparison.recommended_run and comparison.question:
-        command = f'rnnlab predict {comparison.recommended_run} "{comparison.question}"'
     return Answer(
         standing=words.STANDING[standing][0],
         means=words.STANDING[standing][1].format(margin=margin_text(verdict)),
@@ -237,7 +234,7 @@ def _answer(chapter: Chapter) -> Answer:
         evidence=said[1:],
         chosen=chosen.format(label=label) if label else None,
         costs=_costs(arm) if arm else [],
-        command=command,
+        command=comparison.use,
         tone="settled" if standing in ("settled", "baseline") else "nothing" if standing == "nothing" else "open",
     )
 

@@ -10,8 +10,9 @@ from rnnlab.comparing.learning import marks
 from rnnlab.comparing.tuning import TunedArm, Tuning
 from rnnlab.core.numbers import TimeUnit, count, duration, interval_text, percent_text, plain
 from rnnlab.core.terms import metric_text
-from rnnlab.core.words import Both, both, listed
+from rnnlab.core.words import SENTENCES, Both, both, joined, listed
 from rnnlab.judging.findings import Difference, Verdict
+from rnnlab.judging.wording import above_floor
 from rnnlab.show.judge_tables import margin_text, score_text
 from rnnlab.show.judge_texts import CALLS, IN_POINTS
 from rnnlab.show.pages import report_texts as words
@@ -70,6 +71,8 @@ def score_table(comparison: Comparison, colours: Mapping[str, str]) -> Table:
     note = words.ONE_SEED_NOTE
     if seeds > 1:
         note = words.TABLE_NOTE.format(seeds=seeds, metric=metric, margin=margin_text(verdict))
+    if (above := above_floor(verdict, comparison.profile)) is not None:
+        note = joined([above, note], SENTENCES)
     return Table(words.SECTIONS["table"], list(columns.values()), rows, note)
 
 

@@ -18,7 +18,7 @@ from rnnlab.core.terms import metric_text, status_text
 from rnnlab.core.words import Both, ResultNote, both, capitalised, plural, retold, say
 from rnnlab.core.wrapping import fitted
 from rnnlab.data.profile import Profile
-from rnnlab.judging.wording import margin_text, sentence_of
+from rnnlab.judging.wording import above_floor, margin_text, sentence_of
 from rnnlab.runs.directory import RunDirectory, Stopped
 from rnnlab.show.terminal.progress import LiveTable, PlainLines, describe
 from rnnlab.show.times import TrainingTimes
@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
 
 Row = tuple[Sequence[str], str | None]
 """Cells, and a style."""
+NUMBERS = ("bits_per_character", "perplexity")  # scores of language models, which are no shares
 
 
 def _console(stderr: bool = False) -> Console:
@@ -153,15 +154,17 @@ class Screen:
         _print_scores(self.out, result)
         if any(arm.by_tag for arm in result.arms):
             _print_by_tag(self.out, result)
+        if (above := above_floor(result.verdict, result.profile)) is not None:
+            self.say(f"{above}\n")
         if result.tuning is not None:
             self.tuning(result.tuning)
         self.say(sentence_of(result.verdict))
         for note in result.notes:
             if isinstance(note, ResultNote):
                 self.say("\n" + say("{note}.", note=capitalised(retold(note))))
-        if result.recommended_run and result.question:
+        if result.use is not None:
             self.say("")
-            self._use(f'rnnlab predict {result.recommended_run} "{result.question}"')
+            self._use(result.use)
 
     def tuning(self, tuning: "Tuning") -> None:
         """Which setting each model got, and from how many trials on one is ahead."""
@@ -201,8 +204,8 @@ class Screen:
                 parameters=count(result["parameters"]["total"]),
             )
         )
-        if task.example:
-            self._use(f'rnnlab predict {run.path} "{task.example}"')
+        if (command := task.use(run.path)) is not None:
+            self._use(command)
 
 
 def _print_scores(out: Console, result: "Comparison") -> None:
@@ -308,12 +311,12 @@ def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
             {
                 "run": run.path.name,
                 "model": spec["model"]["kind"],
-                "data": spec["task"].get("data", spec["task"]["kind"]),
+                "data": spec["task"].get("data") or spec["task"]["kind"],
                 "seed": spec["seed"],
                 "status": result.get("status", "unfinished"),
                 "accuracy": test.get("accuracy"),
                 "macro_f1": test.get("macro_f1"),
-                **{name: test[name] for name in ("micro_f1", "entity_f1") if name in test},
+                **{name: test[name] for name in ("micro_f1", "entity_f1", *NUMBERS) if name in test},
                 "best_epoch": result.get("best_epoch"),
             }
         )
@@ -322,15 +325,17 @@ def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
             print(json.dumps(row, ensure_ascii=False))
         return
     some = [name for name in ("entity_f1", "micro_f1") if any(name in row for row in rows)]  # of some tasks alone
+    numbers = [name for name in NUMBERS if any(name in row for row in rows)]
     scores = ("accuracy", *some, "macro_f1")
     columns = (
         *(both("run"), both("model"), both("data"), both("seed"), both("status")),
-        *(*map(metric_text, scores), both("best epoch")),
+        *(*map(metric_text, (*scores, *numbers)), both("best epoch")),
     )
     cells = [
         [
             *(row["run"], row["model"], Path(row["data"]).name, str(row["seed"]), str(status_text(row["status"]))),
             *("" if row.get(score) is None else percent(row[score]) for score in scores),
+            *("" if row.get(score) is None else score_text(row[score], "number") for score in numbers),
             str(row["best_epoch"] or ""),
         ]
         for row in rows
