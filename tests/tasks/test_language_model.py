@@ -7,13 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.data.nested_sentences import nested_sentences
 from rnnlab.data.passages import Passages, encode_passages, is_running_text, read_passages
 from rnnlab.data.sequences import IGNORE
 from rnnlab.data.vocabulary import BEGIN, END, UNKNOWN
+from rnnlab.inspecting.cost import parameters
 from rnnlab.models.base import ARCHITECTURES
+from rnnlab.models.network import parameter_counts
 from rnnlab.sweeps.plan import experiment_tree, plan
 from rnnlab.tasks.choosing import task_for
 from rnnlab.tasks.language_model import LanguageModel
@@ -21,9 +24,11 @@ from rnnlab.testing import check_task
 from rnnlab.training.assemble import assemble
 from rnnlab.training.batch_loader import BatchLoader
 from rnnlab.training.evaluate import evaluate
+from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import execute
 from rnnlab.training.spec import RunSpec, Training
-from rnnlab.training.update import Updater
+from rnnlab.training.update import Updater, backward
+from rnnlab.use.writing import load_writer
 
 POEMS = "\n\n".join(f"第{n}首\n山{n % 7}水{n % 5}\n风月{n % 3}云" for n in range(80))
 
@@ -214,7 +219,6 @@ def test_recurrences_carry_their_state_and_transformers_mask_what_comes_later(no
 @pytest.mark.parametrize("layers", [1, 2])
 def test_whole_native_steps_carry_what_torch_carries(novel: Path, kind: str, layers: int):
     from rnnlab.kernels import library, switched_off
-    from rnnlab.training.optimizer import Optimizer
 
     if library() is None:
         pytest.skip("there are no native kernels")
@@ -238,6 +242,47 @@ def test_whole_native_steps_carry_what_torch_carries(novel: Path, kind: str, lay
     torch.testing.assert_close(native[1], expected[1], rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(native[2], expected[2], rtol=1e-3, atol=1e-4)
     assert native[1].abs().max() > 0
+
+
+@pytest.mark.parametrize("width", [12, 9])  # of the states, 12, or another
+def test_tied_vectors_read_and_score(novel: Path, width: int, tmp_path: Path):
+    spec, data = spec_of(novel, "gru", hidden=12, tied="true", output_dropout=0,
+                         **{"embedding.width": width, "embedding.dropout": 0})  # fmt: skip
+    network = assemble(spec, data)  # type: ignore[arg-type]
+    assert network.embedding is not None
+    table = network.embedding.table
+    assert table is not None
+    assert sum(table is parameter for parameter in network.parameters()) == 1
+    counts = parameter_counts(network)
+    words = len(data.vocabulary)  # type: ignore[attr-defined]
+    assert counts == parameters(spec.model, words=words, classes=words, reads="states")  # type: ignore[arg-type]
+    assert counts["head"] == words + (0 if width == 12 else 13 * width)
+
+    batch = BatchLoader(spec, data).batch(0)  # type: ignore[arg-type]
+    optimizer = Optimizer(network, spec.training)  # type: ignore[arg-type]
+    untied = [table.detach().clone().requires_grad_() for _ in range(2)]  # what is read, and what scores
+    network.train()
+    backward(network, spec.task.answer, batch)
+    read = network.embedding.picked.grad
+    network.encoder.carried = None  # from the beginning again
+    states = network.encoder(F.embedding(batch.inputs, untied[0]), batch.lengths).states
+    out = F.linear(network.head.project(states), untied[1], network.head.bias)  # type: ignore[attr-defined]
+    spec.task.answer.loss(out, batch).backward()
+    assert table.grad is not None
+    torch.testing.assert_close(table.grad, untied[1].grad, rtol=1e-3, atol=1e-6)
+    expected = untied[0].grad[network.embedding.rows]  # type: ignore[index]
+    torch.testing.assert_close(read, expected, rtol=1e-3, atol=1e-6)
+    optimizer.step(0.01, None)
+    assert not table[0].any()  # padding stays zero
+
+    execute(spec, tmp_path, lambda event: None, lambda: False)
+    opened = load_writer(tmp_path / spec.digest)
+    assert len(opened.generate(["the "], length=20)[0].text) == 20
+
+
+def test_vectors_are_tied_where_that_means_something(novel: Path):
+    with pytest.raises(ConfigError, match="tied: the task 'parity' doesn't continue a text"):
+        plan(experiment_tree(None, models=["gru"], task={"kind": "parity"}, settings=["model.tied=true"]))
 
 
 def test_windows_score_every_token_once_and_with_half_a_window_before_it(novel: Path):

@@ -44,6 +44,9 @@ class Answer(ABC):
     """Whether rows that stand in the training rows can be answered by what stands there."""
     chains: bool = False
     """Whether answers are tags, one per step, that a chain can score by those beside them (``model.crf``)."""
+    continues: ClassVar[bool] = False
+    """Whether answers are tokens of the vocabulary that is read, so that both may have the same vectors
+    (``model.tied``)."""
     scheme: str | None = None
     """How tags are parts of entities (`data.tagged.schemes`); None where they are not."""
     counts_whole: bool = True

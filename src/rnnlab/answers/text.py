@@ -40,6 +40,7 @@ class Text(Answer):
 
     reads: ClassVar[Literal["summary", "states"]] = "states"
     kernel: ClassVar[str | None] = "class a step"
+    continues: ClassVar[bool] = True
     scores: tuple[Score, ...] = (NATS, BITS, PERPLEXITY)
     beside: str = BITS.name
     counts_whole: bool = False

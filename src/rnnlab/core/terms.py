@@ -80,6 +80,7 @@ SETTINGS = {  # by the last part of their paths, or where that would say too lit
     "schedule.shape": both("learning-rate schedule"),
     "state": both("state between batches"),
     "steps": both("updates"),
+    "tied": both("tied vectors"),
     "task.kind": both("task"),
     "vectors": both("pre-trained vectors"),
     "warmup": both("warm-up"),

@@ -193,6 +193,9 @@ def parameters(
         trained += letter_parameters(embedding, letters)
     encoder = encoder_parameters(architecture, d)
     head = classes * ((state_width(architecture, d) if reads == "states" else summary_width(architecture, d)) + 1)
+    if architecture.tied and embedding is not None:
+        wide, own = state_width(architecture, d), embedding.width
+        head = classes + (0 if wide == own else (wide + 1) * own)  # the vectors are counted above
     head += classes * (classes + 2) if architecture.crf else 0  # from tag to tag, from the start and to the end
     return {
         "total": trained + frozen + encoder + head,

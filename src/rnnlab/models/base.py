@@ -97,7 +97,7 @@ def select_rows(state: State, rows: Tensor) -> State:
 class Architecture(Config):
     """Pure data: its fields are its schema, its documentation and its sweep axes."""
 
-    added: ClassVar[tuple[str, ...]] = ("lookup", "crf")
+    added: ClassVar[tuple[str, ...]] = ("lookup", "crf", "tied")
     needs_vectors: ClassVar[bool] = False
     """Whether it has pre-trained vectors unless the user chooses to do without."""
     sizes: ClassVar[tuple[str, ...]] = ("hidden",)
@@ -130,6 +130,11 @@ class Architecture(Config):
     crf: bool = Field(
         default=False,
         description="Where every token has a tag: tags are scored by those beside them, too, and the best path counts.",
+    )
+
+    tied: bool = Field(
+        default=False,
+        description="Where a text is continued: the vectors of the tokens that are read also score those to come.",
     )
 
     @property

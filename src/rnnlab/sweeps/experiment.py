@@ -148,6 +148,14 @@ def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
                 **gaps,
             )
         ]
+    if model.tied and not task.shape.continues:
+        return [
+            say(
+                "{path}.tied: the task '{kind}' doesn't continue a text, so that answers have no vectors to share; "
+                "leave it out",
+                **gaps,
+            )
+        ]
     if task.shape.reads == "states" and getattr(model, "ends", False):
         return [
             say(

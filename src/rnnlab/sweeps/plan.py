@@ -264,6 +264,13 @@ def _refuse(arms: dict[str, Arm], task: Task, data: EncodedData) -> None:
                     label=label,
                     name=unused[0],
                 )
+        if arms[label].model.tied and embedding is not None and embedding.channels not in ("random", "tuned"):
+            raise ConfigError(
+                "arms.{label}.model.tied: vectors that score what comes next are trained, and embedding.channels = "
+                "'{channels}' has some that aren't; take 'random' or 'tuned', or tied = false",
+                label=label,
+                channels=embedding.channels,
+            )
         if arms[label].model.crf and arms[label].training.class_weights:
             raise ConfigError(
                 "arms.{label}.training.class_weights: with model.crf whole paths are scored, and no tag by itself; "

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from rnnlab.answers.base import Answer
+from rnnlab.answers.heads import TiedHead
 from rnnlab.core.cache import cache_dir
 from rnnlab.core.config import digest_of
 from rnnlab.core.errors import ConfigError
@@ -32,7 +33,7 @@ def assemble(
         pretrained = look_up(architecture.embedding, vocabulary.words)
     vectors = None if pretrained is None else torch.from_numpy(pretrained)
     learnt = None if vocabulary is None else vocabulary.learnt
-    return build_network(
+    network = build_network(
         architecture,
         words=None if vocabulary is None else len(vocabulary.learnt_words),
         features=preprocessor.features,
@@ -48,9 +49,15 @@ def assemble(
         head=lambda width: head_of(architecture, answer, width, answer.outputs(preprocessor)),
         reads=answer.reads,
     )
+    if architecture.tied:
+        assert network.embedding is not None
+        network.head = TiedHead(network.encoder.state_width, network.embedding)
+    return network
 
 
 def head_of(architecture: Architecture, answer: Answer, width: int, outputs: int) -> nn.Module:
+    if architecture.tied:
+        return nn.Identity()  # until there are vectors
     head = answer.head(width, outputs)
     return ChainHead(head, answer.forbidden(outputs)) if architecture.crf else head
 

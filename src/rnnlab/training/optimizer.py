@@ -11,8 +11,9 @@ import math
 import torch
 from torch import Tensor, nn
 
+from rnnlab.answers.heads import TiedHead
 from rnnlab.kernels import ops
-from rnnlab.models.embedding import TokenVectors
+from rnnlab.models.embedding import PADDING, TokenVectors
 from rnnlab.models.network import Network
 from rnnlab.training.spec import Training
 
@@ -42,7 +43,8 @@ class Optimizer:
 
         table = network.embedding.table if network.embedding is not None else None
         self.embedding: TokenVectors | None = network.embedding if table is not None else None
-        self.lazy = self.kind in ("lazy-adam", "lazy-sgd") and table is not None
+        self.tied: bool = isinstance(network.head, TiedHead)  # then every word is in use in every batch
+        self.lazy = self.kind in ("lazy-adam", "lazy-sgd") and table is not None and not self.tied
         self.descends = self.kind in ("sgd", "lazy-sgd")
         if self.embedding is not None:
             self.embedding.lazy = True
@@ -67,6 +69,8 @@ class Optimizer:
         if gradient is not None and self.table_gradient is not None:
             self.table_gradient.index_add_(0, rows, gradient)
             gradient = None
+        if self.tied and self.table_gradient is not None:
+            self.table_gradient[PADDING] = 0  # it stays zero
         norm = self._step_natively(rows, gradient, lr, clip)
         if norm is None:
             norm = self._step_in_torch(rows, gradient, lr, clip)
