@@ -8,6 +8,7 @@ import pytest
 import rnnlab as library
 from rnnlab.runs.directory import RunDirectory
 from rnnlab.show.notebook import Result
+from rnnlab.training.spec import RunSpec
 
 SMALL = ["model.hidden=8", "model.embedding.width=8"]
 
@@ -72,3 +73,42 @@ def test_inspect_counts_the_head_and_says_what_comes_next(rnnlab, made: Result):
     assert f"{result['parameters']['total']:,} parameters" in done.out
     assert "Its answer at the last token, “dog”: " in done.out
     assert "output 1" not in done.out
+
+
+def test_what_is_copied_is_said_after_each_text(rnnlab, made: Result):
+    run = run_of(made, "kneser-ney")
+    task = RunSpec.from_dict(RunDirectory(run).spec()).task
+    data = task.load()
+    assert data.vocabulary is not None
+    trained = " ".join(data.vocabulary.words[token] for token in data.train.truth.values.tolist())
+    done = rnnlab("generate", run, "the", "--length", "40", "--samples", "2", "--copied", "--json")
+    for sample in done.json_lines():
+        tokens = sample["text"].replace("\n", " \n ").split(" ")
+        tokens = [token for token in tokens if token]
+        runs = [
+            (start, end)
+            for start in range(len(tokens))
+            for end in range(start + 1, len(tokens) + 1)
+            if f" {' '.join(tokens[start:end])} " in f" {trained} "
+        ]
+        inside = {at for start, end in runs if end - start >= 8 for at in range(start, end)}
+        assert sample["copied"]["longest"] == max(end - start for start, end in runs)
+        assert sample["copied"]["share"] == pytest.approx(len(inside) / len(tokens))
+        assert sample["copied"]["text"] in sample["text"]
+    said = rnnlab("generate", run, "the", "--length", "40", "--copied").out
+    assert "stand verbatim in the training text, in runs of 8 tokens or more; the longest run has" in said
+    assert "verbatim" not in rnnlab("generate", run, "the", "--length", "40").out
+
+
+def test_copies_need_the_training_text(rnnlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    text = tmp_path / "text.txt"
+    text.write_text("one two three.\n" * 100, encoding="utf-8")
+    arguments = ("--seeds", "1", "--models", "gru", "--epochs", "1", "--jobs", "0", "--out", "runs", "--quiet")
+    assert rnnlab("compare", "text.txt", *arguments, *[part for one in SMALL for part in ("--set", one)]).code == 0
+    run = next(str(path.parent) for path in Path("runs").glob("*/spec.json") if "unigram" in path.read_text())
+    text.write_text("something else entirely.\n" * 100, encoding="utf-8")
+    monkeypatch.setenv("RNNLAB_CACHE", str(tmp_path / "another"))
+    done = rnnlab("generate", run, "--copied")
+    assert done.code != 0
+    assert "the data changed since" in done.err
+    assert "Traceback" not in done.err

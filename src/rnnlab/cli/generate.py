@@ -25,6 +25,9 @@ def generate(
     ] = 1.0,
     stop: Annotated[list[str] | None, option("TEXT", "End before this text; may be given several times.")] = None,
     seed: Annotated[int, option("N", "What is drawn: the same seed writes the same text.", min=0)] = 0,
+    copied: Annotated[
+        bool, flag("--copied", "Say after each text how much of it stands verbatim in the training text.")
+    ] = False,
     as_json: Annotated[bool, flag("--json", "Print one JSON object per text.")] = False,
     quiet: options.Quiet = False,
     plugin: options.Plugins = None,
@@ -39,6 +42,7 @@ def generate(
     with options.loading():
         from rnnlab.core.errors import RunError
         from rnnlab.core.words import say
+        from rnnlab.use.copied import copied_text, training_text
         from rnnlab.use.writing import Manner, Sample, load_writer
 
     if file is not None and prompts:
@@ -49,6 +53,7 @@ def generate(
         prompts = [prompt for line in Source.load(file).lines() if (prompt := line.rstrip("\r\n"))]
     prompts = prompts or [""]
     writer = load_writer(model)
+    trained = training_text(writer.task) if copied else None
     manner = Manner(temperature, top_k, top_p, seed, tuple(stop or ()))
     if not quiet:
         for prompt in prompts:
@@ -60,6 +65,8 @@ def generate(
         for piece in writer.stream(prompts[0], length=length, manner=manner):
             if not isinstance(piece, Sample):
                 print(piece, end="", flush=True)
+            elif trained is not None:
+                print("\n\n" + say("— {copied} —", copied=copied_text(writer, piece.text, trained).sentence), end="")
         print()
         return
     several = len(prompts) * samples > 1
@@ -68,9 +75,13 @@ def generate(
         seed=seed,
     )  # fmt: skip
     for at, sample in enumerate(found):
+        own = None if trained is None else copied_text(writer, sample.text, trained)
         if as_json:
-            print(json.dumps(sample.to_dict(), ensure_ascii=False))
+            told = sample.to_dict() | ({} if own is None else {"copied": own.to_dict()})
+            print(json.dumps(told, ensure_ascii=False))
             continue
         if several and not quiet:
             print(("\n" if at else "") + say("— sample {number} —", number=sample.number + 1))
         print(sample.prompt + sample.text)
+        if own is not None:
+            print("\n" + say("— {copied} —", copied=own.sentence))
