@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from corpora import write_bmes
 
 from rnnlab.data.preprocessor import Side
 from rnnlab.data.sequences import Sequences, offsets_of
@@ -25,6 +26,9 @@ from rnnlab.models.tag_features import (
     learn_features,
 )
 from rnnlab.models.tagging_baselines import FrequentTag, Hmm
+from rnnlab.tasks.tag import Tag
+from rnnlab.training.run import execute
+from rnnlab.training.spec import RunSpec
 
 TAGS = ["name", "verb", "noun", "number", "sign"]
 TAGGERS = ["frequent-tag", "hmm", "crf"]
@@ -257,3 +261,22 @@ def test_rows_that_native_code_leaves_are_done_by_numpy() -> None:
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-4, atol=1e-5)
     assert (found[0][0] != 0).any(1).all()
+
+
+@pytest.mark.parametrize("kind", TAGGERS)
+def test_words_that_vectors_alone_know_have_their_own_kind(tmp_path, kind: str):
+    """Their ids stand behind those of n-grams, which the words of the vocabulary don't count."""
+    corpus = write_bmes(tmp_path / "corpus.bmes")
+    test = tmp_path / "test.bmes"
+    test.write_text("赵 B-PER\n云 E-PER\n在 O\n7 O\n\n" * 5, encoding="utf-8")
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("".join(f"{token} {number} 1\n" for number, token in enumerate("赵云7王在")), encoding="utf-8")
+    task = Tag(data=str(corpus), test=str(test), ngrams=(2,), marks=(), extra_words=str(vectors)).resolve()
+    data = task.load()
+    assert data.vocabulary is not None
+    assert data.test.tokens.max() >= len(data.vocabulary.words)
+    known = dict(zip(data.vocabulary.words, data.vocabulary.numbers, strict=True))
+    assert data.vocabulary.spelled(data.test.tokens[:4].tolist()) == ["赵", "云", "在", "7"]
+    kinds = dict(zip(data.test.tokens.tolist(), attributes_of(data.test, data)[:, 1].tolist(), strict=True))
+    assert kinds[known["赵"]] == kinds[known["在"]] != kinds[known["7"]]
+    execute(RunSpec(task, BASELINES.parse({"kind": kind}), None, 0), tmp_path, lambda event: None, lambda: False)

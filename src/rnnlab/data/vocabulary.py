@@ -103,6 +103,17 @@ class Vocabulary:
             if number >= first
         }
 
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """(words,) int64: the number of each of the words, the special ones too."""
+        at = np.arange(len(self.words))
+        return np.where(at < len(self.learnt_words), at, at + self.further)
+
+    def spelled(self, ids: Iterable[int]) -> list[str]:
+        """The words that have these numbers."""
+        learnt = len(self.learnt_words)
+        return [self.words[number if number < learnt else number - self.further] for number in ids]
+
     def with_ngrams(self, ids: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Ids of rows laid end to end (N,) → each with those of the n-grams that end there, (N, 1 + sizes) int32;
         unchanged where n-grams are no inputs."""

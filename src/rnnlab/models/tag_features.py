@@ -64,7 +64,8 @@ def attributes_of(data: Sequences, side: Side) -> np.ndarray:
         return _of_words(data.values[:, -spelling.length :], data.tokens, spelling.letters)
     assert side.vocabulary is not None
     tokens = data.tokens.astype(np.int64)
-    kinds = np.array([kind_of(word) for word in side.vocabulary.words])
+    kinds = np.zeros(len(side.vocabulary), np.int64)
+    kinds[side.vocabulary.numbers] = [kind_of(word) for word in side.vocabulary.words]
     kinds[UNKNOWN] = len(_KINDS) + 1
     segments = data.values[:, -1] if marks is not None and "segments" in marks.kinds else np.zeros_like(tokens)
     return np.stack([tokens, kinds[tokens], segments], 1)

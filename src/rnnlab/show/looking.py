@@ -100,4 +100,4 @@ def _tokens(preprocessor: Preprocessor, ids: np.ndarray, text: str | None) -> Se
         written = tokenizer.tokenize(text)[: preprocessor.max_length] or [SPECIAL[UNKNOWN]]
         if vocabulary.encode(written) == ids.tolist():
             return written
-    return [vocabulary.words[number] for number in ids.tolist()]
+    return vocabulary.spelled(ids.tolist())
