@@ -1,6 +1,6 @@
 import pytest
 
-from rnnlab.core.numbers import TimeUnit, count, duration, percent, plain
+from rnnlab.core.numbers import TimeUnit, count, duration, interval_text, percent, plain
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,10 @@ def test_times_of_a_column_share_a_unit(times, unit, said):
     found = TimeUnit.of(times)
     assert found.name.en == unit
     assert [found.text(time) for time in times if time is not None] == said
+
+
+def test_zero_has_no_sign():
+    """The end of an interval of errors that was cut at zero may be a negative one."""
+    assert interval_text(-0.0, 0.04, "percent") == "0.0–4.0"
+    assert interval_text(-0.00001, 0.2, "number") == "0.0000–0.2000"
+    assert percent(-0.0001) == "0.0 %"

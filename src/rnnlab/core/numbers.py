@@ -10,22 +10,22 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def percent(share: float, places: int = 1) -> str:
-    return f"{100 * share:.{places}f} %"
+    return f"{100 * share:z.{places}f} %"
 
 
 def score_text(value: float, unit: str) -> str:
     """A score in its unit, ``percent`` or ``number``."""
-    return percent(value) if unit == "percent" else f"{value:.4f}"
+    return percent(value) if unit == "percent" else f"{value:z.4f}"
 
 
 def interval_text(low: float, high: float, unit: str) -> str:
     """``81.2–84.9``, or ``0.3911–0.4022``."""
-    return f"{100 * low:.1f}–{100 * high:.1f}" if unit == "percent" else f"{low:.4f}–{high:.4f}"
+    return f"{100 * low:z.1f}–{100 * high:z.1f}" if unit == "percent" else f"{low:z.4f}–{high:z.4f}"
 
 
 def percent_text(share: float, places: int = 1) -> Both:
     """The same as part of a text."""
-    return both("{value} %", value=f"{100 * share:.{places}f}")
+    return both("{value} %", value=f"{100 * share:z.{places}f}")
 
 
 def plain(number: float) -> str:
