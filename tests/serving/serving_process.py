@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 
 import rnnlab
+from rnnlab.data.nested_sentences import nested_sentences
 
 WORDS = {"good": ["great", "fine", "lovely"], "bad": ["awful", "dull", "poor"]}
 LIMITED = """\
@@ -128,6 +129,22 @@ def _compared(folder: Path, rows: Sequence[Mapping[str, str]], models: Sequence[
         seeds=1,
         training={"epochs": 40, "lr": 0.01, "patience": 40},
         settings=["model.embedding.width=8"],
+        out=folder / "runs",
+        jobs=0,
+    )
+    return {arm.label: arm.runs[0].path for arm in (*result.arms, *result.baselines)}
+
+
+def writing_models(folder: Path) -> dict[str, str]:
+    """Paths of runs that write: rnn, kneser-ney and unigram."""
+    path = folder / "sentences.txt"
+    path.write_text(nested_sentences(250, 1).text, encoding="utf-8")
+    result = rnnlab.compare(
+        str(path),
+        models=["rnn"],
+        seeds=1,
+        training={"epochs": 1, "batch_size": 8},
+        settings=["model.hidden=12"],
         out=folder / "runs",
         jobs=0,
     )

@@ -75,7 +75,18 @@ def test_the_served_document(server):
 
 
 def test_schemathesis(server, tmp_path):
-    running, token = server
+    assert "Tested: 5" in told_after_testing(*server, tmp_path)
+
+
+def test_schemathesis_of_models_that_write(writers, tmp_path):
+    """Short texts: what is tested is what is taken and refused."""
+    limits = {"length": 20, "samples": 2}
+    with serving(*(f"{name}={writers[name]}" for name in ("rnn", "kneser-ney")), limits=limits, folder=tmp_path) as one:
+        assert "Tested: 6" in told_after_testing(one, False, tmp_path)
+
+
+def told_after_testing(running: Serving, token: bool, tmp_path: Path) -> str:
+    """What schemathesis says, once it has found nothing."""
     settings = tmp_path / "schemathesis.toml"
     settings.write_text(SETTINGS, encoding="utf-8")
     command = [Path(sys.executable).with_name("schemathesis"), "--config-file", settings, "run"]
@@ -91,4 +102,4 @@ def test_schemathesis(server, tmp_path):
         check=False,
     )
     assert done.returncode == 0, "\n".join(line[:300] for line in (done.stdout + done.stderr).splitlines()[-150:])
-    assert "Tested: 5" in done.stdout
+    return done.stdout

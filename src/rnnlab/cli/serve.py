@@ -52,8 +52,14 @@ def tell(address: str, models: "Models") -> None:
 
     for model in models:
         count = len(model.predictor.labels)
-        print(say("{name}: {kind}, {count} labels", name=model.name, kind=model.kind, count=count))
+        if model.writes:
+            print(say("{name}: {kind}, a language model", name=model.name, kind=model.kind))
+        else:
+            print(say("{name}: {kind}, {count} labels", name=model.name, kind=model.kind, count=count))
     token = ' -H "Authorization: Bearer $RNNLAB_TOKEN"' if os.environ.get("RNNLAB_TOKEN") else ""
     print(say("Listening on {address} (a page for people). Ctrl-C ends it. Try:", address=address))
-    body = """-H 'Content-Type: application/json' -d '{"text": "not good at all"}'"""
-    print(f"  curl {address}/v1/predict{token} {body}", flush=True)
+    kind = "-H 'Content-Type: application/json'"
+    if next(iter(models)).writes:
+        print(f"""  curl -N {address}/v1/generate{token} {kind} -d '{{"prompt": "", "stream": true}}'""", flush=True)
+    else:
+        print(f"""  curl {address}/v1/predict{token} {kind} -d '{{"text": "not good at all"}}'""", flush=True)

@@ -5,9 +5,9 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from markupsafe import Markup
 from starlette.datastructures import Headers
@@ -23,14 +23,16 @@ from rnnlab.serving.limits import Limits, Refusal
 from rnnlab.serving.metrics import Metrics
 from rnnlab.serving.models import Models
 from rnnlab.serving.openapi import document
-from rnnlab.serving.requests import read_question
+from rnnlab.serving.requests import read_question, read_scoring, read_writing
 from rnnlab.serving.security import HEADERS, NO_CONTENT, Access
+from rnnlab.serving.writing import Event, EventStream, Writing
 from rnnlab.show.figures.palette import PALETTE, rgb
 from rnnlab.show.pages.shell import environment, made, now, policy, source
 
 log: logging.Logger = logging.getLogger(__name__)
 access_log: logging.Logger = logging.getLogger("rnnlab.serving.access")
 
+Found = TypeVar("Found")
 CLOSE = {"Connection": "close"}
 
 
@@ -44,6 +46,7 @@ class Application:
     note: Callable[[str], None]
     predicting: Batcher
     explaining: Batcher
+    writing: Writing
 
     def __init__(
         self,
@@ -55,9 +58,12 @@ class Application:
     ):
         self.models, self.access, self.limits, self.metrics, self.note = models, access, limits, metrics, note
         self.predicting, self.explaining = Batcher(limits, metrics), Batcher(limits, metrics, explain=True)
+        self.writing = Writing(limits, metrics)
         self._routes = Router(
             [
                 Route("/v1/predict", self.predict, methods=["POST"]),
+                Route("/v1/generate", self.generate, methods=["POST"]),
+                Route("/v1/score", self.score, methods=["POST"]),
                 Route("/v1/models", self.list_models),
                 Route("/healthz", self.health),
                 Route("/metrics", self.measurements),
@@ -74,6 +80,7 @@ class Application:
         self.predicting.start()
         self.explaining.start()
         yield
+        self.writing.stop()
         await self.predicting.stop()
         await self.explaining.stop()
 
@@ -92,6 +99,21 @@ class Application:
             answers = _best(answers, question.top)
         return _json({"model": model.name, "predictions": answers})
 
+    async def generate(self, request: Request) -> Response:
+        _check_type(request.headers)
+        question = read_writing(await _body(request, self.limits.body), self.limits)
+        model = self.models.find(question.model, writes=True)
+        events = self.writing.events(model, question)
+        if question.stream:
+            first = await _unless_gone(request, _first(events))  # what is refused is refused before anything is sent
+            return EventStream(first, events)
+        return _json(await _unless_gone(request, _last(events)))
+
+    async def score(self, request: Request) -> Response:
+        _check_type(request.headers)
+        text, name = read_scoring(await _body(request, self.limits.body), self.limits)
+        return _json(await self.writing.score(self.models.find(name, writes=True), text))
+
     async def list_models(self, _: Request) -> Response:
         return _json({"models": [model.info for model in self.models]})
 
@@ -104,9 +126,10 @@ class Application:
 
     async def openapi(self, _: Request) -> Response:
         columns = next((model.columns for model in self.models if model.columns), ())
-        names = [model.name for model in self.models]
+        names = [model.name for model in self.models if not model.writes]
+        writers = [model.name for model in self.models if model.writes]
         hears = any(model.hears for model in self.models)
-        return _json(document(self.limits, names, self.access.token is not None, columns, hears))
+        return _json(document(self.limits, names, self.access.token is not None, columns, hears, writers))
 
     async def page(self, _: Request) -> Response:
         html, policy = page_html(self.limits)
@@ -197,7 +220,20 @@ async def _body(request: Request, limit: int) -> bytes:
     return b"".join(parts)
 
 
-async def _unless_gone(request: Request, asking: Coroutine[Any, Any, Answers]) -> Answers:
+async def _first(events: AsyncIterator[Event]) -> Event:
+    return await anext(events)
+
+
+async def _last(events: AsyncIterator[Event]) -> Event:
+    """The last of them; closed with whoever waits for it."""
+    last: Event = {}
+    async with aclosing(events):  # type: ignore[type-var] # it is a generator
+        async for event in events:
+            last = event
+    return last
+
+
+async def _unless_gone(request: Request, asking: Coroutine[Any, Any, Found]) -> Found:
     """Given up when the client goes: a page asks again with every few letters, and an explanation takes long."""
     answering, going = asyncio.ensure_future(asking), asyncio.ensure_future(request.receive())
     try:
@@ -208,6 +244,7 @@ async def _unless_gone(request: Request, asking: Coroutine[Any, Any, Answers]) -
     finally:
         answering.cancel()
         going.cancel()
+        await asyncio.gather(answering, return_exceptions=True)  # so that what it holds is let go by now
 
 
 def _best(answers: Answers, top: int) -> Answers:
@@ -271,6 +308,15 @@ SCRIPT_WORDS = {
         "Type a text: every word gets its tag as you type. Point at a word to see how sure the model is."
     ),
     "lead recording": both("Choose a recording: the model says what it hears, and how sure it is."),
+    "lead text": both("Begin a text, and let the model write on: stop it, change what it wrote, and go on from there."),
+    "writes": both("The model writes …"),
+    "wrote": both("{count} tokens written, {nats} nats per token."),
+    "stopped": both("Stopped."),
+    "ended length": both("It ended at the length that was asked for."),
+    "ended end": both("The model ended the text."),
+    "ended stop": both("It ended at a stop text."),
+    "ended time": both("It ended because its time was over."),
+    "unknown tokens": both("Unknown to the model:"),
     "no label": both("No label"),
     "no words": both("No words"),
     "no entity": both("No entity"),
@@ -306,7 +352,7 @@ SCRIPT_WORDS = {
 @cache
 def page_html(limits: Limits) -> tuple[str, str]:
     """The page, and the policy to be sent with it."""
-    scripts = [source("shell_head.js"), source("shell.js"), source("serving.js")]
+    scripts = [source("shell_head.js"), source("shell.js"), source("serving_writing.js"), source("serving.js")]
     # what it may do beyond other pages is to ask this server
     allowed = policy(scripts).replace("connect-src 'none'", "connect-src 'self'")
     html = (

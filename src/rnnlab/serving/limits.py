@@ -13,6 +13,11 @@ class Limits:
     explained: int = 8  # texts in a request that asks for explanations, which cost a hundred times more
     explained_characters: int = 1_000  # of such a text
     explained_queue: int = 64  # such texts that wait
+    length: int = 10_000  # tokens of a text that a model is asked to write
+    samples: int = 16  # such texts in a request
+    stops: int = 8  # texts at which writing stops
+    writers: int = 4  # requests that are written for at the same time
+    writing_seconds: float = 60.0  # then a text ends where it is
     depth: int = 20  # of nested JSON
     connections: int = 512  # at a time
     queue: int = 4_096  # texts that wait for the model

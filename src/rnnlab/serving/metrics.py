@@ -41,6 +41,8 @@ class Metrics:
         self.batches: Histogram = Histogram(ROWS)
         self.texts: Counter[str] = Counter()  # by model
         self.tokens: Counter[str] = Counter()  # by model
+        self.written: Counter[str] = Counter()  # tokens, by model
+        self.writing = 0  # requests that are written for
         self.cut: Counter[str] = Counter()  # connections, by reason
         self.reloads: Counter[str] = Counter()  # by result
         self.queued: Counter[str] = Counter()  # texts, by what is asked for
@@ -70,6 +72,8 @@ class Metrics:
             ("batch_texts", "histogram", "Texts computed together.", self.batches.samples()),
             ("texts_total", "counter", "Texts that a model answered.", _by("model", self.texts)),
             ("tokens_total", "counter", "Tokens of these texts that the model read.", _by("model", self.tokens)),
+            ("written_tokens_total", "counter", "Tokens that a model wrote.", _by("model", self.written)),
+            ("writing", "gauge", "Requests that are written for.", [("", (), self.writing)]),
             ("connections_cut_total", "counter", "Connections that the server ended.", _by("reason", self.cut)),
             ("reloads_total", "counter", "Models read again.", _by("result", self.reloads)),
             ("queued_texts", "gauge", "Texts that wait.", _by("for", self.queued)),

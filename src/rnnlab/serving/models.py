@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rnnlab.answers.text import Text as Written
 from rnnlab.core.errors import ConfigError, DataError, RnnlabError, RunError, english
 from rnnlab.data.joined import columns_of_text, join
 from rnnlab.data.sound.wav import Waveform, decode
@@ -45,9 +46,16 @@ class ServedModel:
         types = {} if scheme is None else {"types": types_of(labels, scheme)}
         found = [asdict(one) for one in by_label(card.metrics)]
         told = {"labels": labels, **types, **columns, "card": asdict(card), "by_label": found}
-        answers = "tags" if self.predictor.tags_tokens else "label"
+        answers = "text" if self.writes else "tags" if self.predictor.tags_tokens else "label"
         asked = {"reads": "recording" if self.hears else "text", "answers": answers}
+        if self.writes:
+            asked["unit"] = "chars" if self.predictor.writer.tokenizer.name == "chars" else "words"
         return {"name": self.name, "kind": self.kind, **asked, **told}
+
+    @property
+    def writes(self) -> bool:
+        """Whether it is a language model, which continues texts and has no labels."""
+        return isinstance(self.predictor.task.answer, Written)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -130,13 +138,22 @@ class Models:
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(tuple(self._models.values()))
 
-    def find(self, name: str | None) -> ServedModel:
+    def find(self, name: str | None, writes: bool = False) -> ServedModel:
+        """That of this name, or the first that can do what is asked for: write, or answer with labels."""
         models = self._models  # `reload` puts another in its place, from another thread
-        if name is None:
-            return next(iter(models.values()))
-        if name not in models:
+        if name is not None and name not in models:
             raise Refusal(404, "unknown_model", f"no model has this name; the models are {', '.join(models)}")
-        return models[name]
+        asked = models.values() if name is None else [models[name]]
+        found = next((model for model in asked if model.writes == writes), None)
+        if found is None:
+            if writes:
+                who = "no model here is" if name is None else f"the model {name!r} isn't"
+                wanted = f"{who} a language model, and only those write and score texts; ask POST /v1/predict"
+            else:
+                who = "every model here is" if name is None else f"the model {name!r} is"
+                wanted = f"{who} a language model, which has no labels; ask POST /v1/generate or /v1/score"
+            raise Refusal(422, "wrong_model", wanted)
+        return found
 
     def reload(self) -> dict[str, bool]:
         """Reads all files again and says of each model whether that went well. What can't be read stays as it is."""
@@ -177,6 +194,9 @@ def open_served(name: str, path: str) -> ServedModel:
         raise RunError(
             "{path}: this model reads numeric sequences, and serve answers for texts: use rnnlab predict", path=path
         )
+    if isinstance(predictor.task.answer, Written):
+        predictor.writer.generate([""], length=1)  # what is made on first use is made now
+        return ServedModel(name, predictor, explains=False)
     explains = False
     with suppress(RnnlabError):
         Explainer(predictor.stored)

@@ -5,6 +5,8 @@ from importlib.metadata import version
 from typing import Any
 
 from rnnlab.serving.limits import Limits
+from rnnlab.serving.requests import MOST, WARMEST
+from rnnlab.use.writing import LONGEST_STOP
 
 ANY_ROUTE = {  # statuses that every route can answer with, and what they mean
     400: "The request isn't proper HTTP, or its Host header names another server.",
@@ -27,6 +29,11 @@ PREDICT = {
     429: "Too many texts wait already. `Retry-After` says when to try again.",
     503: "No answer within {answer_seconds:g} seconds, the server is stopping, or it has too many connections.",
 }
+WRITE = {
+    **{status: PREDICT[status] for status in (400, 404, 413, 415)},
+    422: "JSON, but not what is asked for: an unknown key, a wrong type or number; or the model isn't one that writes.",
+    429: "{writers} requests are written for already. `Retry-After` says when to try again.",
+}
 TOKEN = {401: "The token is missing or wrong."}
 RETRIED = (429, 503)  # statuses that may tell when to try again
 
@@ -37,9 +44,20 @@ def document(
     token: bool = False,
     columns: Sequence[str] = (),
     hears: bool = False,
+    writers: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """``models`` are the names of those that are served; ``token``: whether one is asked for; ``columns``: those of the
-    first model of several text columns; ``hears``: whether a model is asked about recordings."""
+    """``models`` are the names of those that answer with labels or tags; ``token``: whether one is asked for;
+    ``columns``: those of the first model of several text columns; ``hears``: whether a model is asked about recordings;
+    ``writers``: the names of language models. What no model does isn't told of."""
+    answering: dict[str, Any] = {}
+    schemas = _schemas([*models, *writers])
+    if models:
+        answering["/v1/predict"] = {"post": _predict(limits, models, token, columns)}
+        schemas = {**_questions(limits, models, columns, hears), **_answers(models), **schemas}
+    if writers:
+        answering["/v1/generate"] = {"post": _generate(limits, writers, token)}
+        answering["/v1/score"] = {"post": _score(limits, token)}
+        schemas = {**_writing(limits, writers), **schemas}
     secured = {"security": [{"token": []}]} if token else {}
     schemes = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if token else {}
     return {
@@ -54,14 +72,14 @@ def document(
         },
         **secured,
         "paths": {
-            "/v1/predict": {"post": _predict(limits, models, token, columns)},
+            **answering,
             "/v1/models": {"get": _get("listModels", "The models and their cards", _json("Models"), token)},
             "/healthz": {"get": {**_get("health", "Whether the server is up", _json("Health"), False), "security": []}},
             "/metrics": {"get": _get("metrics", "Counters for Prometheus", _text("text/plain"), token)},
             "/openapi.json": {"get": _get("document", "This document", _json("Document"), token)},
             "/": {"get": {**_get("page", "A page to try the models", _text("text/html"), False), "security": []}},
         },
-        "components": {"schemas": _schemas(limits, models, columns, hears), **schemes},
+        "components": {"schemas": schemas, **schemes},
     }
 
 
@@ -93,6 +111,117 @@ def _predict(limits: Limits, models: Sequence[str], token: bool, columns: Sequen
             "200": {"description": "One prediction a text, in their order.", "content": _json("Answer")},
             **_refusals({status: told.format_map(vars(limits)) for status, told in sorted(refused.items())}),
         },
+    }
+
+
+def _generate(limits: Limits, writers: Sequence[str], token: bool) -> dict[str, Any]:
+    refused = ANY_ROUTE | WRITE | (TOKEN if token else {})
+    some = {"prompt": "To be", "length": 40, "temperature": 0.8, "top_p": 0.9, "seed": 1, "samples": 2}
+    events = {
+        "type": "object",
+        "properties": {"event": {"enum": ["message", "done", "error"]}, "data": {"type": "string"}},
+        "required": ["data"],
+        "description": 'Server-sent events: `data: {"sample": 0, "text": "…"}` for each piece, then `event: done` with '
+        "a Writing, or `event: error` with an Error. The work ends when the client goes.",
+    }
+    return {
+        "operationId": "generate",
+        "summary": "A language model goes on with a text",
+        "description": "A text depends on its prompt, the seed and its number alone. After "
+        f"{limits.writing_seconds:g} seconds it ends where it is.",
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": _to("WritingQuestion"),
+                    "examples": {
+                        "whole": {"summary": "Two texts, as a whole", "value": some},
+                        "streamed": {"summary": "One, as it is written", "value": {"prompt": "To be", "stream": True}},
+                        "named": {"summary": "By a model of several", "value": {"model": writers[0], "stop": ["\n"]}},
+                    },
+                }
+            },
+        },
+        "responses": {
+            "200": {
+                "description": "What was written.",
+                "content": {**_json("Writing"), "text/event-stream": {"schema": events}},
+            },
+            **_refusals({status: told.format_map(vars(limits)) for status, told in sorted(refused.items())}),
+        },
+    }
+
+
+def _score(limits: Limits, token: bool) -> dict[str, Any]:
+    refused = ANY_ROUTE | WRITE | (TOKEN if token else {})
+    example = {"text": "To be, or not to be"}
+    content = {"schema": _to("ScoringQuestion"), "examples": {"one": {"summary": "A text", "value": example}}}
+    return {
+        "operationId": "score",
+        "summary": "How surprised a language model is by each token of a text",
+        "requestBody": {"required": True, "content": {"application/json": content}},
+        "responses": {
+            "200": {"description": "Each token and its nats.", "content": _json("Scoring")},
+            **_refusals({status: told.format_map(vars(limits)) for status, told in sorted(refused.items())}),
+        },
+    }
+
+
+def _writing(limits: Limits, writers: Sequence[str]) -> dict[str, Any]:
+    string, real, count = {"type": "string"}, {"type": "number", "minimum": 0}, {"type": "integer", "minimum": 0}
+    model = {"type": "string", "enum": list(writers), "default": writers[0], "description": "Default: the first."}
+    stop = {"type": "string", "minLength": 1, "maxLength": LONGEST_STOP}
+    question = {
+        "prompt": {"type": "string", "maxLength": limits.characters, "default": ""},
+        "model": model,
+        "length": {"type": "integer", "minimum": 1, "maximum": limits.length, "description": "Tokens, at most."},
+        "samples": {"type": "integer", "minimum": 1, "maximum": limits.samples, "default": 1},
+        "temperature": {**real, "maximum": WARMEST, "default": 1, "description": "0 takes the likeliest token."},
+        "top_k": {"type": "integer", "minimum": 1, "maximum": MOST, "description": "Of the K likeliest tokens."},
+        "top_p": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 1,
+            "default": 1,
+            "description": "Of the likeliest tokens that have this probability together.",
+        },
+        "stop": {"oneOf": [stop, {"type": "array", "items": stop, "maxItems": limits.stops}]},
+        "seed": {"type": "integer", "minimum": 0, "maximum": MOST, "default": 0},
+        "stream": {"type": "boolean", "default": False, "description": "As server-sent events."},
+    }
+    sample = {
+        "text": {**string, "description": "Without the prompt, and without a stop text."},
+        "tokens": count,
+        "nats_per_token": {"type": "number", "description": "How surprising it is to the model itself."},
+        "ended": {"enum": ["length", "end", "stop", "time"], "description": "By what."},
+        "sample": {**count, "description": "Its number, which with the seed decides what is drawn."},
+    }
+    scoring = {
+        "model": {"enum": list(writers)},
+        "tokens": {"type": "array", "items": string},
+        "nats": {"type": "array", "items": {"type": "number"}},
+        "nats_per_token": real,
+        "perplexity": real,
+        "bits_per_character": real,
+        "unknown": {"type": "array", "items": count, "description": "Places of tokens that the model doesn't know."},
+    }
+    return {
+        "WritingQuestion": _object(question, optional=list(question)),
+        "Writing": _object(
+            {
+                "model": {"enum": list(writers)},
+                "samples": {"type": "array", "items": _object(sample)},
+                "unknown": {
+                    "type": "array",
+                    "items": string,
+                    "description": "Tokens of the prompt that the model doesn't know.",
+                },
+            }
+        ),
+        "ScoringQuestion": _object(
+            {"text": {"type": "string", "minLength": 1, "maxLength": limits.characters}, "model": model}, ["model"]
+        ),
+        "Scoring": _object(scoring),
     }
 
 
@@ -137,11 +266,10 @@ def _object(properties: Mapping[str, Any], optional: Sequence[str] = ()) -> dict
     }
 
 
-def _schemas(limits: Limits, models: Sequence[str], columns: Sequence[str], hears: bool) -> dict[str, Any]:
+def _answers(models: Sequence[str]) -> dict[str, Any]:
     share = {"type": "number", "minimum": 0, "maximum": 1}
-    string, maybe = {"type": "string"}, {"type": ["number", "null"], "minimum": 0}
+    string = {"type": "string"}
     return {
-        **_questions(limits, models, columns, hears),
         "Answer": _object(
             {"model": {"enum": list(models)}, "predictions": {"type": "array", "items": _to("Prediction")}}
         ),
@@ -191,13 +319,23 @@ def _schemas(limits: Limits, models: Sequence[str], columns: Sequence[str], hear
             },
             optional=["known"],
         ),
+    }
+
+
+def _schemas(models: Sequence[str]) -> dict[str, Any]:
+    string, maybe = {"type": "string"}, {"type": ["number", "null"], "minimum": 0}
+    return {
         "Models": _object({"models": {"type": "array", "items": _to("Model")}}),
         "Model": _object(
             {
                 "name": {"enum": list(models)},
                 "kind": {**string, "description": "The architecture or baseline."},
                 "reads": {"enum": ["text", "recording"]},
-                "answers": {"enum": ["label", "tags"], "description": "One for all of it, or a tag for every token."},
+                "answers": {
+                    "enum": ["label", "tags", "text"],
+                    "description": "One for all of it, a tag for every token, or how the text may go on.",
+                },
+                "unit": {"enum": ["chars", "words"], "description": "Of a model that writes: what a token is."},
                 "labels": {"type": "array", "items": string},
                 "types": {"type": "array", "items": string, "description": "Of a tagger of entities: their types."},
                 "columns": {"type": "array", "items": string, "description": "Of several text columns, their names."},
@@ -210,7 +348,7 @@ def _schemas(limits: Limits, models: Sequence[str], columns: Sequence[str], hear
                     "description": "What the test rows say of each label, in their order; empty where rows have none.",
                 },
             },
-            optional=["types", "columns"],
+            optional=["unit", "types", "columns"],
         ),
         "Health": {"type": "object", "properties": {"status": string}, "required": ["status"]},
         "Document": {"type": "object", "properties": {"openapi": {"const": "3.1.0"}}, "required": ["openapi"]},

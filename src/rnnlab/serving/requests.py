@@ -6,9 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from rnnlab.core.errors import DataError, english
 from rnnlab.serving.limits import Limits, Refusal
+from rnnlab.use.writing import Manner
 
 KEYS = ("text", "texts", "wav", "wavs", "model", "top", "explain")
+WRITING_KEYS = (
+    "prompt", "model", "length", "samples", "temperature", "top_k", "top_p", "stop", "seed", "stream",
+)  # fmt: skip
+SCORING_KEYS = ("text", "model")
+WARMEST = 1000  # then every token is as likely as any other, for long
+MOST = 2**53  # the largest whole number that every reader of JSON has
 SHOWN = 40  # characters of what was sent, in a reason
 
 # A string, which may lack its end. Possessive: there is one way to read it, so that no body takes long to look through.
@@ -31,13 +39,89 @@ class Question:
     explain: bool
 
 
-def read_question(body: bytes, limits: Limits) -> Question:
+@dataclass(frozen=True)
+class WritingQuestion:
+    prompt: str
+    model: str | None  # None: the first that writes
+    length: int
+    samples: int
+    manner: Manner
+    stream: bool
+
+
+def read_writing(body: bytes, limits: Limits) -> WritingQuestion:
+    values = _object(body, limits, WRITING_KEYS, "prompt")
+    prompt = values.get("prompt", "")
+    _check_text("prompt", prompt, limits.characters)
+    stops = values.get("stop", [])
+    stops = [stops] if isinstance(stops, str) else stops
+    if not isinstance(stops, list) or len(stops) > limits.stops:
+        raise _unfit(f"stop: a text, or a list of at most {limits.stops} texts, is needed (got {_kind(stops)})")
+    for number, text in enumerate(stops):
+        _check_text(f"stop[{number}]", text, limits.characters)
+    stream = values.get("stream", False)
+    if not isinstance(stream, bool):
+        raise _unfit(f"stream: true or false is needed (got {_kind(stream)})")
+    if isinstance(values.get("temperature"), int | float) and values["temperature"] > WARMEST:
+        raise _unfit(f"temperature: at most {WARMEST} (got {values['temperature']})")
+    length = _whole(values, "length", 1, limits.length, min(400, limits.length))
+    samples = _whole(values, "samples", 1, limits.samples, 1)
+    top_k = _whole(values, "top_k", 1, MOST, 0) or None
+    seed = _whole(values, "seed", 0, MOST, 0)
+    try:
+        manner = Manner(_real(values, "temperature"), top_k, _real(values, "top_p"), seed, tuple(stops))
+    except DataError as error:
+        raise _unfit(english(error)) from None
+    return WritingQuestion(prompt, _model(values), length, samples, manner, stream)
+
+
+def read_scoring(body: bytes, limits: Limits) -> tuple[str, str | None]:
+    """The text, and the name of the model."""
+    values = _object(body, limits, SCORING_KEYS, "text")
+    if not values.get("text"):
+        raise _unfit("text: a text to be scored is needed, and it may not be empty")
+    _check_text("text", values["text"], limits.characters)
+    return values["text"], _model(values)
+
+
+def _check_text(where: str, text: Any, characters: int) -> None:
+    if not isinstance(text, str):
+        raise _unfit(f"{where}: a string is needed (got {_kind(text)})")
+    if not text.isascii() and SURROGATE.search(text):
+        raise _unfit(f"{where}: half of a surrogate pair is no character")
+    if len(text) > characters:
+        raise _unfit(f"{where}: at most {characters:,} characters (got {len(text):,})")
+
+
+def _whole(values: dict[str, Any], key: str, least: int, most: int, default: int) -> int:
+    value = values.get(key, default)
+    whole = (isinstance(value, int) and not isinstance(value, bool)) or (
+        isinstance(value, float) and value.is_integer()
+    )
+    if key in values and not (whole and least <= value <= most):
+        raise _unfit(f"{key}: a whole number from {least} to {most:,} is needed (got {_kind(value)})")
+    return int(value)
+
+
+def _real(values: dict[str, Any], key: str) -> float:
+    value = values.get(key, 1.0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > MOST:
+        raise _unfit(f"{key}: a number is needed (got {_kind(value)})")
+    return float(value)
+
+
+def _object(body: bytes, limits: Limits, keys: tuple[str, ...], example: str) -> dict[str, Any]:
     values = read_json(body, limits.depth)
     if not isinstance(values, dict):
-        raise _unfit(f'a JSON object is needed, like {{"text": "…"}} (got {_kind(values)})')
+        raise _unfit(f'a JSON object is needed, like {{"{example}": "…"}} (got {_kind(values)})')
     for key in values:
-        if key not in KEYS:
-            raise _unfit(f"unknown key {_shown(key)}; the keys are {', '.join(KEYS)}")
+        if key not in keys:
+            raise _unfit(f"unknown key {_shown(key)}; the keys are {', '.join(keys)}")
+    return values
+
+
+def read_question(body: bytes, limits: Limits) -> Question:
+    values = _object(body, limits, KEYS, "text")
     texts = _sounds(values, limits) if {"wav", "wavs"} & values.keys() else _texts(values, limits)
     explain = _explain(values, texts, limits)
     return Question(texts, _model(values), _top(values), explain)

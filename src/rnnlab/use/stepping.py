@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from rnnlab.answers.heads import StateHead
 from rnnlab.data.sequences import offsets_of
 from rnnlab.kernels import ops
-from rnnlab.models.cells import GRUCell, LSTMCell, RNNCell
+from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import RecurrentEncoder
 from rnnlab.use.folded import LARGEST_TABLE, FirstInputs, packed
@@ -40,8 +40,9 @@ def recurrence_of(network: Network) -> Recurrence | None:
         return None
     if embedding is None or not ops.active():
         return None
-    cells = list(encoder.ahead)
-    if not all(type(cell) in (RNNCell, LSTMCell, GRUCell) and cell.plain and cell.native is not None for cell in cells):
+    known = (RNNCell, LSTMCell, GRUCell)  # and none that is made of them
+    cells = [cell for cell in encoder.ahead if isinstance(cell, Cell) and type(cell) in known and cell.plain]
+    if len(cells) < len(encoder.ahead) or any(cell.native is None for cell in cells):
         return None
     with torch.inference_mode():
         layers = [packed(cell, ()) for cell in cells]

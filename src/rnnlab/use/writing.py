@@ -1,6 +1,7 @@
 """A language model writes, token by token, and says how surprised it is by a text."""
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,7 +29,7 @@ from rnnlab.use.stored import StoredModel, open_model
 
 MOST_ROWS = 256  # that are written at the same time
 LONGEST_STOP = 1000  # characters of a text at which writing stops
-Ended = Literal["length", "end", "stop"]
+Ended = Literal["length", "end", "stop", "time"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Sample:
     text: str  # without the prompt
     tokens: int  # that were written
     nats: float  # of all of them, as the model has it at temperature 1
-    ended: Ended  # by the length that was asked for, by the end of a row, or by a stop text
+    ended: Ended  # by the length that was asked for, the end of a row, a stop text, or because the time was over
     number: int = 0  # of the sample, from 0, which with the seed decides what is drawn
 
     def to_dict(self) -> dict[str, Any]:
@@ -216,6 +217,22 @@ class _Row:
     nats: float = 0.0
 
 
+@dataclass
+class _Telling:
+    """What of a text that is being written was told."""
+
+    row: _Row
+    stop: tuple[str, ...]
+    text: str = ""
+    tokens: int = 0  # that are in it
+    told: int = 0  # characters
+
+    @property
+    def held(self) -> int:
+        """Characters at the end with which a stop text may begin."""
+        return max((len(text) for text in self.stop), default=1) - 1
+
+
 class Writer:
     """A language model that is asked to go on, or what it makes of a text."""
 
@@ -286,21 +303,50 @@ class Writer:
         self, prompt: str = "", *, length: int = 400, number: int = 0, manner: Manner | None = None
     ) -> Iterator[str | Sample]:
         """One sample as it is written: pieces of text, which are all that `generate` gives, and at last the sample."""
-        manner, row = manner or Manner(), _Row(prompt, number)
+        for step in self._side_by_side([_Row(prompt, number)], length, manner or Manner()):
+            yield from (step.values() if isinstance(step, dict) else step)
+
+    def streams(
+        self,
+        prompt: str = "",
+        *,
+        length: int = 400,
+        samples: int = 1,
+        manner: Manner | None = None,
+        seconds: float = math.inf,
+    ) -> Iterator[dict[int, str] | list[Sample]]:
+        """Several samples side by side: with every step the pieces that are new, by the number of the sample (it may be
+        none), and at last the samples. After so many ``seconds`` they end where they are."""
+        rows = [_Row(prompt, number) for number in range(_at_least_one("samples", samples))]
+        yield from self._side_by_side(rows, length, manner or Manner(), time.monotonic() + seconds)
+
+    def _side_by_side(
+        self, rows: list[_Row], length: int, manner: Manner, until: float = math.inf
+    ) -> Iterator[dict[int, str] | list[Sample]]:
         _at_least_one("length", length)
-        told, held = 0, max((len(text) for text in manner.stop), default=1) - 1  # a stop text may have begun there
-        text, characters = "", self.tokenizer.name == "chars"  # which are joined one by one; a sign moves to its word
-        for _ in self._steps([row], length, manner):
-            text = text + "".join(self._words(row.ids[-1:])) if characters else self._text(row)
-            if (end := self._stopped(text, manner.stop)) is not None:
-                held, text = 0, text[:end]
-            if len(text) - held > told:
-                yield text[told : len(text) - held]
-                told = len(text) - held
-        sample = self._sample(row, length, manner)
-        if sample.text[told:]:
-            yield sample.text[told:]
-        yield sample
+        told = [_Telling(row, manner.stop) for row in rows]
+        for _ in self._steps(rows, length, manner):
+            yield {row.number: piece for row, one in zip(rows, told, strict=True) if (piece := self._new(one))}
+            if time.monotonic() >= until:
+                break
+        found = [self._sample(row, length, manner) for row in rows]
+        yield {one.number: rest for one, known in zip(found, told, strict=True) if (rest := one.text[known.told :])}
+        yield found
+
+    def _new(self, telling: "_Telling") -> str:
+        """What can be told by now: not yet what a stop text may have begun with."""
+        row = telling.row
+        if len(row.ids) == telling.tokens:
+            return ""
+        telling.tokens = len(row.ids)
+        if self.tokenizer.name == "chars":  # which are joined one by one; a sign moves to its word
+            telling.text += "".join(self._words(row.ids[-1:]))
+        else:
+            telling.text = self._text(row)
+        end, begun = self._stopped(telling.text, telling.stop), telling.told
+        known = len(telling.text) - telling.held if end is None else end
+        telling.told = max(begun, known)
+        return telling.text[begun : telling.told]
 
     def score(self, text: str) -> Surprise:
         """How surprised the model is by each token of a text."""
@@ -394,7 +440,7 @@ class Writer:
 
     def _sample(self, row: _Row, length: int, manner: Manner) -> Sample:
         text = self._text(row)
-        ended: Ended = "end" if row.ids[-1] == END else "length"
+        ended: Ended = "end" if row.ids[-1] == END else "length" if len(row.ids) == length else "time"
         if (at := self._stopped(text, manner.stop)) is not None:
             text, ended = text[:at], "stop"
         return Sample(row.prompt, text, len(row.ids), row.nats, ended, row.number)

@@ -69,10 +69,14 @@
   const letters = () => (columns().length ? Object.values(text()).join("") : text());
   const model = () => models.find((one) => one.name === at("model").value) ?? models[0];
 
+  const writes = () => model()?.answers === "text";
+  const writer = servedWriter({ at, say, told, request, failure, showTrouble, noTrouble, model, typed });
+
   const ask = async () => {
     clearTimeout(pause);
     asked?.abort();
     showRequest();
+    if (writes()) return; // when it is told to
     if (!model() || !(hears() ? file() : letters().trim())) return showNothing();
     const mine = (asked = new AbortController());
     at("answer").setAttribute("aria-busy", "true");
@@ -117,7 +121,7 @@
   });
   at("ask").addEventListener("input", (event) => event.target.matches("textarea") && soon());
   at("ask").addEventListener("keydown", (event) => {
-    if (!event.target.matches("textarea")) return;
+    if (!event.target.matches("textarea") || writes()) return;
     // 229: Safari sends the Enter that ends a composition after it
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || composing || event.keyCode === 229) return;
     event.preventDefault();
@@ -125,8 +129,9 @@
   });
   at("ask").addEventListener("submit", (event) => {
     event.preventDefault();
-    ask();
+    writes() ? writer.write() : ask();
   });
+  at("writing").addEventListener("input", () => showRequest());
   at("file").addEventListener("change", ask);
   at("model").addEventListener("change", () => {
     showFields();
@@ -315,6 +320,13 @@
   const showRequest = () => {
     const secret = token ? ' -H "Authorization: Bearer $RNNLAB_TOKEN"' : "";
     const named = models.length > 1 ? { model: model().name } : {};
+    if (writes()) {
+      const body = quoted(JSON.stringify({ ...writer.body(), ...named }));
+      const head = `curl -N ${location.origin}/v1/generate -H 'Content-Type: application/json'${secret}`;
+      document.querySelector("#request pre code").textContent = `${head} -d ${body}`;
+      at("document").hidden = token !== null;
+      return;
+    }
     const curl = `curl ${location.origin}/v1/predict -H 'Content-Type: application/json'${secret} -d`;
     document.querySelector("#request pre code").textContent = hears()
       ? `${recorded(named)} | ${curl} @-`
@@ -342,7 +354,7 @@
     const { accuracy, calibration, data = {} } = card;
     const facts = [fact(told("model"), kind)];
     if (card.model?.parameters) facts.push(fact(told("parameters"), number(card.model.parameters)));
-    facts.push(fact(told("labels"), `${labels.length}`));
+    if (!writes()) facts.push(fact(told("labels"), `${labels.length}`));
     if (accuracy) {
       const seeds = accuracy.seeds > 1 ? say(...told("seeds", { count: accuracy.seeds })) : [];
       const { score = "accuracy", unit = "percent", measure } = card.model ?? {};
@@ -385,9 +397,17 @@
       }),
     );
     at("text").hidden = at("text-label").hidden = names.length > 0 || hears();
-    at("keys").hidden = hears();
+    at("keys").hidden = hears() || writes();
+    at("send").hidden = writes();
+    at("text").classList.toggle("long", writes());
+    writer.show(writes());
+    if (writes()) {
+      asked = last = null;
+      at("result").hidden = at("nothing").hidden = true;
+      noTrouble();
+    } else if (!last) at("nothing").hidden = false;
     at("recording").hidden = !hears();
-    const lead = hears() ? "recording" : !tags() ? "label" : model().types ? "entities" : "tags";
+    const lead = writes() ? "text" : hears() ? "recording" : !tags() ? "label" : model().types ? "entities" : "tags";
     at("lead").replaceChildren(...say(...told(`lead ${lead}`)));
     if (names.length) at("column-0").focus();
   };
