@@ -74,6 +74,7 @@ export class Tokenizer {
 
   tokenize(text) {
     if (this.rules.lowercase) text = this.lower(text);
+    if (this.rules.verbatim && this.rules.name === "chars") return Array.from(text); // of a language model: as they stand
     if (this.rules.name === "words") text = text.replace(this.lineBreak, " ");
     const pieces = text.split(this.spaces).filter((piece) => piece !== "");
     if (this.rules.name === "chars") return Array.from(pieces.join(" "));

@@ -51,7 +51,12 @@ class TiedHead(nn.Module):
     def outputs(self) -> int:
         return len(self.bias)
 
-    def forward(self, encoded: Encoded) -> Tensor:
+    @property
+    def vectors(self) -> Tensor:
+        """(V, D)."""
         table = self._vectors[0].table
         assert table is not None
-        return F.linear(self.project(encoded.states), table, self.bias)
+        return table
+
+    def forward(self, encoded: Encoded) -> Tensor:
+        return F.linear(self.project(encoded.states), self.vectors, self.bias)

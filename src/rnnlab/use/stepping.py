@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rnnlab.answers.heads import StateHead
+from rnnlab.answers.heads import StateHead, TiedHead
 from rnnlab.data.sequences import offsets_of
 from rnnlab.kernels import ops
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell
@@ -29,14 +29,14 @@ class Recurrence:
     starts: list[tuple[Tensor, ...]]  # of each layer, (padded,) each
     first: FirstInputs
     table: Tensor | None  # (V, lanes): what each word brings to the first layer, unless there are too many
-    head: nn.Linear
+    heads: list[tuple[Tensor, Tensor]]  # weights (D, C) and bias of the products that make logits of a state
     residual: bool
 
 
 def recurrence_of(network: Network) -> Recurrence | None:
     """None where the network itself has to be asked. It is in evaluation mode, and its weights stay as they are."""
     encoder, embedding = network.encoder, network.embedding
-    if type(encoder) is not RecurrentEncoder or type(network.head) is not StateHead or not network.goes_on:
+    if type(encoder) is not RecurrentEncoder or type(network.head) not in (StateHead, TiedHead) or not network.goes_on:
         return None
     if embedding is None or not ops.active():
         return None
@@ -54,7 +54,16 @@ def recurrence_of(network: Network) -> Recurrence | None:
             tuple(F.pad(part, (0, layer.padded - layer.hidden)) for part in encoder.starting(0, at) or zeros)
             for at, layer in enumerate(layers)
         ]
-    return Recurrence(layers, starts, first, table, network.head.linear, encoder.settings.residual)
+        return Recurrence(layers, starts, first, table, _products(network.head), encoder.settings.residual)
+
+
+def _products(head: nn.Module) -> list[tuple[Tensor, Tensor]]:
+    if isinstance(head, StateHead):
+        return [(head.linear.weight.t(), head.linear.bias)]
+    assert isinstance(head, TiedHead)
+    project = head.project
+    first = [(project.weight.t(), project.bias)] if isinstance(project, nn.Linear) else []
+    return [*first, (head.vectors.t(), head.bias)]
 
 
 class ByRecurrence:
@@ -94,7 +103,9 @@ class ByRecurrence:
             after = state[0][:, : layer.hidden] if states is None else states
             x = x + after if whole.residual and number > 0 else after
         last = x if single else x[places[1:] - 1]
-        return product(last, whole.head.weight.t(), whole.head.bias).numpy()
+        for weights, bias in whole.heads:
+            last = product(last, weights, bias)
+        return last.numpy()
 
 
 def product(x: Tensor, weights: Tensor, bias: Tensor) -> Tensor:

@@ -57,6 +57,17 @@ def mirrored(g: Graph, x: str, rows: Rows) -> str:
 
 
 def _native(g: Graph, x: str, rows: Rows, cells: list[Cell], starts: list[Start], names: list[str]) -> str:
+    hidden, initial = cells[0].hidden, []
+    for part in zip(*starts, strict=True):
+        shape = g.op("Concat", g.constant([len(cells)]), rows.batch, g.constant([hidden]), axis=0)
+        initial.append(g.op("Expand", g.constant(torch.stack(part)[:, None], f"{names[0]}.start"), shape))
+    states = native_layer(g, x, rows.lengths32, cells, initial, names)[0]
+    return g.op("Reshape", g.op("Transpose", states, perm=[2, 0, 1, 3]), g.constant([0, 0, len(cells) * hidden]))
+
+
+def native_layer(g: Graph, x: str, lengths: str, cells: list[Cell], start: list[str], names: list[str]) -> list[str]:
+    """(T, B, D) → states (T, directions, B, H), and the parts of the state after the last step (directions, B, H) each.
+    ``start`` has them before the first (none: zeros); ``lengths`` (B,) int32 may be left out."""
     cell = cells[0]
     hidden, both = cell.hidden, len(cells) == 2
     attributes = {"hidden_size": hidden, "direction": "bidirectional" if both else "forward"}
@@ -71,13 +82,9 @@ def _native(g: Graph, x: str, rows: Rows, cells: list[Cell], starts: list[Start]
     weights = stacked([_in_order(c, c.weight_ih_l0) for c in cells], "W")
     recurrent = stacked([_in_order(c, c.weight_hh_l0) for c in cells], "R")
     biases = [torch.cat([_in_order(c, c.bias_ih_l0), _in_order(c, c.bias_hh_l0)]) for c in cells]
-    inputs = [x, weights, recurrent, stacked(biases, "B"), rows.lengths32]
-    for part in zip(*starts, strict=True):
-        shape = g.op("Concat", g.constant([len(cells)]), rows.batch, g.constant([hidden]), axis=0)
-        inputs.append(g.op("Expand", g.constant(torch.stack(part)[:, None], f"{names[0]}.start"), shape))
+    inputs = [x, weights, recurrent, stacked(biases, "B"), lengths, *start]
     kind = {RNNCell: "RNN", LSTMCell: "LSTM", GRUCell: "GRU"}[type(cell)]
-    states = g.op(kind, *inputs, **attributes)  # (T, directions, B, H)
-    return g.op("Reshape", g.op("Transpose", states, perm=[2, 0, 1, 3]), g.constant([0, 0, len(cells) * hidden]))
+    return g.ops(kind, inputs, 1 + cell.parts, **attributes)
 
 
 def _in_order(cell: Cell, weight: Tensor) -> Tensor:

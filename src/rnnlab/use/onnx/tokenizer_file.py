@@ -12,12 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from rnnlab.answers.tags import Tags
+from rnnlab.answers.text import Text
 from rnnlab.answers.words import Words
 from rnnlab.data import tokenizers
 from rnnlab.data.spelling import Spelling
 from rnnlab.data.tagged.schemes import SCHEMES
 from rnnlab.data.tokenizers import Tokenizer
-from rnnlab.data.vocabulary import PADDING, SEPARATED, UNKNOWN
+from rnnlab.data.vocabulary import BEGIN, END, PADDING, SEPARATED, UNKNOWN
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.stored import StoredModel
 
@@ -79,6 +80,12 @@ def describe(model: StoredModel) -> dict[str, Any]:
         found["sound"] = preprocessor.sound.to_dict()
     if isinstance(model.spec.task.answer, Words):
         found["blank"] = len(preprocessor.labels)  # the last of the logits, which is no word
+    if isinstance(model.spec.task.answer, Text):
+        found["writing"] = {
+            "begin": BEGIN,  # stands before the first token
+            "end": None if model.spec.task.streams else END,  # of a row; a stream has none
+            "never": [PADDING, UNKNOWN, BEGIN, *([END] if model.spec.task.streams else [])],  # are written
+        }
     if preprocessor.text_columns:  # each is tokenised by itself; this id stands between; docs/export.md
         found["text_columns"] = list(preprocessor.text_columns)
         found["separator"] = SEPARATED

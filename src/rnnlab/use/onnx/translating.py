@@ -5,8 +5,9 @@ import json
 
 import numpy as np
 import onnx
+from torch import nn
 
-from rnnlab.answers.heads import StateHead, SummaryHead
+from rnnlab.answers.heads import StateHead, SummaryHead, TiedHead
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.baselines import Baseline, Learnt, Majority, Statistics, TfIdf
 from rnnlab.models.chain_head import ChainHead
@@ -45,7 +46,7 @@ def translate(model: StoredModel) -> onnx.ModelProto:
     else:
         logits, shape = _network_logits(g, x, rows, model.network, preprocessor)
     g.output(logits, "logits", shape)
-    return g.model(settings.kind, importlib.metadata.version("rnnlab"), _metadata(model))
+    return g.model(settings.kind, importlib.metadata.version("rnnlab"), metadata(model))
 
 
 def _network_logits(
@@ -57,8 +58,19 @@ def _network_logits(
     head = network.head.head if type(network.head) is ChainHead else network.head
     if type(head) is SummaryHead:
         return linear(g, summary, head.linear, "head.linear"), ["batch", head.linear.out_features]
+    logits, outputs = state_logits(g, states, head)
+    return logits, ["batch", "length", outputs]
+
+
+def state_logits(g: Graph, states: str, head: nn.Module) -> tuple[str, int]:
+    """States (…, H) → logits (…, C), and C."""
     if type(head) is StateHead:
-        return linear(g, states, head.linear, "head.linear"), ["batch", "length", head.linear.out_features]
+        return linear(g, states, head.linear, "head.linear"), head.outputs
+    if type(head) is TiedHead:
+        if isinstance(head.project, nn.Linear):
+            states = linear(g, states, head.project, "head.project")
+        product = g.op("MatMul", states, g.constant(head.vectors.t(), "head.vectors"))
+        return g.op("Add", product, g.constant(head.bias, "head.bias")), head.outputs
     raise ExportError(
         "export has no translation of '{kind}', the head of a task that isn't one of rnnlab's "
         "own tasks (rnnlab list tasks)",
@@ -79,7 +91,7 @@ def _embedded(g: Graph, ids: str, rows: Rows, embedding: TokenVectors, preproces
     return g.op("Concat", embed(g, looked_up, rows, embedding, tokens), letters, axis=2)
 
 
-def _metadata(model: StoredModel) -> dict[str, str]:
+def metadata(model: StoredModel) -> dict[str, str]:
     """For whoever has the file alone: values that aren't texts are JSON."""
     preprocessor = model.preprocessor
     values = {

@@ -37,6 +37,9 @@ class Exported:
     shapes: int
     tolerance: float
     left_out: str | None = None  # of what the model does elsewhere
+    step: Path | None = None  # of a language model: one token at a time
+    step_difference: float = 0.0
+    no_step: str | None = None  # why there is none, where one would be expected
 
     def lines(self) -> list[str]:
         """For a person, in the current language."""
@@ -69,6 +72,17 @@ class Exported:
             ),
             both("{file}: how an input becomes numbers; labels; temperature", file=self.tokenizer),
         ]
+        if self.step is not None:
+            told.append(
+                both(
+                    "{file}: one token at a time, with the state in and out; it differs from torch by at most "
+                    "{difference:.1e} over 50 steps",
+                    file=self.step,
+                    difference=self.step_difference,
+                )
+            )
+        if self.no_step:
+            told.append(both("no file for one token at a time: {reason}", reason=retold(self.no_step)))
         if self.left_out:
             told.append(both("left out: {what}", what=retold(self.left_out)))
         return [str(line) for line in told]
@@ -76,7 +90,9 @@ class Exported:
     def to_dict(self) -> dict[str, Any]:
         """For JSON, which knows no infinity: torch overflows where float64 doesn't."""
         rounding = self.rounding if math.isfinite(self.rounding) else None
-        return {**asdict(self), "path": str(self.path), "tokenizer": str(self.tokenizer), "rounding": rounding}
+        step = None if self.step is None else str(self.step)
+        paths = {"path": str(self.path), "tokenizer": str(self.tokenizer), "step": step}
+        return {**asdict(self), **paths, "rounding": rounding}
 
 
 def export_model(model: str | PathLike[str] | StoredModel, path: str | Path) -> Exported:
@@ -89,12 +105,20 @@ def export_model(model: str | PathLike[str] | StoredModel, path: str | Path) -> 
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
             raise ExportError("export needs the package '{package}': pip install 'rnnlab[onnx]'", package=package)
-    from rnnlab.use.onnx import parity, translating
+    from rnnlab.use.onnx import parity, stepping, translating
 
     stored = model if isinstance(model, StoredModel) else open_model(model)
     translated = translating.translate(stored)
     content = translated.SerializeToString(deterministic=True)
     difference, rounding = parity.check_parity(stored, content)
+    reading = describe(stored)
+    no_step = stepping.why_not(stored) if stepping.writes(stored) else None
+    step = path.with_suffix(".step.onnx") if stepping.writes(stored) and no_step is None else None
+    stepwise, step_difference = b"", 0.0
+    if step is not None:
+        stepwise = stepping.translate_step(stored).SerializeToString(deterministic=True)
+        step_difference = stepping.check_steps(stored, stepwise)
+        reading["writing"] |= {"step": step.name, "states": [asdict(one) for one in stepping.states_of(stored)]}
     done = Exported(
         path=path,
         tokenizer=path.with_suffix(".tokenizer.json"),
@@ -110,8 +134,13 @@ def export_model(model: str | PathLike[str] | StoredModel, path: str | Path) -> 
         left_out=note("model.lookup, the table of the training rows' labels: every row is answered by the model alone")
         if stored.spec.model.lookup
         else None,
+        step=step,
+        step_difference=step_difference,
+        no_step=no_step,
     )
-    write_atomically(done.tokenizer, json.dumps(describe(stored), ensure_ascii=False, allow_nan=False) + "\n")
+    if step is not None:
+        write_atomically(step, stepwise)
+    write_atomically(done.tokenizer, json.dumps(reading, ensure_ascii=False, allow_nan=False) + "\n")
     write_atomically(path, content)
     return done
 
