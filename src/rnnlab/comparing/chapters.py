@@ -207,6 +207,55 @@ class Hearing:
 
 
 @dataclass(frozen=True)
+class Surprised:
+    """How an arm reads a passage: the nats of each token, of its best run by validation."""
+
+    arm: str
+    nats: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ContestedToken:
+    """A test token that some arms expect, and others don't."""
+
+    before: str
+    token: str
+    nats: tuple[float, ...]  # by arm, as `Continued.passage` has them
+
+
+@dataclass(frozen=True)
+class FromBeginning:
+    """The nats per token of an arm by the number of tokens since the beginning of a row, the mean of its runs."""
+
+    arm: str
+    parts: tuple[tuple[str, float, int], ...]  # which tokens ("1", "2", "3–4" …), the mean, how many there are
+
+
+@dataclass(frozen=True)
+class WrittenText:
+    """What the best run of an arm wrote by itself."""
+
+    arm: str
+    temperature: float
+    pieces: tuple[tuple[str, bool], ...]  # and whether they stand in the training text
+    share: float | None  # of the tokens, how many do; None where the training text isn't there any more
+    longest: int | None  # tokens of the longest run that does
+
+
+@dataclass(frozen=True)
+class Continued:
+    """What there is to tell of language models alone."""
+
+    tokens: tuple[str, ...]  # of a passage of the test text
+    passage: tuple[Surprised, ...]
+    contested: tuple[ContestedToken, ...]  # those on which arms differ most first
+    from_beginning: tuple[FromBeginning, ...]  # none for a stream
+    written: tuple[WrittenText, ...] = ()
+    least: int = 0  # tokens from which on a run counts as copied
+    spaced: bool = False  # whether a space stands between tokens
+
+
+@dataclass(frozen=True)
 class Differences:
     """Where arms differ; empty for tasks that ask for other answers than labels."""
 
@@ -218,6 +267,7 @@ class Differences:
     counted: Counted = "rows"  # what has a label
     tagging: Tagging | None = None
     hearing: Hearing | None = None
+    continued: Continued | None = None
 
 
 @dataclass(frozen=True)

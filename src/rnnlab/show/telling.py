@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from rnnlab.answers.text import Text
 from rnnlab.answers.words import Words
-from rnnlab.comparing.chapters import Chapter, Differences, Report, SweepChapter
+from rnnlab.comparing.chapters import Chapter, Continued, Differences, Report, SweepChapter
 from rnnlab.comparing.comparison import ArmSummary, Comparison, best_run, summarise
 from rnnlab.comparing.conditions import provenance, settings_of, terms
 from rnnlab.comparing.differences import differences, with_texts
@@ -27,6 +28,7 @@ from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.show.experiment_file import experiment_file
 from rnnlab.show.gathering import RecordedComparison, RecordedSweep, gather
 from rnnlab.show.looking import internals, looks
+from rnnlab.show.samples import continuations
 
 EXPERIMENT = "experiment.toml"  # beside comparison.json
 MOST_INSIDE = 12  # arms that are looked into, the best
@@ -126,6 +128,8 @@ def _differences(
     labels = _labels(found, remarks)
     if found.splits_vary and labels:
         remarks.append(note("every seed has test rows of its own, so the rows on which models disagree aren't shown"))
+    if isinstance(found.task.answer, Text):
+        return Differences((), (), (), (), continued=_of_language_models(found, comparison, remarks))
     if found.task.answer.chains:
         return _of_taggers(found, comparison, data, labels, remarks)
     if isinstance(found.task.answer, Words):
@@ -175,6 +179,14 @@ def _of_recognisers(
         return shown
     worst, others = heard_rows(_best_runs(found, comparison), labels, rows.tag_names)
     return replace(shown, hearing=replace(shown.hearing, worst=worst, others=others))
+
+
+def _of_language_models(found: RecordedComparison, comparison: Comparison, remarks: list[str]) -> Continued | None:
+    """With what the best models and the best baseline write."""
+    if found.splits_vary:
+        remarks.append(note("every seed has test rows of its own, so no passage and no samples are shown"))
+        return None
+    return continuations(found.records, _best_runs(found, comparison), remarks)
 
 
 def _best_runs(found: RecordedComparison, comparison: Comparison) -> list[Record]:

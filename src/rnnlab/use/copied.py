@@ -49,10 +49,15 @@ def training_text(task: Task) -> TrainingText:
     return TrainingText.sort(truth.values, truth.offsets)
 
 
+def least_run(tokenizer: Tokenizer) -> int:
+    """Tokens from which on a run counts as copied."""
+    return LEAST["characters" if tokenizer.name == "chars" else "words"]
+
+
 def copied_text(writer: Writer, text: str, trained: TrainingText) -> CopiedText:
     ids = writer.ids_of(text)[1:]
     tokens = [writer.vocabulary.words[token] for token in ids.tolist()]
-    least = LEAST["characters" if writer.tokenizer.name == "chars" else "words"]
+    least = least_run(writer.tokenizer)
     found = trained.copied(ids, least)
     run = slice(found.longest.start, found.longest.end) if found.longest else slice(0, 0)
     return CopiedText(

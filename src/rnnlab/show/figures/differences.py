@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 
 from rnnlab.comparing.chapters import Chapter, Counted
-from rnnlab.comparing.comparison import ArmSummary
+from rnnlab.comparing.comparison import ArmSummary, Cell
 from rnnlab.core.words import Both, Language, both, capitalised, same
 from rnnlab.show.figures import figure as fig
 from rnnlab.show.figures.figure import AnyChart, Figure, Row
@@ -22,6 +22,12 @@ BY_LENGTH_CAPTION = both(
     "Mean of the runs of each model on the test rows of each length{baselines}. A line that "
     "falls to the right does worse on longer rows."
 )
+BY_CONTEXT = both("Nats per token by what stands before")
+BY_CONTEXT_CAPTION = both(
+    "Tokens of the test rows by their number from the beginning of the row (how many there are: in brackets), mean of "
+    "the runs; dashed: the best baseline. A line that rises to the right gains from what stands before."
+)
+TOKEN, NATS = both("token of a row (tokens)"), both("nats per token")
 GREY = both("; dashed: the best baseline")
 BY_TAG = both("{metric} by tag")
 BY_CLASS = both("Recall by class")
@@ -86,32 +92,60 @@ def length_figure(chapter: Chapter) -> Figure | None:
     )
 
 
+def context_figure(chapter: Chapter) -> Figure | None:
+    """Of language models that read rows."""
+    found = chapter.differences.continued
+    baselines = {arm.label for arm in chapter.comparison.baselines} - {chapter.comparison.verdict.best_baseline}
+    shown = [one for one in found.from_beginning if one.arm not in baselines] if found else []
+    if all(len(one.parts) < 2 for one in shown):
+        return None
+    parts = {one.arm: {part: Cell(mean, count) for part, mean, count in one.parts} for one in shown}
+    return fig.figure(
+        "by-context",
+        BY_CONTEXT,
+        BY_CONTEXT_CAPTION,
+        lambda language, for_page: _lines(chapter, parts, TOKEN, NATS, language, for_page),
+    )
+
+
 def _length_chart(chapter: Chapter, shown: Sequence[ArmSummary], language: Language, for_page: bool) -> AnyChart:
+    length = LENGTH.format(unit=UNITS.get(str(chapter.comparison.profile.get("unit")), UNITS["tokens"]))
+    parts = {arm.label: arm.by_length for arm in shown}
+    return _lines(chapter, parts, length, fig.metric_of(chapter), language, for_page)
+
+
+def _lines(
+    chapter: Chapter,
+    shown: Mapping[str, Mapping[str, Cell]],
+    length: Both,
+    metric: Both,
+    language: Language,
+    for_page: bool,
+) -> AnyChart:
+    """A line per arm through its scores by part."""
     fixed, verdict = _baselines(chapter), chapter.comparison.verdict
     percent = verdict.unit == "percent"
     share = fig.share if percent else fig.short
     rows: list[Row] = [
-        {"arm": arm.label, "x": f"{part} ({cell.count:,})", "y": share(cell.score), "n": cell.count}
-        | {"b": arm.label in fixed, "o": number}
-        for arm in shown
-        for number, (part, cell) in enumerate(arm.by_length.items())
+        {"arm": arm, "x": f"{part} ({cell.count:,})", "y": share(cell.score), "n": cell.count}
+        | {"b": arm in fixed, "o": number}
+        for arm, parts in shown.items()
+        for number, (part, cell) in enumerate(parts.items())
     ]
     order = list(dict.fromkeys(row["x"] for row in sorted(rows, key=lambda row: row["o"])))
-    length = LENGTH.format(unit=UNITS.get(str(chapter.comparison.profile.get("unit")), UNITS["tokens"]))
     low, high = min(row["y"] for row in rows), max(row["y"] for row in rows)
     room = max(0.06 * (high - low), 0.01)
     ends = [fig.short(max(0.0, low - room)), fig.short(min(1.0 if percent else math.inf, high + room))]
     scale = alt.Scale(domain=ends, nice=False, zero=False, reverse=verdict.lower_is_better)  # down is always worse
     form, exact = (".0%", ".1%") if percent else ("~g", ".4~g")
     across = alt.Scale(domain=order, padding=0.35)
-    metric = fig.metric_of(chapter)
     base = (
         alt.Chart()
         .transform_filter(fig.SHOWN)
         .encode(
             x=alt.X("x:O", scale=across, title=length[language], axis=slanted(order)),
             y=alt.Y("y:Q", title=metric[language], scale=scale, axis=alt.Axis(format=form, tickCount=6)),
-            color=fig.colour(fig.colours(chapter), [arm.label for arm in shown], for_page, symbolType="circle"),
+            color=fig.colour(fig.colours(chapter), list(shown), for_page, symbolType="circle"),
         )
     )
     arms, baselines = base.transform_filter("!datum.b"), base.transform_filter("datum.b")

@@ -10,6 +10,7 @@ from rnnlab.show.figures.confusion import confusion_figure
 from rnnlab.show.figures.cost import cost_figure
 from rnnlab.show.figures.differences import (
     class_figure,
+    context_figure,
     f1_figure,
     length_figure,
     precision_figure,
@@ -40,6 +41,7 @@ CHAPTER: dict[str, tuple[Callable[[Chapter], Figure | None], ...]] = {
         precision_figure,
         confusion_figure,
     ),
+    "continued": (context_figure,),
     "why": (gradient_figure, memory_figure, epochs_figure, gates_figure),
 }
 INSPECTION: dict[str, Callable[[Inspection], Iterable[Figure]]] = {

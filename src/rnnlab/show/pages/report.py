@@ -6,9 +6,9 @@ from datetime import datetime
 
 from altair.utils.schemapi import debug_mode
 
-from rnnlab.comparing.chapters import Answered, Chapter, DisputedRow, Report, Setting, SweepChapter
+from rnnlab.comparing.chapters import Answered, Chapter, DisputedRow, Report, Setting, SweepChapter, WrittenText
 from rnnlab.comparing.comparison import ArmSummary, Comparison
-from rnnlab.core.numbers import count, duration
+from rnnlab.core.numbers import count, duration, percent_text
 from rnnlab.core.terms import status_text
 from rnnlab.core.words import Both, Language, capitalised, same
 from rnnlab.judging.wording import facts_of
@@ -32,6 +32,7 @@ from rnnlab.show.pages.report_tables import (
     tuning_table,
 )
 from rnnlab.show.pages.shell import page as shell_page
+from rnnlab.show.pages.surprise import Strip, contested_table, strips, written_by_arm
 from rnnlab.show.pages.sweep import StudyParts, study_parts
 from rnnlab.show.pages.table import Table
 from rnnlab.show.pages.tagged_sentences import TaggedSentence, tagged_sentences, type_colours
@@ -82,6 +83,9 @@ class ChapterParts:
     hearing: Table | None  # of recognisers alone
     heard_worst: list[AlignedRow]
     heard_others: list[AlignedRow]
+    strips: list[Strip]  # of language models alone, as the following
+    contested: Table | None
+    written: list[tuple[str, list[WrittenText]]]  # by arm
     terms: Table
     size: Table
     settings: list[tuple[str, Sequence[Setting]]]  # by arm
@@ -123,6 +127,7 @@ def page(report: Report, language: Language = "en", date: datetime | None = None
         SHOWN=SHOWN_ROWS,
         SHOWN_SENTENCES=SHOWN_SENTENCES,
         camps=camps,
+        percent_text=percent_text,
     )
 
 
@@ -168,6 +173,7 @@ def _sections(parts: ChapterParts) -> list[str]:
     shown = {name for name, figures in parts.figures.items() if figures} | {"answer", "table", "data", "terms"}
     shown |= {"differences"} if parts.chapter.differences.rows or parts.tagging or parts.hearing else set()
     shown |= {"tuning"} if parts.tuning else set()
+    shown |= {"continued"} if parts.strips else set()
     return [name for name in words.SECTIONS if name in shown]
 
 
@@ -199,6 +205,9 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
         hearing=hearing_table(chapter, colours),
         heard_worst=[aligned(row) for row in hearing.worst] if hearing else [],
         heard_others=[aligned(row) for row in hearing.others] if hearing else [],
+        strips=strips(chapter),
+        contested=contested_table(chapter),
+        written=written_by_arm(chapter),
         terms=terms_table(chapter, colours),
         size=size_table(chapter, colours),
         settings=[(term.arm, term.settings) for term in chapter.terms],
@@ -206,8 +215,8 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
 
 
 def _untitled(section: str, figures: list[Figure]) -> list[Figure]:
-    """A section of one figure has said its title already; that of the table has not."""
-    if len(figures) > 1 or section == "table":
+    """A section of one figure has said its title already; one that has more than figures has not."""
+    if len(figures) > 1 or section in ("table", "continued"):
         return figures
     return [replace(figure, title=same("")) for figure in figures]
 

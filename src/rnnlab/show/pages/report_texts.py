@@ -12,6 +12,7 @@ SECTIONS = {
     "tuning": both("Tuning"),
     "learning": both("Learning curves"),
     "differences": both("Where they differ"),
+    "continued": both("What they read and write"),
     "why": both("Why"),
     "sweeps": both("Sweeps"),
     "data": both("The data"),
@@ -241,6 +242,29 @@ HEARD_NOTE = both(
 HEARD_OTHERS = both("{count} other rows, from bad to good")
 SAID = both("said")
 EDITS = both("edits")
+STRIPS = both("Surprise, token by token")
+STRIPS_NOTE = both(
+    "The beginning of the test text as the best run of each model by validation reads it. The redder a token, the less "
+    "it was expected; point at one for its nats. ↵ is a line end."
+)
+STRIP_MEAN = both("{nats:.3f} nats per token")
+CONTESTED = both("The tokens on which they differ most")
+CONTESTED_COLUMNS = {
+    "token": Column(both("token"), both("A token of the test text."), number=False),
+    "before": Column(both("before it"), both("What stands before it."), number=False),
+}
+CONTESTED_ARM = both("Nats of the token, of the best run of {arm} by validation; bold: the least.")
+CONTESTED_NOTE = both("By the largest difference between two models; less is better.")
+WRITTEN = both("What they write")
+WRITTEN_NOTE = both(
+    "What the best run of each model by validation writes without a prompt, with seed 0 (rnnlab generate). Marked: "
+    "passages of {least} tokens or more that stand verbatim in the training text."
+)
+WRITTEN_NOTE_ALONE = both(
+    "What the best run of each model by validation writes without a prompt, with seed 0 (rnnlab generate)."
+)
+TEMPERATURE = both("temperature {temperature}")
+COPIED = both("{share} copied; the longest run that stands in the training text has {longest} tokens")
 CLASSES_CUT = both("The {shown} largest of {total} are shown.")
 UNFINISHED = both("Runs that didn't finish")
 SEED = both("seed")
