@@ -58,7 +58,7 @@ def test_runs_are_listed_with_their_scores(rnnlab, made: Result):
 def test_the_card_says_what_a_language_model_is_for(rnnlab, made: Result, tmp_path: Path):
     done = rnnlab("pack", run_of(made, "gru"), "-o", "model.rnnlab")
     assert "Use it:  rnnlab generate model.rnnlab --temperature 0.8" in done.out
-    assert "rnnlab serve" not in done.out
+    assert "rnnlab serve" in done.out
     card = zipfile.ZipFile(tmp_path / "model.rnnlab").read("card.md").decode()
     assert "Continues texts (Latin) like those of 'language-model', token by token." in card
     assert "| rows | nats per token | bits per character | perplexity |" in card

@@ -75,7 +75,8 @@ def test_the_served_document(server):
 
 
 def test_schemathesis(server, tmp_path):
-    assert "Tested: 5" in told_after_testing(*server, tmp_path)
+    running, token = server
+    assert "Tested: 5" in told_after_testing(running, token, tmp_path)
 
 
 def test_schemathesis_of_models_that_write(writers, tmp_path):

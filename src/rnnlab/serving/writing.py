@@ -146,6 +146,8 @@ class EventStream(Response):
     """Server-sent events: pieces as they come, ``event: done`` with all of it, or ``event: error`` with a reason."""
 
     media_type = "text/event-stream"
+    first: Event
+    rest: AsyncIterator[Event]
 
     def __init__(self, first: Event, rest: AsyncIterator[Event]):
         super().__init__()
