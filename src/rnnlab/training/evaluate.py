@@ -26,7 +26,7 @@ def evaluate(
     was_training = network.training
     network.eval()
     tokens = MOST_TOKENS
-    if answer.reads == "states" and (width := getattr(network.head, "outputs", 0)):
+    if answer.reads == "states" and (width := getattr(getattr(network, "head", None), "outputs", 0)):
         tokens = min(tokens, max(1, MOST_OUTPUTS // width))
     with torch.inference_mode():
         for rows, batch in evaluation_batches(data, tokens):

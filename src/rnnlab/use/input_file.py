@@ -146,4 +146,6 @@ def chosen_columns(table: Table, column: str | Sequence[str] | None, columns: Se
         named = tuple(columns)
     for name in named:
         require_column(table, "text", name)
+    if not named and len(table.columns) == 1:
+        return tuple(table.columns)  # there is no doubt; whether it can be read is seen next
     return named or (guess_text(table, set()),)
