@@ -14,6 +14,7 @@ from rnnlab import kernels as native
 from rnnlab.answers.heads import SummaryHead
 from rnnlab.answers.label import probabilities
 from rnnlab.data.sequences import Sequences, offsets_of
+from rnnlab.models import first_inputs
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import Network, build_network
@@ -146,7 +147,7 @@ def test_a_table_takes_the_place_of_the_product_when_it_pays(quickly):
 
 
 def test_a_table_that_would_be_too_large(monkeypatch):
-    monkeypatch.setattr(folded, "LARGEST_TABLE", WORDS * 32 - 1)
+    monkeypatch.setattr(first_inputs, "LARGEST_TABLE", WORDS * 32 - 1)
     quick, data = Folded(build({"kind": "lstm", "hidden": 8})), rows([100])
     quick.outputs(data)
     quick.outputs(data)

@@ -8,10 +8,10 @@ import torch
 
 import rnnlab
 from rnnlab import kernels
+from rnnlab.answers.stepping import ByRecurrence, recurrence_of
 from rnnlab.core.errors import DataError, RunError
 from rnnlab.data.nested_sentences import nested_sentences
 from rnnlab.data.vocabulary import BEGIN, UNKNOWN
-from rnnlab.use.stepping import ByRecurrence, recurrence_of
 from rnnlab.use.writing import ByNetwork, Manner, Sample, Writer, load_writer
 
 SMALL = {

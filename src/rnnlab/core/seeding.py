@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 
-STREAMS = ("split", "init", "shuffle", "dropout", "data", "bootstrap", "search", "augment", "sampling")
+STREAMS = ("split", "init", "shuffle", "dropout", "data", "bootstrap", "search", "augment", "sampling", "forcing")
 
 
 def stream_seed(seed: int, stream: str, *path: int) -> int:

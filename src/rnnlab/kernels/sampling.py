@@ -1,4 +1,4 @@
-"""Drawing tokens in native code (sampling.cpp): arrays in and out. The naive form: `use.sampling`."""
+"""Drawing tokens in native code (sampling.cpp): arrays in and out. The naive form: `models.sampling`."""
 
 import numpy as np
 import torch

@@ -12,7 +12,7 @@ from rnnlab.models.baselines import BASELINES
 from rnnlab.models.embedding import Embedding
 from rnnlab.sweeps.experiment import Arm, Experiment, filled_in, parse_experiment, training_of
 from rnnlab.tasks.base import TASKS, Task
-from rnnlab.training.spec import RunSpec, Schedule
+from rnnlab.training.spec import Forcing, RunSpec, Schedule
 
 _HEAD = """\
 # 'rnnlab compare FILE' repeats the comparison, run for run; runs that are there already are found again.
@@ -176,8 +176,13 @@ def _training_settings(
             kept = _needed(values, trained)
         except _Unsayable:
             return None
-        found[label] = {**kept, **({"schedule": schedule} if "schedule" in kept else {})}
+        tables = {"schedule": schedule, "forcing": _needed(arm.training.forcing.to_dict(), _forced)}
+        found[label] = {**kept, **{name: said for name, said in tables.items() if name in kept}}
     return found
+
+
+def _forced(said: Values) -> Values:
+    return parse(Forcing, said).to_dict()
 
 
 def _shared(task: Values, training: Sequence[Values]) -> Values:

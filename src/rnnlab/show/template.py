@@ -5,7 +5,7 @@ from rnnlab.core.toml import toml_value
 from rnnlab.core.words import say, translated
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.tasks.classify import Classify
-from rnnlab.training.spec import Monitor, Schedule, Training
+from rnnlab.training.spec import Forcing, Monitor, Schedule, Training
 
 
 def experiment_file() -> str:
@@ -33,9 +33,11 @@ def experiment_file() -> str:
         '\n[task]\nkind = "classify"\n',
         _settings(Classify(), skip=("fingerprint",)),
         "\n[training]\n",
-        _settings(Training(), skip=("schedule", "monitor")),
+        _settings(Training(), skip=("schedule", "forcing", "monitor")),
         "\n[training.schedule]\n",
         _settings(Schedule()),
+        "\n[training.forcing]\n",
+        _settings(Forcing()),
         "\n[training.monitor]\n",
         _settings(Monitor()),
     ]

@@ -308,6 +308,8 @@ def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) ->
         values = merged(values, given)
         if isinstance(given.get("schedule"), dict) and "shape" in given["schedule"]:
             values["schedule"] = given["schedule"]  # another shape has other settings
+        if isinstance(given.get("forcing"), dict) and "mode" in given["forcing"]:
+            values["forcing"] = given["forcing"]  # and so has another mode
     if tree.get("match") == "seconds" and values.get("minutes") is not None:
         values |= {"epochs": None, "steps": None, "patience": None}
     return values

@@ -150,6 +150,14 @@ class Task(Config):
             found.append(
                 say("{path}.class_weights: '{kind}' has no rows of classes to be balanced; leave it out", **gaps)
             )
+        if _mode_of(training.get("forcing")) != "teacher" and not cls.shape.continues:
+            found.append(
+                say(
+                    "{path}.forcing: '{kind}' answers with something else than the next token, so that a model has no "
+                    "tokens of its own to read; leave it out",
+                    **gaps,
+                )
+            )
         return found
 
     fingerprint: str | None = Field(default=None, description="Identifies the encoded data; filled in.")
@@ -231,6 +239,12 @@ class Task(Config):
             return self.to_dict()
         metric = {} if self.metric is None else {"metric": self.metric}
         return {"kind": self.kind, "fingerprint": self.fingerprint, **metric}
+
+
+def _mode_of(forcing: Any) -> str:
+    """Of `training.forcing` as a file says it, a word or a table."""
+    mode = forcing.get("mode") if isinstance(forcing, Mapping) else forcing
+    return "teacher" if mode is None else str(mode)
 
 
 TASKS: Registry[Task] = Registry(

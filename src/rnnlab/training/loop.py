@@ -22,6 +22,7 @@ from rnnlab.training.batch_loader import AHEAD, BatchLoader
 from rnnlab.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from rnnlab.training.divergence import diagnose, overflowed_on_validation
 from rnnlab.training.evaluate import evaluate
+from rnnlab.training.forcing import reads_own_tokens
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
@@ -65,7 +66,8 @@ def train(
     weights = class_weights(spec, data, optimizer.weights)
     updater = Updater(spec, network, optimizer, training.threads, weights=weights)
     last_report = last_checkpoint = time.monotonic()
-    ahead = 1  # updates at a time
+    own_tokens = reads_own_tokens(spec, data, loader.updates)
+    ahead, most = 1, 1 if own_tokens else AHEAD  # updates at a time: a model's own tokens come from its last weights
     valid: Kept | None = None  # of the best epoch
 
     network.train()
@@ -84,6 +86,8 @@ def train(
                 first, min(first + ahead, first - progress.batch + loader.updates, training.steps or sys.maxsize)
             )
             batches = [loader.batch(number).to(device) for number in numbers]
+            if own_tokens is not None:
+                batches = [own_tokens.in_place_of_truth(network, batches[0], first)]
             rates = [
                 learning_rate(training, number, loader.time(number), loader.updates, progress) for number in numbers
             ]
@@ -94,7 +98,7 @@ def train(
                 count_update(progress, batch, update)
 
             now = time.monotonic()
-            ahead = min(2 * ahead, AHEAD) if now - begun < DEAF_SECONDS / 2 else max(1, ahead // 2)
+            ahead = min(2 * ahead, most) if now - begun < DEAF_SECONDS / 2 else max(1, ahead // 2)
             if now - last_report > REPORT_SECONDS:
                 last_report = now
                 report(sign_of_life(progress, loader.updates, started))
@@ -107,6 +111,8 @@ def train(
         scores = answer.values(kept, data.valid.truth)
         if not math.isfinite(scores["loss"]):
             return Trained(network, progress, overflowed_on_validation(progress.step, progress.norms, training))
+        if own_tokens is not None and own_tokens.begins_to_count(progress.step):
+            progress.best = {}  # chosen are weights that were trained as the schedule ends
         improved = count_evaluation(progress, scores, answer.chosen)
         if improved:
             valid = kept

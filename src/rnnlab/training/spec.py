@@ -73,6 +73,56 @@ class Schedule(Config):
         return self
 
 
+_MODES: dict[str, dict[str, Any]] = {  # each mode of forcing, and the settings it uses with their defaults
+    "teacher": {},
+    "own": {},
+    "scheduled": {"decay": "linear", "start": 1.0, "end": 0.5, "length": 10.0},
+}
+
+
+class Forcing(Config):
+    """Which token a model that writes reads at a step of training. A setting that the mode doesn't use is refused."""
+
+    mode: Literal["teacher", "own", "scheduled"] = Field(
+        default="teacher",
+        description="teacher reads the true token, own the one that the model drew itself, and scheduled the true one "
+        "with a probability that falls as training goes on. The first token of a row is always the true one.",
+    )
+    decay: Literal["linear", "inverse-sigmoid"] | None = Field(
+        default=None, description="scheduled: how the probability of the true token falls (linear)."
+    )
+    start: float | None = Field(default=None, ge=0, le=1, description="scheduled: that probability at first (1).")
+    end: float | None = Field(default=None, ge=0, le=1, description="scheduled: that probability in the end (0.5).")
+    length: float | None = Field(
+        default=None, gt=0, description="scheduled: epochs of the fall (10); weights are chosen from those after it."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, values: Any) -> Any:
+        if isinstance(values, str):
+            values = {"mode": values}
+        if not isinstance(values, dict):
+            return values
+        used = _MODES.get(values.get("mode", "teacher"), {})
+        return {**used, **{k: v for k, v in values.items() if v is not None or k not in used}}
+
+    @model_validator(mode="after")
+    def _refuse_unused(self) -> Self:
+        for name in ("decay", "start", "end", "length"):
+            if getattr(self, name) is not None and name not in _MODES[self.mode]:
+                raise WrongValue(
+                    "forcing '{mode}' would ignore '{name}'; only 'scheduled' uses it", mode=self.mode, name=name
+                )
+        if self.start is not None and self.end is not None and self.start < self.end:
+            raise WrongValue(
+                "the probability of the true token falls: start = {start:g} must not be below end = {end:g}",
+                start=self.start,
+                end=self.end,
+            )
+        return self
+
+
 class Monitor(Config):
     """What is watched while training."""
 
@@ -85,7 +135,7 @@ class Training(Config):
     """How a run is trained: until the validation score stops improving, or until the first limit is reached: epochs,
     steps, minutes, or until."""
 
-    added: ClassVar[tuple[str, ...]] = ("until", "eval_every", "batch_tokens", "class_weights")
+    added: ClassVar[tuple[str, ...]] = ("until", "eval_every", "batch_tokens", "class_weights", "forcing")
 
     epochs: int | None = Field(default=100, ge=1, description="Passes over the training rows, at most.")
     steps: int | None = Field(default=None, ge=1, description="Updates.")
@@ -113,6 +163,9 @@ class Training(Config):
         "row counts the same.",
     )
     schedule: Schedule = Field(default=Schedule(), description="How the learning rate changes.")
+    forcing: Forcing = Field(
+        default=Forcing(), description="Which token a model that writes reads: the true one, or its own."
+    )
     clip: float | None = Field(default=5.0, gt=0, description="Largest gradient norm; none switches it off.")
     patience: int | None = Field(
         default=5,

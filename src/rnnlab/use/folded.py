@@ -25,13 +25,13 @@ from rnnlab.data import joined
 from rnnlab.data.sequences import Sequences, gather_rows
 from rnnlab.kernels import ops
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell
+from rnnlab.models.first_inputs import FirstInputs, Source, columns_of, packed, words_of
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import RecurrentEncoder
 
 ROWS = 512  # in a batch: 384 to 512 were fastest of 64 to 1,024 with 128 units
 TOKENS = 1 << 16  # in a batch: its states, where they are kept, take tokens × hidden numbers
 ALONG_THE_WAY = ("last", "mean", "max")  # summaries that need no more than the state of the moment
-LARGEST_TABLE = 1 << 26  # numbers in a table of all words: 256 MB
 NATIVE_FROM = 4096  # tokens: to find and load the library takes as long as torch takes for so many
 NATIVE_TOKENS = 1 << 14  # in a batch of native code: products of all of them with the weights are kept
 NATIVE_LONGEST = 1 << 17  # tokens of a row: a longer one is left to torch, which keeps less
@@ -61,10 +61,6 @@ class Steps:
             torch.from_numpy(step),
             torch.from_numpy(np.ascontiguousarray(lengths)),
         )
-
-
-Source = Callable[[int, int, Tensor], object]
-"""``(start, end, out)``: writes what the tokens from start to end bring to the gates of a layer, biases included."""
 
 
 class Direction:
@@ -133,50 +129,6 @@ class Direction:
         else:
             gates[:begun].addmm_(h[:begun], self.from_state)
             torch.clamp(gates, min=0, out=h) if self.relu else torch.tanh(gates, out=h)
-
-
-class FirstInputs:
-    """What tokens, or numbers, bring to the first layer in one direction: their product with its weights (D, lanes),
-    and the bias (lanes,)."""
-
-    weights: Tensor
-    bias: Tensor
-    read: int
-
-    def __init__(self, network: Network, weights: Tensor, bias: Tensor):
-        self.network = network
-        self.weights, self.bias = weights, bias
-        self.words: int = 0 if network.embedding is None else words_of(network) * columns_of(network)
-        self.read = 0  # tokens
-        self.table: Tensor | None = None  # (V, lanes)
-
-    def of(self, values: Tensor) -> tuple[Tensor, Tensor | None]:
-        """``values`` (N,) ids or (N, D) numbers → (V, lanes) for all words, and the ids; or (N, lanes) and None."""
-        self.count(values)
-        return (self.product(values), None) if self.table is None else (self.table, values)
-
-    def stepwise(self, values: Tensor) -> Source:
-        self.count(values)
-        if self.table is None:
-            return lambda start, end, out: self.product(values[start:end], out)
-        table = self.table
-        return lambda start, end, out: torch.index_select(table, 0, values[start:end], out=out)
-
-    def count(self, values: Tensor) -> None:
-        """Makes the table when it pays."""
-        self.read += len(values)
-        small = values.ndim == 1 and self.words * len(self.bias) <= LARGEST_TABLE
-        if self.table is None and small and self.read > self.words > 0:
-            self.table = self.product(torch.arange(self.words))
-
-    def product(self, values: Tensor, out: Tensor | None = None) -> Tensor:
-        embedding = self.network.embedding
-        if embedding is not None and embedding.segments is not None:
-            words = words_of(self.network)
-            vectors = embedding.vectors(values[None] % words)[0] + embedding.segments[values // words]
-        else:
-            vectors = values if embedding is None else embedding(values[None])[0]
-        return torch.addmm(self.bias, vectors, self.weights, out=out)
 
 
 class Folded:
@@ -263,23 +215,6 @@ def told_apart(data: Sequences, network: Network) -> Sequences:
         return data
     column = joined.segments(data.values, data.offsets, columns)
     return replace(data, values=(data.values + column * words_of(network)).astype(np.int32))
-
-
-def columns_of(network: Network) -> int:
-    embedding = network.embedding
-    return 1 if embedding is None or embedding.segments is None else len(embedding.segments)
-
-
-def words_of(network: Network) -> int:
-    return len(_any_channel(network))
-
-
-def _any_channel(network: Network) -> Tensor:
-    assert network.embedding is not None
-    table = network.embedding.table
-    found = table if table is not None else network.embedding.frozen
-    assert found is not None
-    return found
 
 
 def _product(x: Tensor, direction: Direction) -> Source:
@@ -383,8 +318,3 @@ class Compiled:
                 sources = [(torch.addmm(one.bias, x, one.from_input), None) for one in self.layers[number + 1]]
         row = torch.repeat_interleave(starts.diff())
         return self.folded.pooled(x, row, torch.arange(len(x)) - starts[row], starts.diff())
-
-
-def packed(cell: Cell, begin: tuple[Tensor, ...]) -> ops.PackedLayer:
-    assert cell.native is not None  # `fold` takes no other
-    return ops.PackedLayer(cell.native, *cell.weights(), begin)

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import torch
 
+from rnnlab.answers.stepping import ByRecurrence, Recurrence, recurrence_of
 from rnnlab.answers.text import Text
 from rnnlab.core.errors import DataError, RunError
 from rnnlab.data.preprocessor import Preprocessor
@@ -21,10 +22,9 @@ from rnnlab.data.vocabulary import BEGIN, END, PADDING, UNKNOWN, Vocabulary
 from rnnlab.models.base import State, select_rows
 from rnnlab.models.continuing import Continuing
 from rnnlab.models.network import Network
+from rnnlab.models.sampling import choose, uniforms
 from rnnlab.tasks.base import Task
 from rnnlab.training.evaluate import evaluate
-from rnnlab.use.sampling import choose, uniforms
-from rnnlab.use.stepping import ByRecurrence, Recurrence, recurrence_of
 from rnnlab.use.stored import StoredModel, open_model
 
 MOST_ROWS = 256  # that are written at the same time

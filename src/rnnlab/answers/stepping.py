@@ -14,9 +14,9 @@ from rnnlab.answers.heads import StateHead, TiedHead
 from rnnlab.data.sequences import offsets_of
 from rnnlab.kernels import ops
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell
+from rnnlab.models.first_inputs import LARGEST_TABLE, FirstInputs, packed
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import RecurrentEncoder
-from rnnlab.use.folded import LARGEST_TABLE, FirstInputs, packed
 
 FEWEST = 16  # rows of a product: MKL multiplies fewer ones in another order
 
@@ -79,6 +79,11 @@ class ByRecurrence:
             self.state = [tuple(part.repeat(len(rows), 1) for part in start) for start in starts]
             offsets = offsets_of(np.array([len(row) for row in rows]))
             return self._read(np.concatenate(rows), offsets)
+
+    def go_on_from(self, state: Sequence[tuple[Tensor, ...]]) -> None:
+        """Rows that have read something already: of each layer, (B, H) each."""
+        layers = zip(self.recurrence.layers, state, strict=True)
+        self.state = [tuple(F.pad(part, (0, layer.padded - layer.hidden)) for part in parts) for layer, parts in layers]
 
     def go_on(self, ids: np.ndarray) -> np.ndarray:
         with torch.inference_mode():

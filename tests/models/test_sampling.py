@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from rnnlab.kernels import switched_off
-from rnnlab.use.sampling import FEW, choose, uniforms
+from rnnlab.models.sampling import FEW, choose, uniforms
 
 MANY = 20_000
 

@@ -13,15 +13,19 @@ FEW = 128  # the most likely tokens, which mostly are all that top-p keeps: sort
 
 
 def uniforms(seed: int, rows: np.ndarray, step: int) -> np.ndarray:
-    """(B,) float64 in [0, 1): the number of each of the rows (B,) at a step.
+    """(B,) float64 in [0, 1): the number of each of the rows (B,) at a step, from the stream "sampling"."""
+    return counted_uniforms(stream_seed(seed, "sampling"), rows, np.array([step]))[:, 0]
 
-    It is made by counting, not by going on from the last one: the key of the stream "sampling" is mixed with the row,
-    and that with the step, each time by the finaliser of splitmix64 (Steele, Lea & Flood 2014).
+
+def counted_uniforms(key: int, rows: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """(B, T) float64 in [0, 1): the number of each of the rows (B,) at each of the steps (T,).
+
+    It is made by counting, not by going on from the last one: the key is mixed with the row, and that with the step,
+    each time by the finaliser of splitmix64 (Steele, Lea & Flood 2014).
     """
-    key = np.uint64(stream_seed(seed, "sampling"))
-    of_rows = _mixed(key + _GOLDEN * (rows.astype(np.uint64) + np.uint64(1)))
-    of_step = _GOLDEN * np.array([step + 1], np.uint64)  # an array, because it may overflow
-    return (_mixed(of_rows + of_step) >> np.uint64(11)) * 2.0**-53
+    of_rows = _mixed(np.uint64(key) + _GOLDEN * (rows.astype(np.uint64) + np.uint64(1)))
+    of_steps = _GOLDEN * (steps.astype(np.uint64) + np.uint64(1))
+    return (_mixed(of_rows[:, None] + of_steps) >> np.uint64(11)) * 2.0**-53
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
