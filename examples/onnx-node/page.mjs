@@ -1,50 +1,22 @@
-// The page: loads runtime, model and tokeniser once, then answers as one types.
+// The page: loads the runtime and the model, then answers as one types or, with a language model, writes.
 
 import * as ort from "./ort/ort.wasm.min.mjs";
-import { Model } from "./answer.mjs";
+import { showAnswers } from "./page-answers.mjs";
+import { showWriting } from "./page-writes.mjs";
 
-const [text, state, answers] = ["text", "state", "answers"].map((id) => document.getElementById(id));
 ort.env.wasm.wasmPaths = new URL("./ort/", import.meta.url).href;
 ort.env.wasm.numThreads = 1; // one text is too little work to share
 
-/** Entities with their types, tags, or the label. */
-function told({ label, entities }) {
-  return entities ? entities.map(({ text: words, type }) => `${words} ${type}`).join(" · ") || "No entity" : label;
+async function fetched(name) {
+  const response = await fetch(name);
+  if (!response.ok) throw new Error(`${name} can't be loaded (${response.status})`);
+  return response;
 }
-
-let model;
-let asked = 0; // numbers the questions: an answer that comes too late is dropped
-async function answer() {
-  const number = ++asked;
-  const [found] = await model.predict([text.value]);
-  if (number !== asked) return;
-  const shares = found.tags // of a tagger, every token with its tag; else the labels, the most probable first
-    ? found.tags.map(({ token, label, probability }) => [`${token} ${label}`, probability])
-    : Object.entries(found.probabilities).sort((one, other) => other[1] - one[1]);
-  answers.replaceChildren(
-    ...shares.map(([label, share]) => {
-      const row = document.createElement("tr");
-      for (const words of [label, share.toFixed(6)]) row.append(Object.assign(document.createElement("td"), { textContent: words }));
-      return row;
-    }),
-  );
-  state.textContent = text.value === "" ? "Type something." : told(found);
-  state.dataset.answered = text.value;
-}
-
-// One at a time: a session doesn't take a second question before it has answered the first.
-let last = Promise.resolve();
-text.addEventListener("input", () => (last = last.then(answer)));
 
 try {
-  const [reading, bytes] = await Promise.all([
-    fetch("model.tokenizer.json").then((response) => response.json()),
-    fetch("model.onnx").then((response) => response.arrayBuffer()),
-  ]);
-  model = await Model.open(ort, new Uint8Array(bytes), reading);
-  text.disabled = false;
-  text.focus();
-  await answer();
+  const reading = await fetched("model.tokenizer.json").then((response) => response.json());
+  const load = async (name) => new Uint8Array(await fetched(name).then((response) => response.arrayBuffer()));
+  await (reading.writing ? showWriting : showAnswers)(ort, load, reading);
 } catch (error) {
-  state.textContent = error.message;
+  document.getElementById("state").textContent = error.message;
 }

@@ -1,6 +1,6 @@
 // node serve.mjs model.onnx [port]: the page, for this machine alone. The model stays here and in the browser.
 
-import { createReadStream, existsSync } from "node:fs";
+import { createReadStream, existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { basename, dirname, extname, join } from "node:path";
@@ -10,22 +10,24 @@ const [model = "model.onnx", port = "8080"] = process.argv.slice(2);
 const here = dirname(fileURLToPath(import.meta.url));
 const runtime = dirname(createRequire(import.meta.url).resolve("onnxruntime-web"));
 const tokenizer = model.replace(/\.onnx$/, ".tokenizer.json");
-for (const file of [model, tokenizer]) {
-  if (!existsSync(file)) {
-    console.error(`serve.mjs: ${file}: no such file; write it with: rnnlab export MODEL -o ${model}`);
-    process.exit(1);
-  }
+function ask(file) {
+  if (existsSync(file)) return file;
+  console.error(`serve.mjs: ${file}: no such file; write it with: rnnlab export MODEL -o ${model}`);
+  process.exit(1);
 }
+const { writing } = JSON.parse(readFileSync(ask(tokenizer), "utf-8"));
+const scripts = ["page", "page-answers", "page-writes", "answer", "looks", "tags", "tokenize", "writer"];
 
 // A list of addresses, each with its file: nothing else of this machine can be asked for.
 const files = new Map([
   ["/", join(here, "index.html")],
-  ...["page.mjs", "answer.mjs", "looks.mjs", "tags.mjs", "tokenize.mjs"].map((name) => [`/${name}`, join(here, name)]),
+  ...scripts.map((name) => [`/${name}.mjs`, join(here, `${name}.mjs`)]),
   ...["ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm"].map((name) => [
     `/ort/${name}`,
     join(runtime, name),
   ]),
-  ["/model.onnx", model],
+  ["/model.onnx", ask(model)],
+  ...(writing?.step ? [["/model.step.onnx", ask(join(dirname(model), writing.step))]] : []), // of a language model
   ["/model.tokenizer.json", tokenizer],
 ]);
 const types = {

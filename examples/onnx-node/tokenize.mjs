@@ -1,6 +1,7 @@
 // From a text to ids, exactly as rnnlab does it. The rules come with the model, in model.tokenizer.json, so that nothing
 // here depends on which version of Unicode this JavaScript knows.
 
+const LINE_MARK = "\ue00a"; // stands for a line end while words are parted at spaces
 const PLACEHOLDER = "\ue000"; // of private use: no letter, so that lower-casing leaves it and its neighbours alone
 
 export class Tokenizer {
@@ -38,6 +39,7 @@ export class Tokenizer {
       this.pattern = compile(rules.pattern, "gu");
       this.sameLength = new Map(rules.same_length ?? []);
     }
+    if (rules.beside) this.beside = rules.beside.map((pattern) => compile(pattern, "gu"));
     this.standing = this.pattern ?? compile(rules.name === "chars" ? "[^%space%]" : "[^%space%]+", "gu");
   }
 
@@ -74,12 +76,32 @@ export class Tokenizer {
 
   tokenize(text) {
     if (this.rules.lowercase) text = this.lower(text);
-    if (this.rules.verbatim && this.rules.name === "chars") return Array.from(text); // of a language model: as they stand
-    if (this.rules.name === "words") text = text.replace(this.lineBreak, " ");
+    const { verbatim } = this.rules; // of a language model: characters as they stand; of words, line ends are tokens
+    if (verbatim && this.rules.name === "chars") return Array.from(text);
+    if (verbatim) text = text.replaceAll("\n", ` ${LINE_MARK} `);
+    else if (this.rules.name === "words") text = text.replace(this.lineBreak, " ");
     const pieces = text.split(this.spaces).filter((piece) => piece !== "");
     if (this.rules.name === "chars") return Array.from(pieces.join(" "));
-    if (this.rules.name === "whitespace") return pieces;
-    return pieces.flatMap((piece) => this.cut(piece));
+    const cut = (piece) => (this.rules.name === "whitespace" ? [piece] : this.cut(piece));
+    return pieces.flatMap((piece) => (verbatim && piece === LINE_MARK ? ["\n"] : cut(piece)));
+  }
+
+  /** A function that takes the tokens of a text one by one, and gives what each adds to the text. */
+  joining() {
+    let last = "";
+    return (token) => {
+      const piece = last === "" ? token : this.join([last, token]).slice(last.length); // neighbours alone decide
+      last = token;
+      return piece;
+    };
+  }
+
+  /** Tokens as a text that a person would read: signs beside their words, and line ends as such. */
+  join(tokens) {
+    if (this.rules.name === "chars") return tokens.join("");
+    let text = tokens.join(" ");
+    for (const pattern of this.beside ?? []) text = text.replace(pattern, "$1");
+    return text.replaceAll(" \n", "\n").replaceAll("\n ", "\n");
   }
 
   /** Characters that the trained model's Unicode doesn't know stay as they are, whatever this one knows of them. */

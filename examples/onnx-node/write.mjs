@@ -1,4 +1,4 @@
-// node write.mjs model.onnx "To be" --length 200 --temperature 0.8 --top-p 0.9 --seed 1
+// node write.mjs model.onnx "To be" --length 200 --temperature 0.8 --top-k 40 --top-p 0.9 --seed 1
 
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
 import * as ort from "onnxruntime-node";
 import { Writer } from "./writer.mjs";
 
-const DEFAULTS = { length: "200", temperature: "1", "top-p": "1", seed: "0" };
+const DEFAULTS = { length: "200", temperature: "1", "top-k": "all", "top-p": "1", seed: "0" };
 
 function numberOf(values, name, fits, wanted) {
   const number = Number(values[name]);
@@ -18,10 +18,11 @@ try {
   const options = Object.fromEntries(Object.entries(DEFAULTS).map(([name, value]) => [name, { type: "string", default: value }]));
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
   const [path, prompt = ""] = positionals;
-  if (!path) throw new Error('usage: node write.mjs model.onnx "prompt" [--length N] [--temperature T] [--top-p P] [--seed N]');
+  if (!path) throw new Error('usage: node write.mjs model.onnx "prompt" [--length N] [--temperature T] [--top-k K] [--top-p P] [--seed N]');
   const how = {
     length: numberOf(values, "length", (n) => Number.isInteger(n) && n > 0, "a whole number from 1 on"),
     temperature: numberOf(values, "temperature", (t) => Number.isFinite(t) && t >= 0, "a number from 0 on"),
+    topK: values["top-k"] === "all" ? Infinity : numberOf(values, "top-k", (n) => Number.isInteger(n) && n > 0, "a whole number from 1 on"),
     topP: numberOf(values, "top-p", (p) => p > 0 && p <= 1, "a number above 0, at most 1,"),
     seed: numberOf(values, "seed", (n) => Number.isSafeInteger(n) && n >= 0, "a whole number from 0 on"),
   };

@@ -18,7 +18,7 @@ from rnnlab.data.marks import OF_WORDS, Marks
 from rnnlab.data.preprocessor import Preprocessor, Scaler
 from rnnlab.data.spelling import Spelling
 from rnnlab.data.tokenizers import Tokenizer
-from rnnlab.data.vocabulary import SPECIAL, Vocabulary
+from rnnlab.data.vocabulary import SPECIAL, WRITTEN, Vocabulary
 from rnnlab.models.base import Architecture
 from rnnlab.models.embedding import Embedding
 from rnnlab.tasks.base import TASKS
@@ -43,7 +43,18 @@ TAGGER = Preprocessor(
     marks=MARKS,
     spelling=Spelling(("", "?", *"etaoinshrdlu"), 7),
 )
-INTERFACES = {"classify": TEXT, "first-last": SERIES, "addition": PAIRS, "adding": ONE_NUMBER, "tag": TAGGER}
+CONTINUED = Preprocessor(
+    tokenizer=Tokenizer("chars", lowercase=False, verbatim=True),
+    vocabulary=Vocabulary((*WRITTEN, *"abcdefghijklmnop \n")),
+)
+INTERFACES = {
+    "classify": TEXT,
+    "first-last": SERIES,
+    "addition": PAIRS,
+    "adding": ONE_NUMBER,
+    "tag": TAGGER,
+    "language-model": CONTINUED,
+}
 SETTLED = {"tag": {"data": "made-up", "labels": TAGS, "scheme": "BIO"}}
 
 Maker = Callable[..., StoredModel]
@@ -60,12 +71,13 @@ def make(
     task: str = "classify",
     vectors: bool = False,
     preprocessor: Preprocessor | None = None,
+    **of_task: Any,
 ) -> StoredModel:
     preprocessor = preprocessor or INTERFACES[task]
     if preprocessor.vocabulary is not None and architecture.embedding is None:
         embedding = Embedding(width=6, vectors="some", channels="two") if vectors else Embedding(width=6)
         architecture = architecture.replace(embedding=embedding)
-    spec = RunSpec(TASKS[task](**SETTLED.get(task, {})), architecture, Training(), 0)
+    spec = RunSpec(TASKS[task](**SETTLED.get(task, {}), **of_task), architecture, Training(), 0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         pretrained = None

@@ -44,7 +44,7 @@ def why_not(model: StoredModel) -> str | None:
         return note("a baseline has no state")
     encoder = model.network.encoder
     if type(encoder) is not RecurrentEncoder:
-        return note("the model '{kind}' has no state of fixed size in ONNX", kind=model.spec.model.kind)
+        return note("one step of the model '{kind}' has no translation into ONNX", kind=model.spec.model.kind)
     if any(not isinstance(cell, Cell) or type(cell) not in GATES or cell.layer_norm for cell in encoder.ahead):
         return note("layer norm, and cells of your own, have no step of ONNX's own")
     return None

@@ -45,6 +45,11 @@ _WORDS = "|".join(
         "(?:[^%word%%space%]|_)[%tone%]*(?:\u200d[^%word%%space%][%tone%]*)*",
     ]
 )
+# Tokens joined by spaces become a text where each match is replaced by its group.
+_BESIDE = [
+    " ([.,;:!?)\\]}%…]|(?:[nN]'[tT]|'(?:[sSſ]|[rR][eE]|[vV][eE]|[lL][lL]|[dD]|[mM]))(?![%word%]))",
+    "([(\\[{$]) ",
+]
 
 
 def describe(model: StoredModel) -> dict[str, Any]:
@@ -156,6 +161,8 @@ def rules(tokenizer: Tokenizer) -> dict[str, Any]:
             "runs": [[r"\.{2,}", "..."], ["-{2,}", "--"]],
             "pattern": _WORDS,
         }
+        if tokenizer.verbatim:
+            found["beside"] = _BESIDE
     return found
 
 
