@@ -206,7 +206,8 @@ class Tokenizer:
 
 # --- which tokeniser a text wants ---------------------------------------------------------------------------------
 
-_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")  # no spaces between words
+UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
+"""Scripts without spaces between words."""
 _SCRIPT_NAMES = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
 
 
@@ -253,7 +254,7 @@ def tokenizer_of_columns(columns: Mapping[str, Sequence[str]]) -> tuple[Tokenize
 def choose_tokenizer(texts: Sequence[str]) -> tuple[Tokenizer, str]:
     """``chars`` where most letters belong to scripts without spaces between words, else ``words``; and why."""
     shares = scripts(texts)
-    unspaced = sum(share for script, share in shares.items() if script in _UNSPACED)
+    unspaced = sum(share for script, share in shares.items() if script in UNSPACED)
     percent = f"{unspaced:.0%}".removesuffix("%")
     if unspaced >= 0.9:
         reason = note("{percent} % of the letters are of a script without spaces between words", percent=percent)
