@@ -25,6 +25,7 @@ from rnnlab.training.evaluate import evaluate
 from rnnlab.training.forcing import reads_own_tokens
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
+from rnnlab.training.samples import epoch_sample, is_sampled
 from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
 from rnnlab.training.spec import RunSpec, Training
 from rnnlab.training.update import Update, Updater, class_weights
@@ -118,6 +119,8 @@ def train(
             valid = kept
             best = {name: value.detach().clone() for name, value in network.state_dict().items()}
         event = close_epoch(progress, scores, improved)
+        if answer.continues and is_sampled(progress.epoch):
+            event["sample"] = epoch_sample(network, data, spec.seed, loader.streams, spec.longest)
         if begin_fall_if_due(progress, training, answer.chosen, loader.updates, chance):
             network.load_state_dict(best)
         if training.monitor.gradients:
