@@ -243,6 +243,30 @@ class WrittenText:
 
 
 @dataclass(frozen=True)
+class EpochText:
+    epoch: int
+    nats: float  # per token of the validation text
+    text: str
+    best: bool  # whether its weights were kept
+
+
+@dataclass(frozen=True)
+class WritingByEpoch:
+    """What the best run of an arm wrote while it learnt, from the first epoch on."""
+
+    arm: str
+    texts: tuple[EpochText, ...]
+
+
+@dataclass(frozen=True)
+class NatsByContext:
+    """How surprised the best run of an arm is by the same test tokens, by how many tokens it reads before each."""
+
+    arm: str
+    nats: dict[int, float]
+
+
+@dataclass(frozen=True)
 class Continued:
     """What there is to tell of language models alone."""
 
@@ -253,6 +277,9 @@ class Continued:
     written: tuple[WrittenText, ...] = ()
     least: int = 0  # tokens from which on a run counts as copied
     spaced: bool = False  # whether a space stands between tokens
+    by_epoch: tuple[WritingByEpoch, ...] = ()  # none of runs that recorded nothing
+    by_context: tuple[NatsByContext, ...] = ()  # of a stream alone
+    asked: int = 0  # tokens whose mean `by_context` is
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from rnnlab.comparing.chapters import ContestedToken, Continued, FromBeginning, 
 from rnnlab.comparing.records import Record, by_arm
 from rnnlab.core.errors import RunError
 from rnnlab.data.sequences import IGNORE
-from rnnlab.data.tokenizers import Tokenizer
+from rnnlab.data.tokenizers import LINE_END, Tokenizer
 from rnnlab.data.vocabulary import END, Vocabulary
 
 PASSAGE = {"chars": 300, "words": 80}  # tokens that are shown
@@ -31,7 +31,8 @@ def continued(
     targets = truth.values[counted]
     nats = np.stack([_nats(record, truth.values, chosen[0]) for record in chosen])  # (arms, tokens)
     tokens = [vocabulary.words[token] for token in targets.tolist()]
-    shown = slice(0, PASSAGE[unit])
+    begin = _line_begin(tokens[: PASSAGE[unit]]) if streams else 0
+    shown = slice(begin, begin + PASSAGE[unit])
 
     def before(at: int) -> str:
         """Of the same text."""
@@ -50,6 +51,13 @@ def continued(
         from_beginning=() if streams else tuple(_from_beginning(records)),
         spaced=tokenizer.name in ("words", "whitespace"),
     )
+
+
+def _line_begin(tokens: list[str]) -> int:
+    """A stream is cut wherever its share ends, mostly in the middle of a word: the passage begins with the next line
+    that isn't blank."""
+    after_an_end = (at for at in range(1, len(tokens)) if tokens[at - 1] == LINE_END != tokens[at])
+    return next(after_an_end, 0)
 
 
 def _nats(record: Record, values: np.ndarray, first: Record) -> np.ndarray:

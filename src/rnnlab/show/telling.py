@@ -129,7 +129,7 @@ def _differences(
     if found.splits_vary and labels:
         remarks.append(note("every seed has test rows of its own, so the rows on which models disagree aren't shown"))
     if isinstance(found.task.answer, Text):
-        return Differences((), (), (), (), continued=_of_language_models(found, comparison, remarks))
+        return Differences((), (), (), (), continued=_of_language_models(found, comparison, data, remarks))
     if found.task.answer.chains:
         return _of_taggers(found, comparison, data, labels, remarks)
     if isinstance(found.task.answer, Words):
@@ -181,12 +181,14 @@ def _of_recognisers(
     return replace(shown, hearing=replace(shown.hearing, worst=worst, others=others))
 
 
-def _of_language_models(found: RecordedComparison, comparison: Comparison, remarks: list[str]) -> Continued | None:
+def _of_language_models(
+    found: RecordedComparison, comparison: Comparison, data: EncodedData | None, remarks: list[str]
+) -> Continued | None:
     """With what the best models and the best baseline write."""
     if found.splits_vary:
         remarks.append(note("every seed has test rows of its own, so no passage and no samples are shown"))
         return None
-    return continuations(found.records, _best_runs(found, comparison), remarks)
+    return continuations(found.records, _best_runs(found, comparison), data, remarks)
 
 
 def _best_runs(found: RecordedComparison, comparison: Comparison) -> list[Record]:

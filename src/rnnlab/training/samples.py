@@ -1,7 +1,7 @@
 """What a language model writes while it learns: a short text after some of the epochs.
 
-Nothing of the training changes by it: the network is asked as in evaluation, and what is drawn comes from a generator of
-its own, the same numbers after every epoch, so that two samples differ by the weights alone.
+Nothing of the training changes by it: the network is asked as in evaluation, and what is drawn comes from a generator
+of its own, the same numbers after every epoch, so that two samples differ by the weights alone.
 """
 
 import numpy as np

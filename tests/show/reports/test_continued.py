@@ -103,7 +103,9 @@ def test_contested_tokens_differ_most(poems: Result, found: Continued):
 
 
 def test_samples_are_what_generate_writes(poems: Result, found: Continued):
-    assert len(found.written) == 9
+    first, last = found.passage[0].arm, found.passage[-1].arm
+    assert [one.temperature for one in found.written if one.arm == first] == [0.2, 0.5, 0.8, 1.0, 1.2]
+    assert [one.temperature for one in found.written if one.arm == last] == [0.5, 0.8, 1.0]
     for one in found.written:
         [sample] = load_writer(best(poems, one.arm)).generate(length=300, temperature=one.temperature, seed=0)
         assert "".join(text for text, _ in one.pieces) == sample.text
@@ -111,6 +113,28 @@ def test_samples_are_what_generate_writes(poems: Result, found: Continued):
         copied = sum(len(text) for text, inside in one.pieces if inside)
         assert one.share == pytest.approx(copied / max(1, len(sample.text)))
         assert (one.longest or 0) <= len(sample.text)
+
+
+def test_texts_by_epoch_are_those_of_the_events(poems: Result, found: Continued):
+    assert {one.arm for one in found.by_epoch} == {"gru", "rnn"}
+    for one in found.by_epoch:
+        run = RunDirectory(best(poems, one.arm))
+        [event] = [event for event in run.events() if event["event"] == "epoch"]
+        assert [(text.epoch, text.best, text.text) for text in one.texts] == [(1, True, event["sample"])]
+
+
+def test_the_best_epoch_writes_as_it_did(poems: Result, found: Continued, monkeypatch: pytest.MonkeyPatch):
+    events = RunDirectory.events
+    without = lambda run: [{**event, "sample": None} for event in events(run)]  # noqa: E731
+    monkeypatch.setattr(RunDirectory, "events", without)
+    assert told(poems)[1].by_epoch == ()  # an older run
+
+    def with_another(run: RunDirectory) -> list[dict[str, Any]]:
+        return [{**event, "epoch": 0, "sample": "an older text"} for event in events(run)] + without(run)
+
+    monkeypatch.setattr(RunDirectory, "events", with_another)
+    for now, before in zip(told(poems)[1].by_epoch, found.by_epoch, strict=True):
+        assert [text.text for text in now.texts] == ["an older text", before.texts[-1].text]
 
 
 def test_the_page(chapter: Chapter, found: Continued):
@@ -122,7 +146,7 @@ def test_the_page(chapter: Chapter, found: Continued):
     outline = Outline(text)
     assert "读与写" in outline.texts_in("zh")
     assert "What they read and write" in outline.texts_in("en")
-    assert "50.0 % copied; the longest run that stands in the training text has 8 tokens" in outline.texts_in("en")
+    assert "50.0 % copied, longest run 8 tokens" in outline.texts_in("en")
     assert "by-context" in drawn_charts(text, "zh")
     assert "nats per token" not in str(drawn_charts(text, "zh"))
     shares = [float(token.share) for strip in strips(chapter) for token in strip.tokens]
@@ -141,6 +165,8 @@ def test_without_the_training_text_nothing_is_said_of_copies(tmp_path: Path, mon
     assert found.from_beginning == ()  # a stream has one beginning
     assert found.spaced
     assert not any("copied" in remark for remark in chapter.remarks)
+    assert "by-context" in drawn_charts(page(Report((chapter,), ())), "zh")
+    assert {one.arm: min(one.nats) for one in found.by_context} == {"gru": 1, "rnn": 1, "kneser-ney": 0}
     data.unlink()
     monkeypatch.setenv("RNNLAB_CACHE", str(tmp_path / "another"))
     chapter, later = told(result)

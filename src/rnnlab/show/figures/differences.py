@@ -25,8 +25,16 @@ BY_LENGTH_CAPTION = both(
 BY_CONTEXT = both("Nats per token by what stands before")
 BY_CONTEXT_CAPTION = both(
     "Tokens of the test rows by their number from the beginning of the row (how many there are: in brackets), mean of "
-    "the runs; dashed: the best baseline. A line that rises to the right gains from what stands before."
+    "the runs; dashed: the best baseline. Fewer nats are higher up: a line that rises to the right gains from what "
+    "stands before."
 )
+BY_READ = both("Nats per token by how much is read before")
+BY_READ_CAPTION = both(
+    "The same {tokens:,} tokens of the test text, each after its last tokens alone, of the best run of each model by "
+    "validation; dashed: the best baseline, an n-gram, for which nothing changes once its order is reached. Fewer nats "
+    "are higher up: where a line still rises, more context helps; a Transformer ends at its window."
+)
+READ = both("tokens read before")
 TOKEN, NATS = both("token of a row (tokens)"), both("nats per token")
 GREY = both("; dashed: the best baseline")
 BY_TAG = both("{metric} by tag")
@@ -93,9 +101,18 @@ def length_figure(chapter: Chapter) -> Figure | None:
 
 
 def context_figure(chapter: Chapter) -> Figure | None:
-    """Of language models that read rows."""
+    """Of language models. Of a stream, the same tokens after more and more of what stands before; rows by position."""
     found = chapter.differences.continued
     baselines = {arm.label for arm in chapter.comparison.baselines} - {chapter.comparison.verdict.best_baseline}
+    if found and found.by_context:
+        read = sorted({read for one in found.by_context for read in one.nats})
+        cut = {one.arm: {str(at): Cell(nats, found.asked) for at, nats in one.nats.items()} for one in found.by_context}
+        return fig.figure(
+            "by-context",
+            BY_READ,
+            BY_READ_CAPTION.format(tokens=found.asked),
+            lambda language, for_page: _lines(chapter, cut, READ, NATS, language, for_page, [*map(str, read)]),
+        )
     shown = [one for one in found.from_beginning if one.arm not in baselines] if found else []
     if all(len(one.parts) < 2 for one in shown):
         return None
@@ -121,29 +138,29 @@ def _lines(
     metric: Both,
     language: Language,
     for_page: bool,
+    across: Sequence[str] = (),
 ) -> AnyChart:
-    """A line per arm through its scores by part."""
+    """A line per arm through its scores by part, with how many rows it has; or by these parts, in this order, alone."""
     fixed, verdict = _baselines(chapter), chapter.comparison.verdict
     percent = verdict.unit == "percent"
     share = fig.share if percent else fig.short
     rows: list[Row] = [
-        {"arm": arm, "x": f"{part} ({cell.count:,})", "y": share(cell.score), "n": cell.count}
+        {"arm": arm, "x": part if across else f"{part} ({cell.count:,})", "y": share(cell.score), "n": cell.count}
         | {"b": arm in fixed, "o": number}
         for arm, parts in shown.items()
         for number, (part, cell) in enumerate(parts.items())
     ]
-    order = list(dict.fromkeys(row["x"] for row in sorted(rows, key=lambda row: row["o"])))
+    order = list(across or dict.fromkeys(row["x"] for row in sorted(rows, key=lambda row: row["o"])))
     low, high = min(row["y"] for row in rows), max(row["y"] for row in rows)
     room = max(0.06 * (high - low), 0.01)
     ends = [fig.short(max(0.0, low - room)), fig.short(min(1.0 if percent else math.inf, high + room))]
     scale = alt.Scale(domain=ends, nice=False, zero=False, reverse=verdict.lower_is_better)  # down is always worse
     form, exact = (".0%", ".1%") if percent else ("~g", ".4~g")
-    across = alt.Scale(domain=order, padding=0.35)
     base = (
         alt.Chart()
         .transform_filter(fig.SHOWN)
         .encode(
-            x=alt.X("x:O", scale=across, title=length[language], axis=slanted(order)),
+            x=alt.X("x:O", scale=alt.Scale(domain=order, padding=0.35), title=length[language], axis=slanted(order)),
             y=alt.Y("y:Q", title=metric[language], scale=scale, axis=alt.Axis(format=form, tickCount=6)),
             color=fig.colour(fig.colours(chapter), list(shown), for_page, symbolType="circle"),
         )

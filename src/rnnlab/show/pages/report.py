@@ -6,7 +6,16 @@ from datetime import datetime
 
 from altair.utils.schemapi import debug_mode
 
-from rnnlab.comparing.chapters import Answered, Chapter, DisputedRow, Report, Setting, SweepChapter, WrittenText
+from rnnlab.comparing.chapters import (
+    Answered,
+    Chapter,
+    DisputedRow,
+    Report,
+    Setting,
+    SweepChapter,
+    WritingByEpoch,
+    WrittenText,
+)
 from rnnlab.comparing.comparison import ArmSummary, Comparison
 from rnnlab.core.numbers import count, duration, percent_text
 from rnnlab.core.terms import status_text
@@ -32,7 +41,7 @@ from rnnlab.show.pages.report_tables import (
     tuning_table,
 )
 from rnnlab.show.pages.shell import page as shell_page
-from rnnlab.show.pages.surprise import Strip, contested_table, strips, written_by_arm
+from rnnlab.show.pages.surprise import Strip, contested_table, strips, written_by_arm, written_by_epoch
 from rnnlab.show.pages.sweep import StudyParts, study_parts
 from rnnlab.show.pages.table import Table
 from rnnlab.show.pages.tagged_sentences import TaggedSentence, tagged_sentences, type_colours
@@ -86,6 +95,7 @@ class ChapterParts:
     strips: list[Strip]  # of language models alone, as the following
     contested: Table | None
     written: list[tuple[str, list[WrittenText]]]  # by arm
+    by_epoch: tuple[WritingByEpoch, ...]
     terms: Table
     size: Table
     settings: list[tuple[str, Sequence[Setting]]]  # by arm
@@ -208,6 +218,7 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
         strips=strips(chapter),
         contested=contested_table(chapter),
         written=written_by_arm(chapter),
+        by_epoch=written_by_epoch(chapter),
         terms=terms_table(chapter, colours),
         size=size_table(chapter, colours),
         settings=[(term.arm, term.settings) for term in chapter.terms],

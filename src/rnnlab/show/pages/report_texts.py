@@ -244,8 +244,8 @@ SAID = both("said")
 EDITS = both("edits")
 STRIPS = both("Surprise, token by token")
 STRIPS_NOTE = both(
-    "The beginning of the test text as the best run of each model by validation reads it. The redder a token, the less "
-    "it was expected; point at one for its nats. ↵ is a line end."
+    "The beginning of the test text (of a stream, from its next line on) as the best run of each model by validation "
+    "reads it. The redder a token, the less it was expected; point at one for its nats. ↵ is a line end."
 )
 STRIP_MEAN = both("{nats:.3f} nats per token")
 CONTESTED = both("The tokens on which they differ most")
@@ -257,14 +257,23 @@ CONTESTED_ARM = both("Nats of the token, of the best run of {arm} by validation;
 CONTESTED_NOTE = both("By the largest difference between two models; less is better.")
 WRITTEN = both("What they write")
 WRITTEN_NOTE = both(
-    "What the best run of each model by validation writes without a prompt, with seed 0 (rnnlab generate). Marked: "
-    "passages of {least} tokens or more that stand verbatim in the training text."
+    "What the best run of each model by validation writes without a prompt, with seed 0 (rnnlab generate). A lower "
+    "temperature prefers likely tokens. Marked: passages of {least} tokens or more that stand verbatim in the training "
+    "text; the longest run that stands there is named, however short it is."
 )
 WRITTEN_NOTE_ALONE = both(
     "What the best run of each model by validation writes without a prompt, with seed 0 (rnnlab generate)."
 )
 TEMPERATURE = both("temperature {temperature}")
-COPIED = both("{share} copied; the longest run that stands in the training text has {longest} tokens")
+COPIED = both("{share} copied, longest run {longest} tokens")
+OTHERS_WRITE = both("What the other models write ({count})")
+BY_EPOCH = both("Learning to write")
+BY_EPOCH_NOTE = both(
+    "What the best run of each model by validation wrote after some of its epochs, each time with the same random "
+    "numbers, at temperature 0.8: what changes is the network. Nats per token are those of the validation text."
+)
+EPOCH, EPOCH_NATS, EPOCH_TEXT = both("epoch"), both("nats per token"), both("it wrote")
+BEST_EPOCH = both("best")
 CLASSES_CUT = both("The {shown} largest of {total} are shown.")
 UNFINISHED = both("Runs that didn't finish")
 SEED = both("seed")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rnnlab.comparing.chapters import Chapter, WrittenText
+from rnnlab.comparing.chapters import Chapter, WritingByEpoch, WrittenText
 from rnnlab.core.words import same
 from rnnlab.data.vocabulary import END, WRITTEN
 from rnnlab.show.pages import report_texts as words
@@ -75,3 +75,8 @@ def written_by_arm(chapter: Chapter) -> list[tuple[str, list[WrittenText]]]:
     for text in found.written if found else ():
         by_arm.setdefault(text.arm, []).append(text)
     return list(by_arm.items())
+
+
+def written_by_epoch(chapter: Chapter) -> tuple[WritingByEpoch, ...]:
+    found = chapter.differences.continued
+    return found.by_epoch if found else ()
