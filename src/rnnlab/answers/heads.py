@@ -19,22 +19,49 @@ class SummaryHead(nn.Module):
         return self.linear(encoded.summary)
 
 
-class StateHead(nn.Module):
-    """(B, T, H) states → (B, T, C)."""
+class ScoringHead(nn.Module):
+    """(B, T, H) states → (B, T, C), each output by a vector of its own.
+
+    Where training scores some outputs alone, it leaves behind, for the one optimiser step that follows, ``rows`` (R,),
+    which ones, and ``picked`` (R, S), a leaf that stands for their vectors: ``picked.grad`` is their gradient."""
+
+    rows: Tensor
+    picked: Tensor
+
+    @property
+    def scoring(self) -> tuple[Tensor, Tensor]:
+        """The vectors (C, S), and a bias (C,)."""
+        raise NotImplementedError
 
     @property
     def outputs(self) -> int:
-        return self.linear.out_features
+        return len(self.scoring[1])
+
+    def scored(self, encoded: Encoded) -> Tensor:
+        """(B, T, S): what the vectors are multiplied with."""
+        return encoded.states
+
+    def leave(self, rows: Tensor, picked: Tensor) -> None:
+        """For the optimiser."""
+        self.rows, self.picked = rows, picked
+
+
+class StateHead(ScoringHead):
+    """(B, T, H) states → (B, T, C)."""
 
     def __init__(self, width: int, outputs: int):
         super().__init__()
         self.linear: nn.Linear = nn.Linear(width, outputs)
 
+    @property
+    def scoring(self) -> tuple[Tensor, Tensor]:
+        return self.linear.weight, self.linear.bias
+
     def forward(self, encoded: Encoded) -> Tensor:
         return self.linear(encoded.states)
 
 
-class TiedHead(nn.Module):
+class TiedHead(ScoringHead):
     """(B, T, H) states → (B, T, V), by the vectors of the tokens that are read (Press & Wolf 2017; Inan et al. 2017).
     States of another width than theirs are projected first."""
 
@@ -48,15 +75,18 @@ class TiedHead(nn.Module):
         self._vectors = (vectors,)  # not as a module: they are counted, trained and stored once
 
     @property
-    def outputs(self) -> int:
-        return len(self.bias)
-
-    @property
     def vectors(self) -> Tensor:
         """(V, D)."""
         table = self._vectors[0].table
         assert table is not None
         return table
 
+    @property
+    def scoring(self) -> tuple[Tensor, Tensor]:
+        return self.vectors, self.bias
+
+    def scored(self, encoded: Encoded) -> Tensor:
+        return self.project(encoded.states)
+
     def forward(self, encoded: Encoded) -> Tensor:
-        return F.linear(self.project(encoded.states), self.vectors, self.bias)
+        return F.linear(self.scored(encoded), self.vectors, self.bias)

@@ -30,6 +30,7 @@ OTHER_NAMES: dict[str, str] = {  # the path of a setting, and what it is called 
     "training.patience": "patience early_stopping early_stop early_stopping_patience early_stopping_rounds "
     "n_iter_no_change",
     "training.class_weights": "class_weights class_weight pos_weight sample_weight balanced loss_weights",
+    "training.softmax_samples": "softmax_samples sampled_softmax num_sampled n_samples negative_samples",
     "training.device": "device gpu cuda use_gpu use_cuda accelerator",
     "training.threads": "threads num_threads n_threads nthreads intra_op_threads",
     "model.kind": "model_type model_name architecture arch cell cell_type rnn_type",

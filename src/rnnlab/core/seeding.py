@@ -4,7 +4,19 @@ import hashlib
 
 import numpy as np
 
-STREAMS = ("split", "init", "shuffle", "dropout", "data", "bootstrap", "search", "augment", "sampling", "forcing")
+STREAMS = (
+    "split",
+    "init",
+    "shuffle",
+    "dropout",
+    "data",
+    "bootstrap",
+    "search",
+    "augment",
+    "sampling",
+    "forcing",
+    "candidates",
+)
 
 
 def stream_seed(seed: int, stream: str, *path: int) -> int:

@@ -84,6 +84,7 @@ SETTINGS = {  # by the last part of their paths, or where that would say too lit
     "rows": both("rows"),
     "schedule": both("learning-rate schedule"),
     "schedule.shape": both("learning-rate schedule"),
+    "softmax_samples": both("words sampled for the softmax"),
     "state": both("state between batches"),
     "steps": both("updates"),
     "tied": both("tied vectors"),

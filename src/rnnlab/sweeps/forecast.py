@@ -26,6 +26,7 @@ from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.batch_loader import AHEAD, BatchLoader
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
+from rnnlab.training.sampled_softmax import SampledSoftmax
 from rnnlab.training.schedule import total_steps
 from rnnlab.training.spec import RunSpec
 from rnnlab.training.update import Updater
@@ -71,7 +72,8 @@ def pace_of(spec: RunSpec, data: EncodedData) -> Pace:
         device = torch.device(resolve_device(training.device))
         network = assemble(spec, Preprocessor.of(data)).to(device).train()
         loader = BatchLoader(spec, data)
-        updater = Updater(spec, network, Optimizer(network, training), training.threads)
+        sampled = SampledSoftmax.of(spec, data)
+        updater = Updater(spec, network, Optimizer(network, training), training.threads, sampled=sampled)
         step, ahead, tokens, seconds = 0, 1, 0, 0.0
         while step <= WARM_UP or (seconds < TIMED and step < loader.updates):
             batches = [loader.batch(step + number).to(device) for number in range(ahead)]

@@ -158,6 +158,14 @@ class Task(Config):
                     **gaps,
                 )
             )
+        if training.get("softmax_samples") not in (None, "none") and not cls.shape.continues:
+            found.append(
+                say(
+                    "{path}.softmax_samples: the task '{kind}' doesn't continue a text, so that there are no words to "
+                    "sample; leave it out",
+                    **gaps,
+                )
+            )
         return found
 
     fingerprint: str | None = Field(default=None, description="Identifies the encoded data; filled in.")

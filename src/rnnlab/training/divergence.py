@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rnnlab.answers.heads import TiedHead
 from rnnlab.core.words import note
 from rnnlab.data.batches import Batch
 from rnnlab.kernels import switched_off
@@ -158,6 +159,9 @@ def _first_bad_gradient(network: Network) -> Place | None:
     picked = getattr(network.embedding, "picked", None) if lazy else None  # the rows in use stand for the table
     if picked is not None and picked.grad is not None and not _finite(picked.grad):
         return Place("embedding.table")
+    scored = getattr(network.head, "picked", None)  # as those of the words that are scored, where they are sampled
+    if scored is not None and scored.grad is not None and not _finite(scored.grad):
+        return Place("embedding.table" if isinstance(network.head, TiedHead) else "head.linear.weight")
     for name, parameter in network.named_parameters():
         if parameter.grad is not None and not _finite(parameter.grad):
             owner = network.get_submodule(name.rpartition(".")[0])

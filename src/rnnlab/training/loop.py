@@ -25,6 +25,7 @@ from rnnlab.training.evaluate import evaluate
 from rnnlab.training.forcing import reads_own_tokens
 from rnnlab.training.monitor import probe, probe_batch
 from rnnlab.training.optimizer import Optimizer
+from rnnlab.training.sampled_softmax import SampledSoftmax
 from rnnlab.training.samples import epoch_sample, is_sampled
 from rnnlab.training.schedule import begin_fall_if_due, learning_rate, reason_to_end
 from rnnlab.training.spec import RunSpec, Training
@@ -65,7 +66,8 @@ def train(
     loader = BatchLoader(spec, data)
     chance = answer.chance(data.valid.truth)
     weights = class_weights(spec, data, optimizer.weights)
-    updater = Updater(spec, network, optimizer, training.threads, weights=weights)
+    sampled = SampledSoftmax.of(spec, data)
+    updater = Updater(spec, network, optimizer, training.threads, weights=weights, sampled=sampled)
     last_report = last_checkpoint = time.monotonic()
     own_tokens = reads_own_tokens(spec, data, loader.updates)
     ahead, most = 1, 1 if own_tokens else AHEAD  # updates at a time: a model's own tokens come from its last weights

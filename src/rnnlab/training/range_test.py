@@ -25,6 +25,7 @@ from rnnlab.training.assemble import assemble, resolve_device
 from rnnlab.training.batch_loader import BatchLoader
 from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.run import own_process_state
+from rnnlab.training.sampled_softmax import SampledSoftmax
 from rnnlab.training.spec import RunSpec
 from rnnlab.training.update import Updater, class_weights, mean_loss
 
@@ -63,7 +64,8 @@ def range_test(spec: RunSpec, data: EncodedData, steps: int = STEPS) -> RangeTes
         beginner = copy.deepcopy(network)
         optimizer = Optimizer(network, training)
         weights = class_weights(spec, data, optimizer.weights)
-        updater = Updater(spec, network, optimizer, training.threads, weights=weights)
+        sampled = SampledSoftmax.of(spec, data)
+        updater = Updater(spec, network, optimizer, training.threads, weights=weights, sampled=sampled)
         torch.manual_seed(stream_seed(spec.seed, "dropout"))
         loader = BatchLoader(spec, data)
         numbers = itertools.count()

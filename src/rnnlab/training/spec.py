@@ -135,7 +135,14 @@ class Training(Config):
     """How a run is trained: until the validation score stops improving, or until the first limit is reached: epochs,
     steps, minutes, or until."""
 
-    added: ClassVar[tuple[str, ...]] = ("until", "eval_every", "batch_tokens", "class_weights", "forcing")
+    added: ClassVar[tuple[str, ...]] = (
+        "until",
+        "eval_every",
+        "batch_tokens",
+        "class_weights",
+        "forcing",
+        "softmax_samples",
+    )
 
     epochs: int | None = Field(default=100, ge=1, description="Passes over the training rows, at most.")
     steps: int | None = Field(default=None, ge=1, description="Updates.")
@@ -162,6 +169,12 @@ class Training(Config):
         description="balanced: rows of rare classes count more, so that all classes count the same in all; none: every "
         "row counts the same.",
     )
+    softmax_samples: int | None = Field(
+        default=None,
+        ge=1,
+        description="Where a text is continued: words drawn per update, against which those that come next are scored, "
+        "for large vocabularies; none: against all. Evaluation always scores all.",
+    )
     schedule: Schedule = Field(default=Schedule(), description="How the learning rate changes.")
     forcing: Forcing = Field(
         default=Forcing(), description="Which token a model that writes reads: the true one, or its own."
@@ -178,7 +191,7 @@ class Training(Config):
     device: str = Field(default="auto", description="auto, cpu, cuda, mps …; resolved before the run.")
     threads: int = Field(default=1, ge=1, description="Of one run. Bits repeat only for the same number.")
 
-    @field_validator("clip", "patience", "epochs", "class_weights", mode="before")
+    @field_validator("clip", "patience", "epochs", "class_weights", "softmax_samples", mode="before")
     @classmethod
     def _none(cls, value: Any) -> Any:
         return None if value == "none" else value  # TOML has no null

@@ -24,6 +24,7 @@ from rnnlab.models.network import Network
 from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent, RecurrentEncoder
 from rnnlab.training.divergence import EXPLODED
 from rnnlab.training.optimizer import BETA1, BETA2, EPSILON, Optimizer
+from rnnlab.training.sampled_softmax import SampledSoftmax
 from rnnlab.training.spec import RunSpec
 
 
@@ -62,12 +63,15 @@ class Updater:
         threads: int,
         random: torch.Generator = torch.default_generator,
         weights: torch.Tensor | None = None,
+        sampled: SampledSoftmax | None = None,
     ):
-        """``weights`` (C,): what a target of each class counts in the loss; None: all alike."""
+        """``weights`` (C,): what a target of each class counts in the loss; None: all alike. ``sampled`` draws the
+        words that are scored; None: all."""
         assert spec.training is not None
+        assert (spec.training.softmax_samples is None) == (sampled is None)
         self.network, self.optimizer, self.clip = network, optimizer, spec.training.clip
         self.answer: Answer = spec.task.answer
-        self.random, self.weights = random, weights
+        self.random, self.weights, self.sampled = random, weights, sampled
         self.member: ops.Member | None = None
         embedding = network.embedding
         usual = embedding is None or not (embedding.spelled or (embedding.narrow and embedding.frozen is not None))
@@ -97,7 +101,10 @@ class Updater:
                 self.random.set_state(before)  # as if those that weren't reached had drawn nothing
                 self.seeds(len(well))
                 self.optimizer.gradient.zero_()  # torch finds out what went wrong, and adds to what is there
-            loss, right = backward(self.network, self.answer, batches[done], self.weights)
+            if self.sampled is None:
+                loss, right = backward(self.network, self.answer, batches[done], self.weights)
+            else:
+                loss, right = self.sampled.backward(self.network, batches[done], self.optimizer.steps)
             update = Update(loss, self.optimizer.step(rates[done], self.clip) if abs(loss) < EXPLODED else None, right)
             yield update
             if not update.well:
@@ -159,6 +166,8 @@ def class_weights(spec: RunSpec, data: EncodedData, like: torch.Tensor) -> torch
 def knows_whole_steps(spec: RunSpec) -> bool:
     """Whether native code, if there is any, can do all of a training step."""
     model, answer = spec.model, spec.task.answer
+    if spec.training is not None and spec.training.softmax_samples is not None:
+        return False
     if type(model) is FastText:
         drops = model.output_dropout or (model.embedding is not None and model.embedding.dropout)
         return answer.native in ("class", "labels") and not drops  # torch draws what is dropped there
