@@ -13,14 +13,7 @@ import sacrebleu
 from sacrebleu.metrics.bleu import _get_tokenizer
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
-from rnnlab.answers.bleu import (
-    BLEU,
-    RULES,
-    TOKENIZERS,
-    bleu_counts,
-    bleu_tokenizer_for,
-    signature,
-)
+from rnnlab.answers.bleu import _STAND_ALONE, BLEU, RULES, TOKENIZERS, bleu_counts, bleu_tokenizer_for, signature
 from rnnlab.answers.chrf import CHRF, chrf_counts, chrf_signature
 from rnnlab.answers.score import Score, numeric_gradient
 
@@ -81,12 +74,10 @@ def test_tokens_are_those_of_sacrebleu(name: str):
 
 
 def test_every_character_stands_alone_or_not_as_in_sacrebleu():
-    for number in range(0x110000):
+    """All 196,608 of the first three planes; behind them, some."""
+    for number in [*range(0x30000), *range(0x30000, 0x110000, 101)]:
         character = chr(number)
-        if TokenizerZh._is_chinese_char(character) and not character.isspace():
-            assert TOKENIZERS["zh"](f"a{character}b") == ["a", character, "b"]
-        elif number > 127 and not character.isspace():
-            assert TOKENIZERS["zh"](f"a{character}b") == [f"a{character}b"]
+        assert bool(_STAND_ALONE.fullmatch(character)) == TokenizerZh._is_chinese_char(character), hex(number)
 
 
 def test_the_tokenizer_follows_the_script():
@@ -131,7 +122,7 @@ def test_chrf_is_that_of_sacrebleu(references: list[int]):
 @needs_data
 def test_scores_of_tatoeba_are_those_of_sacrebleu():
     """Every third sentence is answered by the translation of the one before it, of nearly the same length."""
-    true = list(tatoeba().items())[::9]
+    true = list(tatoeba().items())[::27]
     chinese = [row for _, row in true]
     english = [[text] for text, _ in true]
     for rows, name in [(chinese, "zh"), (chinese, "char"), (english, "13a"), (english, "none")]:
