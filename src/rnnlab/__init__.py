@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rnnlab.api.compare import UntilSure, compare, train
-    from rnnlab.api.inspect import inspect_model, inspect_run
+    from rnnlab.api.inspect import inspect_exposure, inspect_model, inspect_run
     from rnnlab.api.report import write_report
     from rnnlab.api.sweep import run_sweep
     from rnnlab.auditing.audit import audit
@@ -36,6 +36,7 @@ _HOMES = {
     "run_sweep": "rnnlab.api.sweep",
     "write_report": "rnnlab.api.report",
     "inspect_run": "rnnlab.api.inspect",
+    "inspect_exposure": "rnnlab.api.inspect",
     "inspect_model": "rnnlab.api.inspect",
     "load": "rnnlab.use",
     "pack": "rnnlab.use.stored",
@@ -75,6 +76,7 @@ __all__ = [
     "compare",
     "export_model",
     "find_runs",
+    "inspect_exposure",
     "inspect_model",
     "inspect_run",
     "judge",

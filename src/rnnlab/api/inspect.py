@@ -17,6 +17,7 @@ from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.spelling import UNKNOWN_LETTER
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 from rnnlab.inspecting.cost import Cost, cost, has_formula
+from rnnlab.inspecting.exposure import Exposure, exposure
 from rnnlab.inspecting.inspection import Subject, examine
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
@@ -65,6 +66,13 @@ def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside:
     )
     first, epochs = at_first(spec, preprocessor), recorded_gradients(found)
     return inside_of(examine(subject, network, inputs, lengths, at_first=first, epochs=epochs, cost=costs))
+
+
+@own_process_state(threads=1)  # as in training
+def inspect_exposure(run: str | PathLike[str]) -> Exposure:
+    """How a finished run of a language model fares along its own tokens, by step, on its test text."""
+    spec, _, network = open_run(find_run(run))
+    return exposure(spec, network, spec.task.load())
 
 
 @own_process_state(threads=1)  # as in training

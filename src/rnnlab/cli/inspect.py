@@ -11,6 +11,9 @@ from rnnlab.core.words import say
 def inspect(
     run: Annotated[str | None, argument("RUN", "A run directory, for example runs/1f0c….", show_default=False)] = None,
     text: Annotated[str | None, option("TEXT", "Text to look at with the run.")] = None,
+    exposure: Annotated[
+        bool, flag("--exposure", "Of a language model: how it fares along its own tokens, by step.")
+    ] = False,
     model: Annotated[str | None, option("NAME", "Look at an untrained model instead of a run.")] = None,
     settings: Annotated[
         list[str] | None, option("KEY=VALUE", "Setting of an untrained model, for example model.hidden=64.", "--set")
@@ -39,6 +42,9 @@ def inspect(
     import sys
 
     _check(run, model, text, options.given(set=settings, length=length, seed=seed))
+    if exposure:
+        _show_exposure(run, options.given(text=text, output=output), as_json)
+        return
     chosen = words.language()
 
     from rnnlab.api.inspect import inspect_model, inspect_run
@@ -64,6 +70,30 @@ def inspect(
         return
     out = Screen().out
     for line in [*lines(found, chosen), "", say("Page: {file}", file=written)]:
+        out.print(line, soft_wrap=True)
+
+
+def _show_exposure(run: str | None, others: dict[str, Any], as_json: bool) -> None:
+    """A table, or JSON; there is no page."""
+    import sys
+
+    from rnnlab.api.inspect import inspect_exposure
+    from rnnlab.core.errors import ConfigError
+    from rnnlab.runs.directory import pretty_json
+    from rnnlab.show.exposures import about, columns, remarks_on, rows
+    from rnnlab.show.terminal.output import Screen, print_table
+
+    if run is None or others:
+        names = ", ".join(f"--{name}" for name in ({} if run else {"model": None}) | others)
+        raise ConfigError("--exposure measures a run on its test text, and would ignore {names}", names=names)
+    found = inspect_exposure(run)
+    if as_json:
+        sys.stdout.write(pretty_json(found.to_dict()))
+        return
+    out = Screen().out
+    out.print(about(found), soft_wrap=True)
+    print_table(out, "", columns(), [(row, None) for row in rows(found)])
+    for line in remarks_on(found):
         out.print(line, soft_wrap=True)
 
 

@@ -1,10 +1,13 @@
 """All that a report tells, as plain data: the page, the figures and the notebook show these numbers."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rnnlab.comparing.comparison import Comparison
 from rnnlab.comparing.studies import Study
+
+if TYPE_CHECKING:  # plain data need not wait for torch
+    from rnnlab.inspecting.exposure import Exposure
 
 Split = Literal["train", "valid"]
 Counted = Literal["rows", "tokens", "entities", "words"]  # what has a class
@@ -280,6 +283,7 @@ class Continued:
     by_epoch: tuple[WritingByEpoch, ...] = ()  # none of runs that recorded nothing
     by_context: tuple[NatsByContext, ...] = ()  # of a stream alone
     asked: int = 0  # tokens whose mean `by_context` is
+    exposures: "tuple[tuple[str, Exposure], ...]" = ()  # by arm, of its best run; none where texts are rows
 
 
 @dataclass(frozen=True)

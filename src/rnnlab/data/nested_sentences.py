@@ -7,6 +7,7 @@ stands. All that the next word depends on is the stack of subjects that still wa
 probability is known when it is drawn, and the mean of their surprise is what nobody can do better than.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,9 +96,63 @@ class _Draw:
         return self.last
 
     def shares(self, count: int) -> np.ndarray:
-        weights = 1 / np.arange(2, count + 2)
-        return weights / weights.sum()
+        return _shares(count)
 
     def say(self, word: str, probability: float) -> None:
         self.words.append(word)
         self.nats.append(-float(np.log(probability)))
+
+
+def nats_of_sentence(words: Sequence[str]) -> float | None:
+    """Of a whole sentence with its line end, as the rules have it; None where it breaks them."""
+    return _Reading(words).sentence()
+
+
+class _Reading:
+    """Word by word, as `_Draw` says them; a word that the rules don't allow there ends it."""
+
+    def __init__(self, words: Sequence[str]):
+        self.words, self.at = words, 0
+        self.nats = 0.0
+
+    def sentence(self) -> float | None:
+        if not self.subject_and_verb(0):
+            return None
+        if not self.one_of(ADVERBS, ADVERB):
+            self.nats -= float(np.log(1 - ADVERB))
+        whole = self.is_next(".") and self.is_next(LINE_END) and self.at == len(self.words)
+        return self.nats if whole else None
+
+    def subject_and_verb(self, depth: int) -> bool:
+        if not self.is_next("the"):
+            return False
+        singular = self.one_of(NOUNS[0], SINGULAR)
+        if not singular and not self.one_of(NOUNS[1], 1 - SINGULAR):
+            return False
+        left = 1.0
+        if CLAUSE[depth] > 0 and self.is_next("that"):
+            self.nats -= float(np.log(CLAUSE[depth]))
+            if not self.subject_and_verb(depth + 1):
+                return False
+        else:
+            left = 1 - CLAUSE[depth]
+        return self.one_of(VERBS[0 if singular else 1], left)
+
+    def is_next(self, word: str) -> bool:
+        found = self.at < len(self.words) and self.words[self.at] == word
+        self.at += found
+        return found
+
+    def one_of(self, words: Sequence[str], probability: float) -> bool:
+        """Reads the next word if it is one of these, which together are so likely."""
+        for rank, word in enumerate(words):
+            if self.is_next(word):
+                self.nats -= float(np.log(probability * _shares(len(words))[rank]))
+                return True
+        return False
+
+
+def _shares(count: int) -> np.ndarray:
+    """Of words by their rank: the first ones are more frequent."""
+    weights = 1 / np.arange(2, count + 2)
+    return weights / weights.sum()

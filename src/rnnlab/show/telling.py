@@ -26,6 +26,7 @@ from rnnlab.data import catalogue
 from rnnlab.data.encoded import EncodedData
 from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.show.experiment_file import experiment_file
+from rnnlab.show.exposures import exposures
 from rnnlab.show.gathering import RecordedComparison, RecordedSweep, gather
 from rnnlab.show.looking import internals, looks
 from rnnlab.show.samples import continuations
@@ -184,11 +185,15 @@ def _of_recognisers(
 def _of_language_models(
     found: RecordedComparison, comparison: Comparison, data: EncodedData | None, remarks: list[str]
 ) -> Continued | None:
-    """With what the best models and the best baseline write."""
+    """With what the best models and the best baseline write, and how models fare along their own tokens."""
     if found.splits_vary:
         remarks.append(note("every seed has test rows of its own, so no passage and no samples are shown"))
         return None
-    return continuations(found.records, _best_runs(found, comparison), data, remarks)
+    best = _best_runs(found, comparison)
+    shown = continuations(found.records, best, data, remarks)
+    if shown is None or data is None:
+        return shown
+    return replace(shown, exposures=exposures(best, data, remarks))
 
 
 def _best_runs(found: RecordedComparison, comparison: Comparison) -> list[Record]:

@@ -16,6 +16,7 @@ from rnnlab.show.figures.differences import (
     precision_figure,
     tag_figure,
 )
+from rnnlab.show.figures.exposure import exposure_figure, written_figure
 from rnnlab.show.figures.figure import Figure
 from rnnlab.show.figures.gates import gate_figures, gates_figure
 from rnnlab.show.figures.gradients import epochs_figure, gradient_figure, gradient_figures, memory_figure
@@ -41,7 +42,7 @@ CHAPTER: dict[str, tuple[Callable[[Chapter], Figure | None], ...]] = {
         precision_figure,
         confusion_figure,
     ),
-    "continued": (context_figure,),
+    "continued": (context_figure, exposure_figure, written_figure),
     "why": (gradient_figure, memory_figure, epochs_figure, gates_figure),
 }
 INSPECTION: dict[str, Callable[[Inspection], Iterable[Figure]]] = {
