@@ -36,6 +36,8 @@ class EncodedData(Preprocessor):
     test: Sequences
     tag_names: tuple[str, ...] = ()
     profile: dict[str, Any] = field(default_factory=dict)  # Profile.to_dict()
+    references: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    """Of texts that are written, for "valid" and "test": all ways to write each row, as they stand in the data."""
 
 
 def encode(

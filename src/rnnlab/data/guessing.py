@@ -152,7 +152,7 @@ class Column:
     @cached_property
     def prose(self) -> bool:
         """At least half of the values have three words or four Chinese or Japanese characters, and most differ."""
-        wordy = sum(_is_wordy(value[:1_000]) for value in self.sample)
+        wordy = sum(is_wordy(value[:1_000]) for value in self.sample)
         return wordy * 2 >= len(self.sample) > 0 and len(set(self.sample)) * 2 > len(self.sample)
 
     @cached_property
@@ -257,6 +257,6 @@ def _same_classes(one: Column, other: Column) -> bool:
     return len(pairs) == one.distinct == other.distinct
 
 
-def _is_wordy(value: str) -> bool:
+def is_wordy(value: str) -> bool:
     words = sum(re.search(r"[^\W\d_]", word) is not None for word in value.split())
     return words >= 3 or len(re.findall(r"[\u3040-\u30ff\u3400-\u9fff]", value)) >= 4

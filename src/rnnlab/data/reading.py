@@ -45,7 +45,7 @@ def read_examples(
     header. Rows that can't be used are one error that lists them, or with ``skip_bad`` go to ``skipped``. At
     ``multi_label`` the cells of the label column are split into several labels; an empty one has none."""
     table, numbers = _open(path, text, columns)
-    _require_rows(table, skip_bad)
+    require_rows(table, skip_bad)
     given = {name for name in (label, group, tag) if name is not None}
     for role, name in (("label", label), ("group", group), ("tag", tag)):
         require_column(table, role, name)
@@ -80,13 +80,13 @@ def read_examples(
     unusable = _unusable(table, texts, None if sets else labels, groups)
     unusable += [BadRow(int(table.lines[row]), problem) for row, problem in (sets.problems if sets else {}).items()]
     bad = sorted(table.bad + unusable, key=lambda row: row.line)
-    if bad and not skip_bad and not _few_blanks(table, bad):
+    if bad and not skip_bad and not few_blanks(table, bad):
         missing = any(row.reason == NO_LABEL for row in bad)
-        _refuse(table, bad, hint_to_divide(Counter(labels)) if missing else NOTHING)
+        refuse_rows(table, bad, hint_to_divide(Counter(labels)) if missing else NOTHING)
 
     keep = np.flatnonzero(~np.isin(table.lines, np.array([row.line for row in bad], np.int64)))
     if not len(keep):
-        _none_left(table, bad)
+        none_left(table, bad)
     labels = _pick(labels, keep)
     _check_label_column(table, label_column, [one for cell in labels for one in labels_of(cell, multi_label)])
     if texts is not None:
@@ -219,7 +219,7 @@ def _ask(table: Table, role: str, candidates: list[str]) -> NoReturn:
         role=role,
         found=found,
         todo=todo,
-        described=_described(table),
+        described=described_columns(table),
         hint=hint,
     )
 
@@ -231,7 +231,7 @@ def _command(names: Sequence[str]) -> str:
     return shlex.quote(",".join(names))
 
 
-def _described(table: Table) -> Both:
+def described_columns(table: Table) -> Both:
     lines = []
     for name in table.columns[:SHOWN]:
         values = table.values[name]
@@ -263,7 +263,7 @@ def _check_text_column(table: Table, column: str, texts: Sequence[str]) -> None:
         distinct=len(counts),
         count=len(texts),
         most=short(texts[int(rows[counts.argmax()])]),
-        described=_described(table),
+        described=described_columns(table),
     )
 
 
@@ -284,14 +284,14 @@ def _check_label_column(table: Table, column: str, labels: Sequence[str]) -> Non
         count=len(labels),
         what=what,
         hint=hint_to_divide(Counter(labels)),
-        described=_described(table),
+        described=described_columns(table),
     )
 
 
 # Rows
 
 
-def _require_rows(table: Table, skip_bad: bool) -> None:
+def require_rows(table: Table, skip_bad: bool) -> None:
     if len(table):
         return
     if not table.bad:
@@ -305,11 +305,11 @@ def _require_rows(table: Table, skip_bad: bool) -> None:
             reason=retold(reasons.pop()),
         )
     if skip_bad:
-        _none_left(table, table.bad)
-    _refuse(table, table.bad)
+        none_left(table, table.bad)
+    refuse_rows(table, table.bad)
 
 
-def _none_left(table: Table, bad: list[BadRow]) -> NoReturn:
+def none_left(table: Table, bad: list[BadRow]) -> NoReturn:
     raise DataError(
         "{path}: all {count:,} rows are bad, none is left; {path}:{line_of}",
         path=table.path,
@@ -329,12 +329,12 @@ def _unusable(
     return [BadRow(int(table.lines[row]), reason) for row, reason in reasons.items()]
 
 
-def _few_blanks(table: Table, bad: list[BadRow]) -> bool:
+def few_blanks(table: Table, bad: list[BadRow]) -> bool:
     """Whether all that is wrong is a text that is blank here and there: that is everyday, and no reason to stop."""
     return all(row.reason == NO_TEXT for row in bad) and len(bad) * MANY_BLANKS < len(table) + len(table.bad)
 
 
-def _refuse(table: Table, bad: list[BadRow], hint: Both = NOTHING) -> NoReturn:
+def refuse_rows(table: Table, bad: list[BadRow], hint: Both = NOTHING) -> NoReturn:
     rows = len(table) + len(table.bad)
     lines = [both("{path}:{row}", path=table.path, row=_line_of(row)) for row in bad[:SHOWN]]
     if len(bad) > SHOWN:

@@ -153,6 +153,8 @@ def _files_of(data: EncodedData) -> Iterator[tuple[str, bytes]]:
     rest = {"labels": sides.pop("labels"), "tag_names": data.tag_names, **sides, "profile": data.profile}
     if _target_per_step(data.train):
         rest["per_step"] = True  # else left out, so that the fingerprints of other data stay as they were
+    if data.references:
+        rest["references"] = data.references
     yield "data.json", json.dumps(rest, allow_nan=False).encode()
 
 
@@ -168,7 +170,10 @@ def _from_files(files: Mapping[str, bytes]) -> EncodedData:
         made = (Sequences.end_to_end if "offsets" in arrays else Sequences)(**arrays)
         sequences[name] = replace(made, **further)
     rest["tokens"] = sequences["train"].ids_per_step - rest.get("spelling", {}).get("length", 0)
-    return EncodedData.from_dict(rest, **sequences, tag_names=tuple(rest["tag_names"]), profile=rest["profile"])
+    references = {name: tuple(map(tuple, found)) for name, found in rest.get("references", {}).items()}
+    return EncodedData.from_dict(
+        rest, **sequences, tag_names=tuple(rest["tag_names"]), profile=rest["profile"], references=references
+    )
 
 
 def _arrays_of(rows: Sequences) -> dict[str, np.ndarray]:

@@ -5,16 +5,18 @@ import importlib.metadata
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Self
 
 from rnnlab.core.errors import ConfigError, RunError, did_you_mean
 from rnnlab.core.words import both, note, same
+from rnnlab.data import bpe
 from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 
 VERSION = "1"  # of the rules below, to which a model is tied: whoever changes a rule raises it
-TOKENIZERS = ("words", "chars", "whitespace", "jieba")
+TOKENIZERS = ("words", "chars", "whitespace", "jieba", "bpe")
 
 
 # --- words: the conventions of the Penn Treebank, which the movie-review data already follows ---------------------
@@ -26,6 +28,7 @@ MARKS = (
     "\u0e31-\u0e4e\u0eb1-\u0ece\u0f71-\u0fbc\u102b-\u103e\u17b4-\u17d3\u200c"
 )
 _LETTER = rf"(?:[^\W_{CJK}]|[{MARKS}])"
+_MERGED = rf"[^\W\d_]|[{MARKS}]"  # by byte-pair encoding
 _END = rf"(?!(?!n't){_LETTER})"
 _NOT = rf"n't{_END}"
 _CLITIC = rf"(?:s|re|ve|ll|d|m){_END}"
@@ -119,19 +122,36 @@ def _current_version(name: str) -> str:
 
 _BEFORE = re.compile(r" ([.,;:!?)\]}%…]|n't\b|'(?:s|re|ve|ll|d|m)\b)", re.IGNORECASE)  # beside the word before
 _AFTER = re.compile(r"([(\[{$]) ")  # beside the word behind
+_WIDE_SIGN = "[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]"
+_NO_SPACE = re.compile(rf"(?<=[{CJK}]) (?=[{CJK}])|(?<={_WIDE_SIGN}) | (?={_WIDE_SIGN})")
+_QUOTED = re.compile(r'" ([^"]*?) ?"')
+_BETWEEN = re.compile(r"(?<=[^\W_{CJK}.,!?])\0(?=[^\W_{CJK}])".replace("{CJK}", CJK))  # two words of jieba
 
 # --- the tokeniser: a name and a version, saved with the model ----------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """``words``, ``chars`` (a run of spaces is one character), ``whitespace`` or ``jieba``. ``verbatim``, for texts
+    """``words``, ``chars`` (a run of spaces is one character), ``whitespace``, ``jieba``, or ``bpe``, which is learnt
+    (`Tokenizer.learnt`). ``verbatim``, for texts
     that go on: characters as they stand, spaces and all; of words, a line end is a token, too."""
 
     name: str
     lowercase: bool = True
     version: str = ""  # left empty: the version of the rules at hand
     verbatim: bool = False
+    merges: tuple[str, ...] = ()  # of bpe: as `bpe.learn_merges` found them
+
+    @classmethod
+    def learnt(cls, texts: Iterable[str], merges: int = bpe.MERGES, lowercase: bool = True) -> Self:
+        """Byte-pair encoding, learnt from texts."""
+        untaught = cls("bpe", lowercase)
+        words = Counter(word for text in texts for word in untaught.prepare(text).split())
+        parts: Counter[str] = Counter()
+        for word, count in words.items():
+            for part in bpe.parts_of(word, _MERGED):
+                parts[part] += count
+        return cls("bpe", lowercase, merges=bpe.learn_merges(parts, merges))
 
     def __post_init__(self) -> None:
         if self.name not in TOKENIZERS:
@@ -166,12 +186,18 @@ class Tokenizer:
         elif self.name == "jieba":
             tokens = [LINE_END if token == _LINE_MARK else token for token in load_jieba()(text)]
         else:
-            tokens = [token for piece in text.split() for token in self.cut_piece(piece)]
+            cut = self.cut_piece
+            tokens = [token for piece in text.split() for token in cut(piece)]
         return tokens or [SPECIAL[UNKNOWN]]
 
-    @property
+    @cached_property
     def cut_piece(self) -> Callable[[str], list[str]]:
-        """What makes tokens of a piece between spaces; ``words`` and ``whitespace`` alone cut so."""
+        """What makes tokens of a piece between spaces; ``words``, ``whitespace`` and ``bpe`` cut so."""
+        if self.name == "bpe":
+            if not self.merges:
+                raise ConfigError("tokenizer 'bpe' is learnt from pairs of texts; the task 'translate' alone has it")
+            ranks = bpe.ranks_of(self.merges)
+            return lambda piece: [s for part in bpe.parts_of(piece, _MERGED) for s in bpe.apply_merges(part, ranks)]
         cut = _cut_words if self.name == "words" else _cut_nothing
         return (lambda piece: [LINE_END] if piece == _LINE_MARK else cut(piece)) if self.verbatim else cut
 
@@ -181,27 +207,34 @@ class Tokenizer:
             text = text.lower()
         if self.verbatim:
             return text if self.name == "chars" else text.replace(LINE_END, f" {_LINE_MARK} ")
+        if self.name == "bpe":
+            return text.replace(bpe.SPACE, " ")
         if self.name == "words" and "<" in text:
             return _LINE_BREAK.sub(" ", text)
         return " ".join(text.split()) if self.name == "chars" else text
 
     def join(self, tokens: Sequence[str]) -> str:
         """Tokens as a text that a person would read: signs beside their words, and line ends as such."""
-        if self.name in ("chars", "jieba"):
+        if self.name == "chars":
             return "".join(tokens)
+        if self.name == "bpe":
+            return bpe.joined(tokens)
+        if self.name == "jieba":
+            return _BETWEEN.sub(" ", "\0".join(tokens)).replace("\0", "")
         text = " ".join(tokens)
         if self.name == "words":
-            text = _AFTER.sub(r"\1", _BEFORE.sub(r"\1", text))
+            text = _NO_SPACE.sub("", _AFTER.sub(r"\1", _BEFORE.sub(r"\1", text)))
+            text = _QUOTED.sub(r'"\1"', text)
         return text.replace(f" {LINE_END}", LINE_END).replace(f"{LINE_END} ", LINE_END)
 
     def to_dict(self) -> dict[str, Any]:
-        """Without ``verbatim`` where it isn't: that wasn't there from the first."""
+        """Without ``verbatim`` and ``merges`` where they aren't: those weren't there from the first."""
         values = asdict(self)
-        return values if self.verbatim else {key: value for key, value in values.items() if key != "verbatim"}
+        return {key: value for key, value in values.items() if value or key not in ("verbatim", "merges")}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        return cls(**values)
+        return cls(**{**values, "merges": tuple(values.get("merges", ()))})
 
 
 # --- which tokeniser a text wants ---------------------------------------------------------------------------------
