@@ -3,6 +3,7 @@
 import itertools
 import json
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from rnnlab.core.errors import ConfigError, DataError
+from rnnlab.core.words import retold
 from rnnlab.data.nested_sentences import nested_sentences
 from rnnlab.data.passages import Passages, encode_passages, is_running_text, read_passages
 from rnnlab.data.sequences import IGNORE
@@ -85,6 +87,16 @@ def test_every_token_of_a_stream_is_in_one_split_and_scored_once(novel: Path):
     assert parts["valid"] + parts["train"] + parts["test"] == text
     assert len(parts["test"]) == round(len(text) * 0.1)
     assert (data.test.lengths > 100).all()  # behind their context
+
+
+@pytest.mark.parametrize("unit", ["chars", "words"])
+def test_what_was_read_is_told_in_both_languages(novel: Path, unit: Literal["chars", "words"]):
+    data = encode_passages({"train": read_passages(novel)}, unit=unit)
+    told = retold(data.profile["lines"][0])
+    for english, chinese in {"train": "训练集", "valid": "验证集", "test": "测试集"}.items():
+        tokens = int((getattr(data, english).truth.values != IGNORE).sum())
+        assert f"{english} {tokens:,}" in told["en"]
+        assert f"{chinese} {tokens:,}" in told["zh"]
 
 
 def test_context_is_what_stands_before(novel: Path):

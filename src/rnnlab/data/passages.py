@@ -302,7 +302,7 @@ def _about(
 ) -> list[str]:
     counts = {name: int((part.truth.values >= 0).sum()) for name, part in sequences.items()}
     source, kinds = parts["train"].source, len(vocabulary) - len(vocabulary.special)
-    shown = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    shown = note("train {train:,}, valid {valid:,}, test {test:,}", **counts)
     every = sum(counts.values())
     lines = [
         note(
