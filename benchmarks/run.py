@@ -30,6 +30,7 @@ SECTIONS: dict[str, tuple[str, float, float]] = {
     "recurrence": ("recurrence:against_torch", 30, 300),
     "peak": ("recurrence:share_of_peak", 5, 60),
     "bidirectional": ("recurrence:both_directions", 12, 120),
+    "streams": ("streams:measure", 30, 240),
     "chains": ("chains:measure", 10, 60),
     "predict": ("predict:measure", 15, 120),
     "startup": ("startup:measure", 15, 60),
@@ -39,6 +40,15 @@ SECTIONS: dict[str, tuple[str, float, float]] = {
     "same-answer": ("same_answer:measure", 1, 300),
     "keras": ("peers:keras", 25, 240),
     "scikit-learn": ("peers:scikit_learn", 15, 120),
+}
+THREADS = {
+    "epoch": [2, 1],
+    "recurrence": [1, 2],
+    "streams": [1, 2],
+    "peak": 2,
+    "bidirectional": 2,
+    "predict": 1,
+    "plain": 2,
 }
 QUICK_SECONDS = 250  # after so long --quick begins no section
 PACKAGES = ("rnnlab", "torch", "numpy", "onnxruntime", "scikit-learn", "keras", "jax")
@@ -143,7 +153,7 @@ def description(arguments: Sequence[str], quick: bool) -> dict[str, Any]:
         "machine": {"cpu": processor_name(), "cores": os.cpu_count(), "system": platform.platform()},
         "versions": versions,
         "native": status().reason,  # also builds the kernels, before any clock runs
-        "threads": {"epoch": [2, 1], "recurrence": [1, 2], "peak": 2, "bidirectional": 2, "predict": 1, "plain": 2},
+        "threads": THREADS,
         "load_before": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
     }
 

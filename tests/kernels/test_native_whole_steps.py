@@ -154,6 +154,25 @@ def test_steps_are_those_of_autograd(settings: dict[str, Any], answer: str, toke
         assert_equal_weights(side, reference)
 
 
+@pytest.mark.parametrize("tokens", [4, 13])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda o: o["optimizer"])
+@pytest.mark.parametrize("settings", RECURRENCES, ids=lambda s: "-".join(map(str, s.values())))
+def test_what_words_bring_is_looked_up_and_learnt(
+    settings: dict[str, Any], optimizer: dict[str, Any], tokens: int
+) -> None:
+    """In batches in which words come again and again, with padding in the middle of a row, too."""
+    training = Training.model_validate(optimizer)
+    side, reference = (Side(0, settings, "class a step", tokens, training, CLASSES) for _ in range(2))
+    batches = [batch_of("class a step", tokens, n, rows=30 + n) for n in range(3)]
+    for batch in batches:
+        assert batch.lengths.sum() >= 4 * (WORDS + 1)  # more seldom, nothing is looked up
+        batch.inputs[::5, 0] = 0
+    do_steps(side.member, side.steps(batches), torch.float64)
+    reference.in_torch(batches)
+    assert (side.member.done, side.member.stopped) == (3, 0)
+    assert_equal_weights(side, reference)
+
+
 @pytest.mark.parametrize("tokens", [4, 13], ids=["tokens", "a small vocabulary"])
 @pytest.mark.parametrize("settings", [*RECURRENCES, {"kind": "gru", "hidden": 7, "layer_norm": True}], ids=str)
 def test_columns_are_those_of_autograd(settings: dict[str, Any], tokens: int) -> None:
@@ -322,6 +341,22 @@ def test_an_id_or_a_class_that_is_not_there_stops_the_network(what: str, tokens:
         batch.targets[0] = CLASSES
     do_steps(side.member, side.steps([batch]), torch.float64)
     assert (side.member.done, side.member.stopped) == (0, 1)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn"])
+def test_bits_of_an_answer_per_step_do_not_depend_on_threads(kind: str, dropout: float) -> None:
+    """Nor do loss and hits: head and dropout are shared, too."""
+    found = []
+    for threads in (1, 2, 3):
+        settings = {"kind": kind, "hidden": 35, "layers": 2, "dropout": dropout, "output_dropout": dropout}
+        side = Side(0, settings, "class a step", 4, Training(), WIDE)
+        side.member.threads = threads
+        batches = [batch_of("class a step", 4, n, rows=90, classes=WIDE) for n in range(3)]
+        steps = training_steps(side.optimizer, batches, [0.1] * 3, [5, 6, 7])
+        do_steps(side.member, steps, torch.float64)
+        found.append((side.optimizer.weights.tolist(), [(step.loss, step.share, step.whole) for step in steps]))
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("layer_norm", [False, True])

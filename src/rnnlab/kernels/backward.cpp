@@ -147,6 +147,8 @@ struct Work {
     T* others;                     // the rest of x and a 1: a token every ROWS
     T *of_input, *of_state;        // sums: (G · Hp, Dp), (G · Hp, Hp)
     T *of_others, *inner;          // sums: (ROWS, G · Hp), and of the GRU (Hp)
+    T* of_brought;                 // sums: (kinds, G · Hp)
+    int64_t* places;               // of each token, b · T + its place: where its ids stand
 
     void begin(const Task<T>& task, const Group& group, const Chunk& chunk) {
         token = group.first[chunk.first];
@@ -193,7 +195,9 @@ void run_part(const Task<T>& task, const Shared<T>& shared, const Chunk& chunk, 
                 if (KIND == LSTM && task.for_c_end) memcpy(carry_cell, task.for_c_end + b * task.end_row, H * sizeof(T));
             }
             differentiate<T, KIND>(task, layout, t, i, delta, carry, carry_cell, task.mask ? kept + i * Hp : carry);
-            const T* x = task.x + b * task.x_row + layout.place(t, i, task.reverse) * task.x_step;
+            int64_t place = layout.place(t, i, task.reverse);
+            work.places[k] = b * task.steps + place;
+            const T* x = task.x + b * task.x_row + place * task.x_step;
             lay<T>(x, nullptr, plain, work.tokens, k, work.inputs);
             for (int64_t d = plain; d < D; d++) work.others[k * ROWS + d - plain] = x[d];
             work.others[k * ROWS + D - plain] = T(1);
@@ -274,11 +278,28 @@ void weigh_inner_bias(const Task<T>& task, bool begin, const Work<T>& work) {
     }
 }
 
+// One thread: the same for what is looked up, of some of the δs.
+template <class T, int KIND>
+void weigh_brought(const Task<T>& task, bool begin, const Work<T>& work, int part, int parts) {
+    constexpr int W = WIDTH<T>;
+    const int64_t step = delta_step<T>(KIND, task.hidden);
+    int64_t width = gates_of(KIND) * padded<T>(task.hidden), all = width / W, first = all * part / parts * W, end = all * (part + 1) / parts * W;
+    if (begin)
+        for (int64_t row = 0; row < task.kinds; row++) memset(work.of_brought + row * width + first, 0, (end - first) * sizeof(T));
+    for (int64_t token = 0; token < work.tokens; token++)
+        for (int64_t k = 0; k < task.tokens; k++) {
+            T* sums = work.of_brought + task.ids[work.places[token] * task.tokens + k] * width;
+            const T* delta = work.deltas + token * step;
+            for (int64_t u = first; u < end; u += W) store(sums + u, load(sums + u) + load(delta + u));
+        }
+}
+
 template <class T, int KIND>
 void weigh(const Task<T>& task, const Chunk& chunk, const Work<T>& work, int part, int parts) {
     bool begin = chunk.end == task.steps;
     weigh_part<T, KIND>(task, begin, work, part, parts);
     weigh_others<T, KIND>(task, begin, work, part, parts);
+    if (task.ids) weigh_brought<T, KIND>(task, begin, work, part, parts);
     if (KIND == GRU && part == parts - 1) weigh_inner_bias(task, begin, work);
 }
 
@@ -304,6 +325,9 @@ void write_part(const Task<T>& task, const Shared<T>& shared, int part, int part
         if (KIND == GRU && delta > 0) task.for_b_hh[at] = task.for_b_ih[at];  // of n it is another
     }
     if (KIND == GRU && part == 0) add_up(&Work<T>::inner, 0, H, task.for_b_hh + 2 * H);
+    for (int64_t row = task.kinds * part / parts; row < task.kinds * (part + 1) / parts; row++)
+        for (int64_t delta = 0; delta < gates_of(KIND); delta++)
+            add_up(&Work<T>::of_brought, row * rows + delta * Hp, H, task.for_brought + (row * gates_of(KIND) + gate_of_input(KIND, delta)) * H);
 }
 
 // One thread, when all steps are done: what is left to write of rows part, part + parts, …
@@ -337,7 +361,8 @@ void backward(const Task<T>& task) {
     int64_t D = task.inputs, H = task.hidden, Hp = padded<T>(H), Dp = padded<T>(in_vectors<T>(D)), rows = gates_of(KIND) * Hp;
     int64_t state_panels = (vectors<T>(H) + COLUMNS - 1) / COLUMNS, input_panels = task.for_x ? (vectors<T>(D) + COLUMNS - 1) / COLUMNS : 0;
     panels.size = rows * COLUMNS * W;
-    int64_t of_group = most * (delta_step<T>(KIND, H) + Dp + Hp + ROWS) + rows * (Dp + Hp + ROWS) + Hp + 8 * W;  // each begins a line
+    int64_t of_group = most * (delta_step<T>(KIND, H) + Dp + Hp + ROWS) + rows * (Dp + Hp + ROWS + task.kinds) + Hp + 9 * W;  // each begins a line
+    std::vector<int64_t> places(groups * most);
     arena.begin((state_panels + input_panels) * panels.size + groups * of_group + 3 * task.batch * Hp);
     panels.of_state = arena.take(state_panels * panels.size);
     panels.of_input = arena.take(input_panels * panels.size);
@@ -350,6 +375,8 @@ void backward(const Task<T>& task) {
         work.others = arena.take(most * ROWS);
         work.of_others = arena.take(ROWS * rows);
         work.inner = arena.take(Hp);
+        work.of_brought = arena.take(task.kinds * rows);
+        work.places = places.data() + (&work - shared.work.data()) * most;
     }
     shared.carries = arena.take(task.batch * Hp);
     if (KIND == LSTM) shared.cell_carries = arena.take(task.batch * Hp);

@@ -67,9 +67,28 @@ INLINE void ask_for_lines(const Task<T>& task, const Layout& layout, int64_t pan
         int64_t i = rows[r];
         const T* state = task.states + layout.row[i] * task.states_row + layout.place(t, i, task.reverse) * task.states_step;
         for (int j = 0; j < (KIND == TANH ? NV : 1); j++) __builtin_prefetch(state + unit + j * W, 1);
+        if (task.ids)
+            for (int64_t k = 0; k < task.tokens; k++)
+                for (int j = 0; j < NV; j++)
+                    __builtin_prefetch(task.brings(task.ids_of(layout.row[i], layout.place(t, i, task.reverse))[k], KIND == TANH ? 0 : j) +
+                                       unit + (KIND == TANH ? j * W : 0));
         if (KIND != TANH && task.saved)
             for (int j = 0; j < saved_of(KIND); j++)
                 __builtin_prefetch(task.saved + ((layout.first[t] + i) * Hp + unit) * saved_of(KIND) + j * W, 1);
+    }
+}
+
+// What the inputs of a step bring, where it is looked up.
+template <class T, int KIND, int MR, int NV, int NA>
+INLINE void add_brought(const Task<T>& task, const Layout& layout, int64_t panel, int64_t t, const int64_t* rows, Vec<T> (&sums)[MR][NA]) {
+    constexpr int W = WIDTH<T>;
+    for (int r = 0; r < MR; r++) {
+        const int32_t* ids = task.ids_of(layout.row[rows[r]], layout.place(t, rows[r], task.reverse));
+        for (int64_t k = 0; k < task.tokens; k++)
+            for (int j = 0; j < NV; j++) {
+                int64_t unit = KIND == TANH ? (panel * COLUMNS + j) * W : panel * W;
+                sums[r][j] += load_some(task.brings(ids[k], KIND == TANH ? 0 : j) + unit, task.hidden - unit);
+            }
     }
 }
 
@@ -103,6 +122,7 @@ INLINE void block(const Task<T>& task, const Layout& layout, const Panels<T>& pa
     }
     Vec<T> sums[MR][NA];  // a loop over rows may take these from memory: the code would be six times as long otherwise
     EACH(r, MR) EACH(j, NA) sums[r][j] = acc[r][j]; END END
+    if (task.ids) add_brought<T, KIND, MR, NV>(task, layout, panel, t, rows, sums);
     for (int r = 0; r < MR; r++) {
         int64_t i = rows[r], b = layout.row[i];
         T* state = task.states + b * task.states_row + layout.place(t, i, task.reverse) * task.states_step;

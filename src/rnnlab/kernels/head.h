@@ -3,14 +3,14 @@
 #include "whole_steps.h"
 
 // The cross-entropy of some logits (n, ·), rows `step` apart, which become its gradient times `share`; `targets[r]` is of
-// row r. Rows count by the weight of their class, where there are `weights` (classes). Calls right(r) where the highest logit is the target's. Returns the sum of all losses. Rows lie side by side in
-// the lanes of vectors meanwhile: nothing has to be added up across a vector.
-template <class T, class Right>
-double cross_entropy(int64_t n, T* logits, int64_t step, int64_t classes, const int64_t* targets, const T* weights, T share,
-                     const Right& right) {
+// row r. Rows count by the weight of their class, where there are `weights` (classes). Writes the loss of each row, and whether
+// its highest logit is the target's. Rows lie side by side in the lanes of vectors meanwhile: nothing has to be added up
+// across a vector.
+template <class T>
+void cross_entropy(int64_t n, T* logits, int64_t step, int64_t classes, const int64_t* targets, const T* weights, T share,
+                   double* losses, char* right) {
     constexpr int W = WIDTH<T>;
     T* columns = buffer<T>(COLUMNS_OF_LOGITS, classes * W);
-    double loss = 0;
     for (int64_t first = 0; first < n; first += W) {
         int some = int(std::min<int64_t>(W, n - first));
         transpose(logits + first * step, step, some, classes, columns, W);
@@ -25,9 +25,10 @@ double cross_entropy(int64_t n, T* logits, int64_t step, int64_t classes, const 
             int64_t target = targets[first + r], c = 0;
             wanted[r] = columns[target * W + r];
             shares[r] = weights ? share * weights[target] : share;
+            right[first + r] = false;
             if (wanted[r] != tops[r]) continue;
             while (columns[c * W + r] != tops[r]) c++;  // of equals, the first one is the answer
-            if (c == target) right(first + r);
+            right[first + r] = c == target;
         }
         for (int64_t c = 0; c < classes; c++) {
             Vec<T> power = exponential(load(columns + c * W) - highest);
@@ -39,13 +40,12 @@ double cross_entropy(int64_t n, T* logits, int64_t step, int64_t classes, const 
         for (int64_t c = 0; c < classes; c++) store(columns + c * W, load(columns + c * W) * factor);
         for (int r = 0; r < some; r++) {
             int64_t target = targets[first + r];
-            loss += double((weights ? weights[target] : T(1)) * (std::log(sums[r]) - (wanted[r] - tops[r])));
+            losses[first + r] = double((weights ? weights[target] : T(1)) * (std::log(sums[r]) - (wanted[r] - tops[r])));
             columns[target * W + r] -= shares[r];
         }
         for (int64_t c = 0; c < classes; c += W)
             transpose(columns + c * W, W, int(std::min<int64_t>(W, classes - c)), some, logits + first * step + c, step);
     }
-    return loss;
 }
 
 // The cross-entropy of one label by itself; its logit becomes the gradient times `share`. `whole` is lost where the answer,
@@ -59,6 +59,18 @@ double yes_or_no(T& logit, bool wanted, T share, bool& whole) {
     return double(std::max(z, T(0)) - (wanted ? z : T(0)) + std::log1p(power));
 }
 
+constexpr int64_t WORTH_A_THREAD = 1 << 20;  // multiplications; the pool's threads need about 10 µs to begin
+
+// part(first, end) over slices of the rows, in whole blocks, each on a thread of its own. A row's numbers don't depend on which.
+template <class Part>
+void in_slices(int64_t n, int64_t threads, int64_t block, const Part& part) {
+    int64_t blocks = (n + block - 1) / block;
+    in_parallel(threads_for(threads, blocks), [&](int i, int parts) {
+        int64_t first = blocks * i / parts * block, end = std::min(n, blocks * (i + 1) / parts * block);
+        if (first < end) part(first, end);
+    });
+}
+
 // The head and the loss, forward and backward: `for_rows` gets the gradient of each row that is asked for; `places` are
 // where their targets are.
 template <class T>
@@ -69,8 +81,11 @@ void learn_head(const Member<T>& m, Step<T>& step, const std::vector<const T*>& 
     std::vector<T*> out(n);
     std::vector<const T*> left(n);
     for (int64_t r = 0; r < n; r++) left[r] = out[r] = logits + r * Cp;
-    multiply_by(n, S, C, rows.data(), m.head, out.data());
-    for (int64_t r = 0; r < n; r++) add(C, T(1), m.head_bias, out[r]);
+    int64_t threads = n * S * C < WORTH_A_THREAD ? 1 : m.threads;
+    in_slices(n, threads, BLOCK, [&](int64_t first, int64_t end) {
+        multiply_by(end - first, S, C, rows.data() + first, m.head, out.data() + first);
+        for (int64_t r = first; r < end; r++) add(C, T(1), m.head_bias, out[r]);
+    });
     T share = T(1) / T(n);
     std::vector<int64_t> right(step.batch), asked(step.batch);
     int64_t per_row = m.answer == CLASS_A_STEP ? step.steps : 1;
@@ -93,7 +108,13 @@ void learn_head(const Member<T>& m, Step<T>& step, const std::vector<const T*>& 
     } else {
         std::vector<int64_t> targets(n);
         for (int64_t r = 0; r < n; r++) targets[r] = static_cast<const int64_t*>(step.targets)[places[r]];
-        loss = cross_entropy<T>(n, logits, Cp, C, targets.data(), m.class_weights, share, [&](int64_t r) { right[places[r] / per_row]++; });
+        std::vector<double> losses(n);
+        std::vector<char> hits(n);
+        in_slices(n, threads, BLOCK, [&](int64_t first, int64_t end) {
+            cross_entropy<T>(end - first, logits + first * Cp, Cp, C, targets.data() + first, m.class_weights, share,
+                             losses.data() + first, hits.data() + first);
+        });
+        for (int64_t r = 0; r < n; r++) loss += losses[r], right[places[r] / per_row] += hits[r];
     }
     step.loss = double(T(loss / double(n)));
     step.share = 0;
@@ -102,8 +123,12 @@ void learn_head(const Member<T>& m, Step<T>& step, const std::vector<const T*>& 
         if (asked[b]) step.share += double(right[b]) / double(asked[b]);
         step.whole += right[b] == asked[b];
     }
-    multiply_back<T>(n, S, C, left.data(), m.head, for_rows.data());
-    weigh(n, S, C, rows.data(), logits, Cp, m.for_head);
+    in_slices(n, threads, BLOCK, [&](int64_t first, int64_t end) {
+        multiply_back<T>(end - first, S, C, left.data() + first, m.head, for_rows.data() + first);
+    });
+    in_slices(vectors<T>(S), threads, COLUMNS, [&](int64_t first, int64_t end) {
+        weigh(n, S, C, rows.data(), logits, Cp, m.for_head, first * WIDTH<T>, std::min(S, end * WIDTH<T>));
+    });
     memset(m.for_head_bias, 0, C * sizeof(T));
     for (int64_t from = 0; from < n; from += BLOCK) {
         std::vector<T> sums(C);

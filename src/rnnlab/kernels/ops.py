@@ -20,7 +20,7 @@ from rnnlab.kernels.grams import (
 )
 from rnnlab.kernels.inference import Layer as PackedLayer  # for answers alone; the naive form: `use.folded.Direction`
 from rnnlab.kernels.normalised import Gains, recur_inside
-from rnnlab.kernels.recurrence import KINDS, LARGEST_LSTM, Direction, recur
+from rnnlab.kernels.recurrence import KINDS, Direction, largest_lstm, recur
 from rnnlab.kernels.sampling import draw_tokens
 from rnnlab.kernels.steps import adam, classify, descend, gather_gradients, pick
 from rnnlab.kernels.transformer import Shape as TransformerShape

@@ -3,6 +3,8 @@
 // A panel is NV vectors wide: for each k in turn, NV · WIDTH weights lie side by side. A block of up to ROWS rows goes
 // through a panel at once; its ROWS · NV sums never leave the registers.
 #pragma once
+#include <algorithm>
+
 #include "vector.h"
 
 #define EACH(i, N) _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) {
@@ -62,10 +64,10 @@ INLINE void in_panels(int64_t n, const F& f) {
     for (int64_t first = 0; first < n; first += COLUMNS) as_constant<COLUMNS>(n - first, [&](auto count) { f(first, count); });
 }
 
-// Calls f(first, end) for equal parts of K, of at most DEPTH each.
+// Calls f(first, end) for equal parts of K, of at most DEPTH each; once where there is nothing.
 template <class F>
 INLINE void in_depths(int64_t K, const F& f) {
-    int64_t parts = (K + DEPTH - 1) / DEPTH;
+    int64_t parts = std::max<int64_t>(1, (K + DEPTH - 1) / DEPTH);
     for (int64_t part = 0; part < parts; part++) f(K * part / parts, K * (part + 1) / parts);
 }
 

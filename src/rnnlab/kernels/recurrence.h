@@ -9,6 +9,7 @@
 #include "threads.h"
 
 enum Kind { TANH = 0, RELU = 1, LSTM = 2, GRU = 3 };
+constexpr int gates_of(int kind) { return kind == LSTM ? 4 : kind == GRU ? 3 : 1; }
 
 // One layer in one direction over a batch of right-padded sequences. Null where a thing isn't there or isn't wanted.
 // The fields, in this order, are those of Recurrence in recurrence.py.
@@ -35,9 +36,16 @@ struct Task {
     int64_t add_to_x;
     T *for_w_ih, *for_w_hh, *for_b_ih, *for_b_hh;
     T *for_h_start, *for_c_start;
+    // Instead of x, where the same few inputs come again and again: what each of them brings to the gates. Then D is 0.
+    const int32_t* ids;                  // (B, T, K), rows of `brought`, which are added up; null: there is x
+    int64_t tokens, kinds;               // K, and how many rows there are
+    const T* brought;                    // (kinds, G·H), without biases
+    T* for_brought;                      // its gradient, written
+
+    const T* brings(int64_t id, int gate) const { return brought + (id * gates_of(int(kind)) + gate) * hidden; }
+    const int32_t* ids_of(int64_t row, int64_t place) const { return ids + (row * steps + place) * tokens; }
 };
 
-constexpr int gates_of(int kind) { return kind == LSTM ? 4 : kind == GRU ? 3 : 1; }
 constexpr int saved_of(int kind) { return kind == LSTM ? 5 : kind == GRU ? 4 : 0; }   // vectors kept side by side for each vector of units: i f g o c; r z n q
 constexpr int deltas_of(int kind) { return kind == LSTM ? 4 : kind == GRU ? 4 : 1; }  // gradients a unit: i f g o; n r z n·r
 

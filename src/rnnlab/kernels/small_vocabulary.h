@@ -1,67 +1,78 @@
-// A vocabulary that is smaller than its vectors.
+// Words that come again and again in a batch.
 #pragma once
 #include "whole_steps.h"
 
-// The embedding of a small vocabulary as part of the weights of the first layer. W · [e(a); e(b)] is a sum of columns of
-// P = W · E, one for each of the ids a step has: the layer gets P as its weights, and K · V zeros and ones as its input.
+constexpr int64_t TIMES = 4;  // each word, on the average, for a table to be worth its products
+
+// What each word of a batch brings to the gates of the first layer, P = E · Wᵀ, computed once per word instead of once per
+// token; and the way back, from the gradient of P to those of W and E. A step with K ids adds up K rows, one of each of K tables.
 template <class T>
-struct Folded {
+struct LookedUp {
     const Member<T>& m;
-    int64_t rows, vector, columns;  // of a layer's weights; numbers of a word; K · V
-    T *words, *weights, *gradients;  // E (V, ·); of each direction P and its gradient, (rows, K · V)
+    const int64_t* used;            // (count): which rows of the embedding; one more, the last, is padding
+    int64_t count, vector, gates;   // numbers of a word; G · H
+    std::vector<int32_t> ids;       // (n, K): rows of P
+    std::vector<const T*> words;    // (count + 1) rows of E
+    T *tables, *gradients;          // of each direction, (K · (count + 1), G · H)
 
-    explicit Folded(const Member<T>& member)
-        : m(member), rows(gates_of(int(m.kind)) * m.hidden), vector(m.width + m.frozen_width), columns(m.tokens * m.words) {
-        words = buffer<T>(WORDS, 2 * m.words * vector);
-        weights = buffer<T>(FOLDED, 2 * m.directions * rows * columns);
-        gradients = weights + m.directions * rows * columns;
-        T* across = words + m.words * vector;  // Eᵀ
-        for (int64_t v = 0; v < m.words; v++) {
-            memcpy(words + v * vector, m.table + v * m.width, m.width * sizeof(T));
-            if (m.frozen) memcpy(words + v * vector + m.width, m.frozen + v * m.frozen_width, m.frozen_width * sizeof(T));
-            for (int64_t j = 0; j < vector; j++) across[j * m.words + v] = words[v * vector + j];
+    static bool pays(const Member<T>& m, int64_t tokens, int64_t count) { return !m.normed && !m.columns && TIMES * (count + 1) <= tokens; }
+
+    // `numbers` (n · K): of each id, which of the words in use it is, or -1.
+    LookedUp(const Member<T>& member, const int64_t* used, int64_t count, const int32_t* numbers, int64_t n)
+        : m(member), used(used), count(count), vector(m.width + m.frozen_width), gates(gates_of(int(m.kind)) * m.hidden), ids(n * m.tokens) {
+        for (int64_t i = 0; i < n * m.tokens; i++) ids[i] = int32_t(i % m.tokens * (count + 1) + (numbers[i] < 0 ? count : numbers[i]));
+        T* gathered = buffer<T>(WORDS, (count + 1) * vector);
+        for (int64_t r = 0; r <= count; r++) {
+            int64_t word = r < count ? used[r] : 0;
+            T* to = gathered + r * vector;
+            memcpy(to, m.table + word * m.width, m.width * sizeof(T));
+            if (m.frozen) memcpy(to + m.width, m.frozen + word * m.frozen_width, m.frozen_width * sizeof(T));
+            words.push_back(to);
         }
-        memset(weights, 0, m.directions * rows * columns * sizeof(T));
+        tables = buffer<T>(LOOKED_UP, 2 * m.directions * kinds() * gates + gates * vector);
+        gradients = tables + m.directions * kinds() * gates;
+        std::vector<T*> out(count + 1);
         for (int64_t d = 0; d < m.directions; d++)
-            for (int64_t row = 0; row < rows; row++)
-                for (int64_t k = 0; k < m.tokens; k++)
-                    for (int64_t j = 0; j < vector; j++)
-                        add(m.words, m.weights[4 * d][row * m.inputs + k * vector + j], across + j * m.words,
-                            of(weights, d) + row * columns + k * m.words);
+            for (int64_t k = 0; k < m.tokens; k++) {
+                for (int64_t r = 0; r <= count; r++) out[r] = row_of(tables, d, k, r);
+                product<T>(count + 1, vector, gates, words.data(), out.data(), [&](int64_t first, int NV, T* panel) {
+                    for (int j = 0; j < NV; j++) {
+                        int64_t gate = (first + j) * WIDTH<T>;
+                        transpose(weights(d) + gate * m.inputs + k * vector, m.inputs, int(std::min<int64_t>(WIDTH<T>, gates - gate)), vector,
+                                  panel + j * WIDTH<T>, NV * WIDTH<T>);
+                    }
+                });
+            }
     }
-    T* of(T* all, int64_t direction) const { return all + direction * rows * columns; }
 
-    // The input (n, K · V); which words occur, but for padding, into `used`. -1: an id that isn't there.
-    int64_t lay(const int64_t* ids, int64_t n, T* x, int64_t* used) const {
-        memset(x, 0, n * columns * sizeof(T));
-        std::vector<char> seen(m.words);
-        for (int64_t i = 0; i < n * m.tokens; i++) {
-            if (ids[i] < 0 || ids[i] >= m.words) return -1;
-            if (ids[i] == 0) continue;
-            x[i * m.words + ids[i]] = 1;
-            seen[ids[i]] = 1;
-        }
-        int64_t count = 0;
-        for (int64_t v = 1; v < m.words; v++)
-            if (seen[v]) used[count++] = v;
-        return count;
+    int64_t kinds() const { return m.tokens * (count + 1); }
+    const T* weights(int64_t direction) const { return m.weights[4 * direction]; }
+    T* row_of(T* all, int64_t direction, int64_t k, int64_t r) const { return all + (direction * kinds() + k * (count + 1) + r) * gates; }
+
+    void give(Task<T>& task, int64_t direction) const {
+        task.inputs = 0, task.ids = ids.data(), task.tokens = m.tokens, task.kinds = kinds();
+        task.brought = row_of(tables, direction, 0, 0), task.for_brought = row_of(gradients, direction, 0, 0);
     }
 
     // From the gradients of P to those of W, and of the words in use, (count, width), unless that is null.
-    void unfold(const int64_t* used, int64_t count, T* for_rows) const {
-        if (for_rows) memset(for_rows, 0, count * m.width * sizeof(T));
-        for (int64_t d = 0; d < m.directions; d++) {
-            const T *gradient = of(gradients, d), *W = m.weights[4 * d];
-            memset(m.gradients[4 * d], 0, rows * m.inputs * sizeof(T));
-            for (int64_t row = 0; row < rows; row++)
-                for (int64_t k = 0; k < m.tokens; k++) {
-                    int64_t at = row * m.inputs + k * vector;
-                    for (int64_t u = 0; u < count; u++) {
-                        T delta = gradient[row * columns + k * m.words + used[u]];
-                        add(vector, delta, words + used[u] * vector, m.gradients[4 * d] + at);
-                        if (for_rows) add(m.width, delta, W + at, for_rows + u * m.width);
-                    }
-                }
-        }
+    void learn(T* for_rows) const {
+        T* for_weights = gradients + m.directions * kinds() * gates;  // (G · H, vector)
+        std::vector<const T*> left(count);
+        std::vector<T*> out(count);
+        for (int64_t d = 0; d < m.directions; d++)
+            for (int64_t k = 0; k < m.tokens; k++) {
+                weigh(count + 1, vector, gates, words.data(), row_of(gradients, d, k, 0), gates, for_weights);
+                for (int64_t gate = 0; gate < gates; gate++)
+                    memcpy(m.gradients[4 * d] + gate * m.inputs + k * vector, for_weights + gate * vector, vector * sizeof(T));
+                if (!for_rows) continue;
+                for (int64_t r = 0; r < count; r++) left[r] = row_of(gradients, d, k, r), out[r] = for_rows + r * m.width;
+                product<T>(count, gates, m.width, left.data(), out.data(), [&](int64_t first, int NV, T* panel) {
+                    for (int64_t gate = 0; gate < gates; gate++)
+                        for (int j = 0; j < NV; j++, panel += WIDTH<T>) {
+                            int64_t column = (first + j) * WIDTH<T>;
+                            store(panel, load_some(weights(d) + gate * m.inputs + k * vector + column, m.width - column));
+                        }
+                }, d > 0 || k > 0);
+            }
     }
 };

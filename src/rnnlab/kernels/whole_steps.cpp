@@ -52,7 +52,7 @@ void learn_layers(const Member<T>& m, std::vector<Task<T>>& tasks, std::vector<N
             if (m.kind != GRU) memcpy(task.for_b_hh, task.for_b_ih, gates_of(int(m.kind)) * m.hidden * sizeof(T));  // they are added
         }
         Dropout<T> dropout = layer > 0 ? of_layer(m, step, layer) : of_embedding(m, step);
-        if (below && dropout.active) drop(dropout, step.batch, step.steps, layer > 0 ? width : m.inputs, below, below);
+        if (below && dropout.active) drop(dropout, step.batch, step.steps, layer > 0 ? width : m.inputs, below, below, m.threads);
         for_states = below;
     }
 }
@@ -115,25 +115,23 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     step.norm = -1;
     step.loss = NAN;
     if (m.ngrams) return learn_bags(m, step);
+    int64_t tokens = 0;
+    for (int64_t b = 0; b < step.batch; b++) tokens += step.lengths[b];
     const T* x = static_cast<const T*>(step.inputs);
-    std::optional<Folded<T>> folded;
+    std::optional<LookedUp<T>> looked_up;
     if (m.words) {
         const int64_t* given = static_cast<const int64_t*>(step.inputs);
         Dropout<T> dropout = of_embedding(m, step);
-        if (m.folded() && !dropout.active) inputs = folded.emplace(m).columns;
         T* embedded = buffer<T>(EMBEDDED, n * inputs);
         if (int64_t(used.size()) < ids) used.resize(ids), numbers.resize(ids);
-        used_rows = folded ? folded->lay(given, n, embedded, used.data())
-                           : pick<T>(given, ids, m.table, m.words, m.width, m.frozen, m.frozen_width, m.places, embedded,
-                                              used.data(), numbers.data());
+        used_rows = pick<T>(given, ids, m.table, m.words, m.width, m.frozen, m.frozen_width, m.places, embedded, used.data(), numbers.data());
         if (used_rows < 0) return false;  // an id that isn't there
         if (m.columns)
             in_columns(m, step, [&](int64_t token, int64_t column) { add(inputs, T(1), m.segments + column * inputs, embedded + token * inputs); });
-        if (dropout.active) drop(dropout, step.batch, step.steps, inputs, embedded, embedded);
+        if (dropout.active) drop(dropout, step.batch, step.steps, inputs, embedded, embedded, m.threads);
+        if (!dropout.active && LookedUp<T>::pays(m, tokens, used_rows)) looked_up.emplace(m, used.data(), used_rows, numbers.data(), n);
         x = embedded;
     }
-    int64_t tokens = 0;
-    for (int64_t b = 0; b < step.batch; b++) tokens += step.lengths[b];
     std::vector<Task<T>> tasks;           // of each layer and direction; or these, if they are normed
     std::vector<NormedLayer<T>> normed;
     T *states = nullptr, *ends = buffer<T>(ENDS, step.batch * width);
@@ -143,7 +141,7 @@ bool do_step(const Member<T>& m, Step<T>& step) {
         states = buffer<T>(STATES + int(layer), n * width);
         if (Dropout<T> dropout = of_layer(m, step, layer); dropout.active) {
             T* left = buffer<T>(DROPPED + int(layer), n * inputs);
-            drop(dropout, step.batch, step.steps, inputs, x, left);
+            drop(dropout, step.batch, step.steps, inputs, x, left, m.threads);
             x = left;
         }
         for (int64_t d = 0; d < m.directions; d++) {
@@ -156,7 +154,7 @@ bool do_step(const Member<T>& m, Step<T>& step) {
             int64_t kept = recurrence_saved<T>(m.kind, tokens, m.hidden);
             T* saved = kept ? buffer<T>(SAVED + int(layer * m.directions + d), kept) : nullptr;
             Task<T> task = task_of(m, step, layer, d, x, inputs, states, saved);
-            if (folded && layer == 0) task.w_ih = folded->of(folded->weights, d), task.for_w_ih = folded->of(folded->gradients, d);
+            if (looked_up && layer == 0) looked_up->give(task, d);
             task.h_end = ends + d * m.hidden;
             if (carried) {
                 int64_t at = layer * parts * own_ends;
@@ -177,7 +175,7 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     std::vector<const T*> rows;
     std::vector<T*> others;
     Dropout<T> dropout = of_output(m, step);
-    auto drop_top = [&](const T* from, T* to) { drop(dropout, step.batch, answers / step.batch, S, from, to); };
+    auto drop_top = [&](const T* from, T* to) { drop(dropout, step.batch, answers / step.batch, S, from, to, m.threads); };
     if (dropout.active) {
         T* left = buffer<T>(DROPPED_TOP, answers * S);
         drop_top(top, left);
@@ -199,7 +197,7 @@ bool do_step(const Member<T>& m, Step<T>& step) {
     if (dropout.active) drop_top(for_top, for_top);
     const T* for_states = stepwise ? for_top : m.normed ? pool->spread_out(for_top) : nullptr;
     if (!for_states) pool->learn(&tasks[(m.layers - 1) * m.directions], for_top);
-    T* for_input = (m.table_learns || m.columns) && !folded ? buffer<T>(FOR_INPUT, n * m.inputs) : nullptr;
+    T* for_input = (m.table_learns || m.columns) && !looked_up ? buffer<T>(FOR_INPUT, n * m.inputs) : nullptr;
     learn_layers<T>(m, tasks, normed, step, for_states, for_input);
     if (m.columns) {
         memset(m.for_segments, 0, m.columns * m.inputs * sizeof(T));
@@ -208,8 +206,8 @@ bool do_step(const Member<T>& m, Step<T>& step) {
         });
     }
     T* for_rows = m.table_learns ? buffer<T>(FOR_ROWS, used_rows * m.width) : nullptr;
-    if (folded)
-        folded->unfold(used.data(), used_rows, for_rows);
+    if (looked_up)
+        looked_up->learn(for_rows);
     else if (for_rows)
         gather_gradients<T>(for_input, ids, m.width + m.frozen_width, m.width, numbers.data(), for_rows);
     step.norm = update(m, step, used.data(), for_rows, for_rows ? used_rows : 0);

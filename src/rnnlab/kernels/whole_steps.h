@@ -70,12 +70,10 @@ struct Member {
 
     int64_t width_of_states() const { return directions * hidden; }
     int64_t width_read() const { return width_of_states() * (answer != CLASS_A_STEP && pooling == FIRST_LAST ? 2 : 1); }  // by the head
-    // A vocabulary that is smaller than its vectors (digits) is folded into the weights: see Folded.
-    bool folded() const { return words && words < width + frozen_width && !normed && !columns; }
 };
 
 enum Buffer {
-    EMBEDDED, ENDS, SUMMARY, SHARES, DROPPED_TOP, LOGITS, PANELS, COLUMNS_OF_LOGITS, WORDS, FOLDED,
+    EMBEDDED, ENDS, SUMMARY, SHARES, DROPPED_TOP, LOGITS, PANELS, COLUMNS_OF_LOGITS, WORDS, LOOKED_UP,
     FOR_TOP, FOR_STATES, FOR_QUERY, FOR_LAYER, FOR_INPUT = FOR_LAYER + 2, FOR_ROWS,
     PRODUCTS, BROUGHT, FOR_OWN, NOTHING, CARRIED,
     STATES = 24, DROPPED = 32,   // of each layer
@@ -131,20 +129,21 @@ void multiply_back(int64_t n, int64_t S, int64_t C, const T* const* delta, const
     }, add);
 }
 
-// The gradient of the weights, out (C, S) = δᵀ · rows, of δ (n, C), rows Cp apart.
+// The gradient of the weights, out (C, S) = δᵀ · rows, of δ (n, C), rows Cp apart; or the columns start … end - 1 of it, whole
+// vectors but for the last.
 template <class T>
-void weigh(int64_t n, int64_t S, int64_t C, const T* const* rows, const T* delta, int64_t Cp, T* out) {
-    memset(out, 0, C * S * sizeof(T));
+void weigh(int64_t n, int64_t S, int64_t C, const T* const* rows, const T* delta, int64_t Cp, T* out, int64_t start, int64_t end) {
+    for (int64_t c = 0; c < C; c++) memset(out + c * S + start, 0, (end - start) * sizeof(T));
     T* panel = buffer<T>(PANELS, BLOCK * COLUMNS * WIDTH<T>);
     for (int64_t from = 0; from < n; from += BLOCK) {
         int64_t some = std::min(BLOCK, n - from);
         const T* own = delta + from * Cp;
-        in_panels(vectors<T>(S), [&](int64_t first, auto width) {
+        in_panels(vectors<T>(end - start), [&](int64_t first, auto width) {
             constexpr int NV = decltype(width)::value;
             for (int64_t r = 0; r < some; r++)
                 for (int j = 0; j < NV; j++) {
-                    int64_t column = (first + j) * WIDTH<T>;
-                    store(panel + (r * NV + j) * WIDTH<T>, load_some(rows[from + r] + column, int(S - column)));
+                    int64_t column = start + (first + j) * WIDTH<T>;
+                    store(panel + (r * NV + j) * WIDTH<T>, load_some(rows[from + r] + column, int(end - column)));
                 }
             in_blocks(C, [&](int64_t c, auto count) {
                 constexpr int MR = decltype(count)::value;
@@ -153,14 +152,18 @@ void weigh(int64_t n, int64_t S, int64_t C, const T* const* rows, const T* delta
                 multiply_along<T, MR, NV>(some, own + c, Cp, panel, acc);
                 for (int r = 0; r < MR; r++)
                     for (int j = 0; j < NV; j++) {
-                        int64_t column = (first + j) * WIDTH<T>;
+                        int64_t column = start + (first + j) * WIDTH<T>;
                         T* to = out + (c + r) * S + column;
-                        int left = int(std::min<int64_t>(WIDTH<T>, S - column));
+                        int left = int(std::min<int64_t>(WIDTH<T>, end - column));
                         store_some(to, load_some(to, left) + acc[r][j], left);
                     }
             });
         });
     }
+}
+template <class T>
+void weigh(int64_t n, int64_t S, int64_t C, const T* const* rows, const T* delta, int64_t Cp, T* out) {
+    weigh(n, S, C, rows, delta, Cp, out, 0, S);
 }
 
 // --- dropout ---
@@ -179,13 +182,17 @@ Dropout<T> of_layer(const Member<T>& m, const Step<T>& step, int64_t layer) {
 template <class T>
 Dropout<T> of_output(const Member<T>& m, const Step<T>& step) { return {m.output_dropout, step.seed, site_of_layer(m.layers)}; }
 
-// Numbers (B, steps, width), each times 0 or 1 / (1 - p); `to` may be `from`.
+// Numbers (B, steps, width), each times 0 or 1 / (1 - p); `to` may be `from`. Threads share them.
 template <class T>
-void drop(Dropout<T> dropout, int64_t batch, int64_t steps, int64_t width, const T* from, T* to) {
-    for (int64_t token = 0; token < batch * steps; token++, from += width, to += width) {
-        dropout.at(token / steps, token % steps);
-        for (int64_t u = 0; u < width; u += WIDTH<T>) store_some(to + u, load_some(from + u, width - u) * dropout.factor(u), width - u);
-    }
+void drop(const Dropout<T>& dropout, int64_t batch, int64_t steps, int64_t width, const T* from, T* to, int64_t threads) {
+    in_parallel(batch * steps * width < 1 << 16 ? 1 : threads_for(threads, batch), [&](int part, int parts) {
+        Dropout<T> own = dropout;
+        for (int64_t token = batch * part / parts * steps; token < batch * (part + 1) / parts * steps; token++) {
+            own.at(token / steps, token % steps);
+            for (int64_t u = 0; u < width; u += WIDTH<T>)
+                store_some(to + token * width + u, load_some(from + token * width + u, width - u) * own.factor(u), width - u);
+        }
+    });
 }
 
 // What the state of a layer is multiplied with where it enters a step, (B, H): the same at each step. Null: nothing.

@@ -26,7 +26,9 @@ def environment(threads: int) -> dict[str, Any]:
         "system": platform.system(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "threads": threads,
-        "kernels": "torch" if native.ready() is None else f"native {native.status().vectors}",
+        "kernels": "torch"
+        if native.ready() is None
+        else f"native {native.status().vectors} revision {native.REVISION}",
     }
 
 
