@@ -19,16 +19,19 @@ from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
 from rnnlab.inspecting.cost import Cost, cost, has_formula
 from rnnlab.inspecting.exposure import Exposure, exposure
 from rnnlab.inspecting.inspection import Subject, examine
+from rnnlab.inspecting.units import Units
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.network import build_network
 from rnnlab.runs.directory import find_run
 from rnnlab.show.notebook import Inside, inside_of
+from rnnlab.show.samples import units_of
 from rnnlab.sweeps.plan import named_model
 from rnnlab.training.monitor import probe_batch
 from rnnlab.training.run import own_process_state
 from rnnlab.training.spec import RunSpec
-from rnnlab.use.stored import at_first, open_run, recorded_gradients
+from rnnlab.use.stored import at_first, open_model, open_run, recorded_gradients
+from rnnlab.use.writing import Writer
 
 WORDS, CLASSES, LENGTH = 1000, 2, 50  # of an untrained model: vocabulary, outputs, steps unless told
 RANDOM_ROWS = 16
@@ -73,6 +76,29 @@ def inspect_exposure(run: str | PathLike[str]) -> Exposure:
     """How a finished run of a language model fares along its own tokens, by step, on its test text."""
     spec, _, network = open_run(find_run(run))
     return exposure(spec, network, spec.task.load())
+
+
+@own_process_state(threads=1)  # as in training
+def inspect_units(run: str | PathLike[str]) -> Units:
+    """What single units of a language model follow, on its test text."""
+    path = find_run(run).path
+    stored = open_model(path)
+    if not stored.spec.task.answer.continues:
+        raise ConfigError(
+            "{run}: --units looks for what units of a language model follow in its text, and this run was trained for "
+            "'{kind}'; leave --units out",
+            run=path,
+            kind=stored.spec.task.kind,
+        )
+    found = None if stored.is_baseline else units_of(Writer(stored), stored.spec.task.load().test)
+    if found is None:
+        raise ConfigError(
+            "{run}: {kind} has no recurrent layer whose units could be looked at, or its test text has a single block; "
+            "take an rnn, lstm or gru, or a longer text",
+            run=path,
+            kind=stored.spec.model.kind,
+        )
+    return found
 
 
 @own_process_state(threads=1)  # as in training

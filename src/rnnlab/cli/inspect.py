@@ -24,6 +24,9 @@ def inspect(
     seed: Annotated[
         int | None, option("N", "Seed of the weights and the input of an untrained model (0).", min=0)
     ] = None,
+    units: Annotated[
+        bool, flag("--units", "Of a language model: what single units follow (place in the line, quotes …); no page.")
+    ] = False,
     output: Annotated[
         str | None, option("FILE", "File for the page (inspect-RUN.html).", "-o", "--output", "--report")
     ] = None,
@@ -43,7 +46,10 @@ def inspect(
 
     _check(run, model, text, options.given(set=settings, length=length, seed=seed))
     if exposure:
-        _show_exposure(run, options.given(text=text, output=output), as_json)
+        _show_exposure(run, options.given(text=text, output=output, units=units or None), as_json)
+        return
+    if units:
+        _print_units(run, as_json, options.given(text=text, output=output))
         return
     chosen = words.language()
 
@@ -95,6 +101,32 @@ def _show_exposure(run: str | None, others: dict[str, Any], as_json: bool) -> No
     print_table(out, "", columns(), [(row, None) for row in rows(found)])
     for line in remarks_on(found):
         out.print(line, soft_wrap=True)
+
+
+def _print_units(run: str | None, as_json: bool, ignored: dict[str, Any]) -> None:
+    """What `inspect_units` finds, as a table or as JSON."""
+    import sys
+
+    from rnnlab.core.errors import ConfigError
+
+    if run is None:
+        raise ConfigError("--units needs a run: an untrained model follows nothing")
+    if ignored:
+        names = ", ".join(f"--{name}" for name in ignored)
+        raise ConfigError("{names}: --units prints a table alone, and it would be ignored", names=names)
+
+    from rnnlab.api.inspect import inspect_units
+    from rnnlab.runs.directory import pretty_json
+    from rnnlab.show.terminal.output import Screen
+    from rnnlab.show.unit_texts import unit_lines
+
+    found = inspect_units(run)
+    if as_json:
+        sys.stdout.write(pretty_json(found.to_dict()))
+        return
+    out = Screen().out
+    for line in unit_lines(found):
+        out.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def _check(run: str | None, model: str | None, text: str | None, untrained: dict[str, Any]) -> None:

@@ -8,6 +8,8 @@ from rnnlab.comparing.studies import Study
 
 if TYPE_CHECKING:  # plain data need not wait for torch
     from rnnlab.inspecting.exposure import Exposure
+    from rnnlab.inspecting.neighbours import Neighbours
+    from rnnlab.inspecting.units import Units
 
 Split = Literal["train", "valid"]
 Counted = Literal["rows", "tokens", "entities", "words"]  # what has a class
@@ -284,6 +286,8 @@ class Continued:
     by_context: tuple[NatsByContext, ...] = ()  # of a stream alone
     asked: int = 0  # tokens whose mean `by_context` is
     exposures: "tuple[tuple[str, Exposure], ...]" = ()  # by arm, of its best run; none where texts are rows
+    units: "tuple[str, Units] | None" = None  # an arm, the best that is a recurrence, and what its units follow
+    neighbours: "tuple[str, tuple[Neighbours, ...]] | None" = None  # the best arm that has vectors
 
 
 @dataclass(frozen=True)

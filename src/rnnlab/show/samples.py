@@ -1,5 +1,5 @@
 """What language models write by themselves, with what they copied from the training text, while they learnt and after;
-and what they gain from what stands before a token."""
+what they gain from what stands before a token, what their units follow, and which tokens they take for alike."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,10 +13,13 @@ from rnnlab.data.encoded import EncodedData
 from rnnlab.data.sequences import Sequences
 from rnnlab.inspecting.context import asked_tokens, network_by_context, ngrams_by_context
 from rnnlab.inspecting.copying import TrainingText
+from rnnlab.inspecting.neighbours import Neighbours, neighbours
+from rnnlab.inspecting.units import Units, followed_units
 from rnnlab.models.continuing import KneserNey
 from rnnlab.training.run import own_process_state
 from rnnlab.training.samples import epoch_sample
 from rnnlab.use.copied import copied_text, least_run, training_text
+from rnnlab.use.stored import at_first
 from rnnlab.use.writing import Writer, load_writer
 
 TEMPERATURES = (0.5, 0.8, 1.0)
@@ -61,6 +64,8 @@ def continuations(
         by_epoch=tuple(by_epoch),
         by_context=tuple(by_context),
         asked=asked,
+        units=_units(writers, data.test) if data else None,
+        neighbours=_neighbours(writers),
     )
 
 
@@ -106,3 +111,25 @@ def _by_context(writers: dict[str, Writer], test: Sequences) -> tuple[list[NatsB
             nats = network_by_context(writer.stored.network, test, places, contexts, spec.longest)
             found.append(NatsByContext(arm, nats))
     return (found, len(places)) if contexts else ([], 0)
+
+
+def _units(writers: dict[str, Writer], test: Sequences) -> tuple[str, Units] | None:
+    """Of the best arm that is a recurrence."""
+    for arm, writer in writers.items():
+        if not writer.stored.is_baseline and (found := units_of(writer, test)) is not None:
+            return arm, found
+    return None
+
+
+def units_of(writer: Writer, test: Sequences) -> Units | None:
+    stored = writer.stored
+    first = at_first(stored.spec, stored.preprocessor)
+    return followed_units(stored.network, first, test, writer.vocabulary, writer.tokenizer.name == "chars")
+
+
+def _neighbours(writers: dict[str, Writer]) -> tuple[str, tuple[Neighbours, ...]] | None:
+    for arm, writer in writers.items():
+        if not writer.stored.is_baseline:
+            found = neighbours(writer.stored.network, writer.vocabulary, writer.tokenizer.name == "chars")
+            return (arm, found) if found else None
+    return None

@@ -45,6 +45,7 @@ from rnnlab.show.pages.surprise import Strip, contested_table, strips, written_b
 from rnnlab.show.pages.sweep import StudyParts, study_parts
 from rnnlab.show.pages.table import Table
 from rnnlab.show.pages.tagged_sentences import TaggedSentence, tagged_sentences, type_colours
+from rnnlab.show.pages.units import ShownStrip, neighbours_table, unit_strips, units_table
 from rnnlab.show.tuning_texts import lead_lines
 
 MOST_CHIPS = 40  # arms that get a switch in the legend
@@ -96,6 +97,9 @@ class ChapterParts:
     contested: Table | None
     written: list[tuple[str, list[WrittenText]]]  # by arm
     by_epoch: tuple[WritingByEpoch, ...]
+    units: Table | None
+    unit_strips: list[ShownStrip]
+    neighbours: Table | None
     terms: Table
     size: Table
     settings: list[tuple[str, Sequence[Setting]]]  # by arm
@@ -219,6 +223,9 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
         contested=contested_table(chapter),
         written=written_by_arm(chapter),
         by_epoch=written_by_epoch(chapter),
+        units=units_table(chapter),
+        unit_strips=unit_strips(chapter),
+        neighbours=neighbours_table(chapter),
         terms=terms_table(chapter, colours),
         size=size_table(chapter, colours),
         settings=[(term.arm, term.settings) for term in chapter.terms],
