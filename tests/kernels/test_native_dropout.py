@@ -17,6 +17,7 @@ from rnnlab.training.update import drops, training_steps
 
 pytestmark = pytest.mark.skipif(not native.status().active, reason="there is no native library")
 EVERYWHERE = {"dropout": 0.3, "recurrent_dropout": 0.4, "output_dropout": 0.25}
+AS_IN_AWD = {"dropout": 0.3, "weight_dropout": 0.5, "output_dropout": 0.25, "locked_dropout": True}
 RECURRENCES: list[dict[str, Any]] = [
     {"kind": "rnn", "hidden": 5, "activation": "relu", "layers": 2, "pooling": "max"},
     {"kind": "lstm", "hidden": 18, "layers": 2, "bidirectional": True},
@@ -47,9 +48,9 @@ def factors(p: float, seed: int, site: int, rows: int, steps: int, columns: int)
 class Given(nn.Module):
     """Drops what it is told to: at each call the next of its sites, from the first on with each batch."""
 
-    def __init__(self, p: float, sites: list[int]):
+    def __init__(self, p: float, sites: list[int], locked: bool = False):
         super().__init__()
-        self.p, self.sites, self.seed, self.calls = p, sites, 0, 0
+        self.p, self.sites, self.locked, self.seed, self.calls = p, sites, locked, 0, 0
 
     def begin(self, seed: int) -> None:
         self.seed, self.calls = seed, 0
@@ -58,7 +59,8 @@ class Given(nn.Module):
         site = self.sites[self.calls]
         self.calls += 1
         rows, steps, columns = x.shape if x.ndim == 3 else (x.shape[0], 1, x.shape[1])
-        return x * factors(self.p, self.seed, site, rows, steps, columns).view_as(x)
+        found = factors(self.p, self.seed, site, rows, 1 if self.locked else steps, columns)
+        return x * found.expand(rows, steps, columns).reshape(x.shape)
 
 
 class Told:
@@ -68,7 +70,7 @@ class Told:
         network, encoder = side.network, side.network.encoder
         assert isinstance(encoder, RecurrentEncoder)
         settings, ways = encoder.settings, 2 if encoder.settings.bidirectional else 1
-        self.side, self.parts = side, list[Given]()
+        self.side, self.parts, self.locked = side, list[Given](), settings.locked_dropout
         if network.embedding is not None and network.embedding.dropout.p:
             network.embedding.dropout = self._given(network.embedding.dropout.p, [0])  # type: ignore[assignment]  # it acts as one
         if settings.dropout:
@@ -77,12 +79,24 @@ class Told:
             sites = [2 + 3 * layer + way for layer in range(settings.layers) for way in range(ways)]
             states = self._given(settings.recurrent_dropout, sites)
             encoder._mask = lambda x: states(x.new_ones(len(x), settings.hidden))  # type: ignore[method-assign]
+        if settings.weight_dropout:
+            both = filter(len, (encoder.ahead, encoder.back))
+            cells: list[Any] = [cell for layer in zip(*both, strict=True) for cell in layer]
+            for number, cell in enumerate(cells):
+                self._drop_weights(cell, self._given(settings.weight_dropout, [2 + 3 * settings.layers + number]))
         if network.dropout.p:
             network.dropout = self._given(network.dropout.p, [1 + 3 * settings.layers])  # type: ignore[assignment]
 
     def _given(self, p: float, sites: list[int]) -> Given:
-        self.parts.append(Given(p, sites))
+        self.parts.append(Given(p, sites, self.locked))
         return self.parts[-1]
+
+    @staticmethod
+    def _drop_weights(cell: Any, given: Given) -> None:
+        def drop() -> None:
+            cell.dropped = (given(cell.weight_hh_l0),)
+
+        cell.drop_weights = drop
 
     def in_torch(self, batches: list[Batch], seeds: list[int]) -> list[tuple[float, float, float]]:
         found = []
@@ -121,7 +135,21 @@ def test_steps_are_those_of_autograd_with_the_same_masks(settings: dict[str, Any
     assert_equal_weights(*sides)
 
 
-@pytest.mark.parametrize("where", ["dropout", "recurrent_dropout", "output_dropout", "embedding"])
+@pytest.mark.parametrize("answer", ["class", "class a step"])
+@pytest.mark.parametrize("settings", RECURRENCES[:4], ids=lambda s: "-".join(map(str, s.values())))
+def test_locked_steps_and_dropped_weights_are_those_of_autograd(settings: dict[str, Any], answer: str) -> None:
+    sides = [side_of({**settings, **AS_IN_AWD}, answer, 4, Training()) for _ in range(2)]
+    assert sides[0].member.locked
+    batches, seeds = [batch_of(answer, 4, n, rows=17 + n) for n in range(3)], [5, 2**62 + 3, 0]
+    work = steps_of(sides[0], batches, seeds)
+    do_steps(sides[0].member, work, torch.float64)
+    for step, (loss, norm, _) in zip(work, Told(sides[1]).in_torch(batches, seeds), strict=True):
+        assert step.loss == pytest.approx(loss, rel=CLOSE)
+        assert step.norm == pytest.approx(norm, rel=1e-6)
+    assert_equal_weights(*sides)
+
+
+@pytest.mark.parametrize("where", ["weight_dropout", "dropout", "recurrent_dropout", "output_dropout", "embedding"])
 def test_each_place_drops_by_itself_and_by_its_seed(where: str) -> None:
     base = {"kind": "gru", "hidden": 8, "layers": 2, "bidirectional": True, "pooling": "max"}
     settings = base if where == "embedding" else {**base, where: 0.5}

@@ -45,7 +45,10 @@ OTHER_NAMES: dict[str, str] = {  # the path of a setting, and what it is called 
     "model.feedforward": "feedforward dim_feedforward d_ff ff_dim ffn_dim d_inner intermediate_size mlp_dim",
     "model.dropout": "dropout dropout_rate dropout_p dropout_prob drop_rate drop_prob p_dropout pdrop drop "
     "hidden_dropout_prob",
-    "model.recurrent_dropout": "recurrent_dropout rnn_dropout dropout_h variational_dropout",
+    "model.recurrent_dropout": "recurrent_dropout rnn_dropout",
+    "model.locked_dropout": "locked_dropout variational_dropout variational lockdrop dropout_h",
+    "model.weight_dropout": "weight_dropout weight_drop wdrop dropconnect",
+    "model.embedding.type_dropout": "type_dropout dropout_e embed_drop embedded_dropout",
     "model.output_dropout": "output_dropout classifier_dropout head_dropout final_dropout",
     "model.bidirectional": "bidirectional bidir bidi bi is_bidirectional bi_directional both_directions",
     "model.embedding.width": "emb_dim emb_size embed_dim embed_size embedding_dim embedding_size embedding_width "

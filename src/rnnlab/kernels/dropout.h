@@ -12,12 +12,12 @@ inline uint64_t scrambled(uint64_t z) {  // the finalizer of SplitMix64
 
 template <class T>
 struct Dropout {
-    bool active = false;
+    bool active = false, locked = false;  // locked: all steps of a row are dropped alike
     uint64_t site = 0, token = 0;
     uint32_t limit = 0;
     T scale = T(1);
 
-    Dropout(double probability, int64_t seed, int64_t number) {
+    Dropout(double probability, int64_t seed, int64_t number, bool locked = false) : locked(locked) {
         if (probability <= 0) return;
         active = true;
         site = scrambled(uint64_t(seed) + 0x9e3779b97f4a7c15u * uint64_t(number + 1));
@@ -25,7 +25,7 @@ struct Dropout {
         scale = T(1.0 / (1.0 - probability));
     }
 
-    void at(int64_t row, int64_t step) { token = scrambled(site + (uint64_t(row) << 32 | uint64_t(step))); }
+    void at(int64_t row, int64_t step) { token = scrambled(site + (uint64_t(row) << 32 | uint64_t(locked ? 0 : step))); }
 
     // A counter through two rounds of a 32-bit hash, each with half of the token's key.
     template <class Bits>

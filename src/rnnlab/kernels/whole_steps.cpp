@@ -49,6 +49,7 @@ void learn_layers(const Member<T>& m, std::vector<Task<T>>& tasks, std::vector<N
             }
             task.for_x = below, task.add_to_x = d > 0;
             recurrence_backward<T>(&task);
+            if (m.weight_dropout > 0) drop_weights(m, step, layer, d, task.for_w_hh, task.for_w_hh);
             if (m.kind != GRU) memcpy(task.for_b_hh, task.for_b_ih, gates_of(int(m.kind)) * m.hidden * sizeof(T));  // they are added
         }
         Dropout<T> dropout = layer > 0 ? of_layer(m, step, layer) : of_embedding(m, step);
@@ -162,6 +163,11 @@ bool do_step(const Member<T>& m, Step<T>& step) {
                 if (parts > 1) task.c_start = task.h_start + own_ends, task.c_end = task.h_end + own_ends;
             }
             task.mask = mask;
+            if (m.weight_dropout > 0) {
+                T* left = buffer<T>(DROPPED_WEIGHTS + int(layer * m.directions + d), gates_of(int(m.kind)) * m.hidden * m.hidden);
+                drop_weights(m, step, layer, d, task.w_hh, left);
+                task.w_hh = left;
+            }
             recurrence_forward<T>(&task);
             tasks.push_back(task);
         }

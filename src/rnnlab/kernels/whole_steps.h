@@ -52,7 +52,8 @@ struct Member {
     int64_t columns;        // of which texts are, if of several: each has a vector, which is added at all of its steps
     const T* segments;      // (columns, inputs)
     T* for_segments;
-    double embedding_dropout, layer_dropout, state_dropout, output_dropout;  // in training
+    double embedding_dropout, layer_dropout, state_dropout, output_dropout, weight_dropout;  // in training
+    int64_t locked;         // tokens, layers and output are dropped alike at all steps of a row
     int64_t pooling;        // how states become a summary; an answer a step has none
     const T* query;         // (W), of attention
     T* for_query;
@@ -78,7 +79,8 @@ enum Buffer {
     PRODUCTS, BROUGHT, FOR_OWN, NOTHING, CARRIED,
     STATES = 24, DROPPED = 32,   // of each layer
     SAVED = 48, STATE_MASKS = 64, NORMED = 80, SCALES = 96, OWN = 112,  // of each layer and direction
-    BUFFERS = 128
+    DROPPED_WEIGHTS = 128,
+    BUFFERS = 144
 };
 
 // Buffers of the calling thread, each kept from call to call. They don't begin at the same place of a page: those that
@@ -174,13 +176,13 @@ inline int64_t site_of_layer(int64_t layer) { return 1 + 3 * layer; }
 inline int64_t site_of_state(int64_t layer, int64_t direction) { return site_of_layer(layer) + 1 + direction; }
 
 template <class T>
-Dropout<T> of_embedding(const Member<T>& m, const Step<T>& step) { return {m.embedding_dropout, step.seed, 0}; }
+Dropout<T> of_embedding(const Member<T>& m, const Step<T>& step) { return {m.embedding_dropout, step.seed, 0, m.locked != 0}; }
 template <class T>
 Dropout<T> of_layer(const Member<T>& m, const Step<T>& step, int64_t layer) {
-    return {layer > 0 ? m.layer_dropout : 0, step.seed, site_of_layer(layer)};
+    return {layer > 0 ? m.layer_dropout : 0, step.seed, site_of_layer(layer), m.locked != 0};
 }
 template <class T>
-Dropout<T> of_output(const Member<T>& m, const Step<T>& step) { return {m.output_dropout, step.seed, site_of_layer(m.layers)}; }
+Dropout<T> of_output(const Member<T>& m, const Step<T>& step) { return {m.output_dropout, step.seed, site_of_layer(m.layers), m.locked != 0}; }
 
 // Numbers (B, steps, width), each times 0 or 1 / (1 - p); `to` may be `from`. Threads share them.
 template <class T>
@@ -206,4 +208,11 @@ const T* state_mask(const Member<T>& m, const Step<T>& step, int64_t layer, int6
         for (int64_t u = 0; u < m.hidden; u += WIDTH<T>) store_some(mask + b * m.hidden + u, dropout.factor(u), m.hidden - u);
     }
     return mask;
+}
+
+// Recurrent weights (G·H, H) of a layer and direction, each times 0 or 1 / (1 - p), the same at all steps; `to` may be `from`.
+template <class T>
+void drop_weights(const Member<T>& m, const Step<T>& step, int64_t layer, int64_t direction, const T* from, T* to) {
+    Dropout<T> dropout(m.weight_dropout, step.seed, site_of_layer(m.layers) + 1 + layer * m.directions + direction);
+    drop(dropout, gates_of(int(m.kind)) * m.hidden, 1, m.hidden, from, to, m.threads);
 }

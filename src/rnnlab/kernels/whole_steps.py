@@ -33,7 +33,7 @@ class Member(Structure):
         *(POINTER(c_void_p), "weights gradients", P, "carried", N, "normed", POINTER(c_void_p), "gains for_gains"),
         *(N, "words width frozen_width tokens", P, "table frozen places", N, "table_learns", P, "table_gradient"),
         *(N, "columns", P, "segments for_segments"),
-        *(R, "embedding_dropout layer_dropout state_dropout output_dropout"),
+        *(R, "embedding_dropout layer_dropout state_dropout output_dropout weight_dropout", N, "locked"),
         *(N, "pooling", P, "query for_query", N, "answer outputs", P, "head head_bias for_head for_head_bias"),
         *(P, "class_weights"),
         *(R, "close", N, "descends", P, "dense gradient moment1 moment2 row_moment1 row_moment2", N, "numbers"),

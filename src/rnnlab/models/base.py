@@ -97,7 +97,7 @@ def select_rows(state: State, rows: Tensor) -> State:
 class Architecture(Config):
     """Pure data: its fields are its schema, its documentation and its sweep axes."""
 
-    added: ClassVar[tuple[str, ...]] = ("lookup", "crf", "tied")
+    added: ClassVar[tuple[str, ...]] = ("lookup", "crf", "tied", "locked_dropout")
     needs_vectors: ClassVar[bool] = False
     """Whether it has pre-trained vectors unless the user chooses to do without."""
     sizes: ClassVar[tuple[str, ...]] = ("hidden",)
@@ -117,6 +117,8 @@ class Architecture(Config):
     """Whether steps beyond those of the longest training row are strange to it: positions that it never met."""
     speed_only: ClassVar[tuple[str, ...]] = ()
     """Fields that change how the answer is computed, and not the answer."""
+    locks_dropout: ClassVar[bool] = False
+    """Whether its own ``dropout``, if it has one, can be the same at every step (``locked_dropout``)."""
     space: ClassVar[Space] = {}
     """What ``compare --tune`` may vary; none: it has nothing to tune."""
 
@@ -135,6 +137,12 @@ class Architecture(Config):
     tied: bool = Field(
         default=False,
         description="Where a text is continued: the vectors of the tokens that are read also score those to come.",
+    )
+
+    locked_dropout: bool = Field(
+        default=False,
+        description="What is dropped is the same at every step of a row: on embedded tokens, between layers, and on "
+        "states before the head.",
     )
 
     @property
@@ -157,7 +165,7 @@ class Architecture(Config):
     def embed(self, words: int, pretrained: Tensor | None) -> TokenVectors:
         """A fresh token embedding, drawn as `build` draws; ``pretrained`` is (words, D) where there are vectors."""
         assert self.embedding is not None  # spelled out before, for text
-        return self.embedding.build(words, pretrained)
+        return self.embedding.build(words, pretrained, locked=self.locked_dropout)
 
     def build(self, input_width: int) -> Encoder:
         """A fresh encoder. Weights are drawn from torch's global generator alone: the caller seeds it."""

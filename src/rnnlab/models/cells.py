@@ -45,6 +45,7 @@ class Cell(nn.Module):
     """How many tensors make up a state."""
     native: str | None = None
     """What native code calls it; None: it doesn't know it."""
+    dropped: tuple[Tensor, ...] = ()  # the recurrent weights of this pass, where some are dropped; not a weight itself
     resets_before: bool = False
     """Whether a reset gate acts before the product."""
 
@@ -66,6 +67,16 @@ class Cell(nn.Module):
         if settings.layer_norm:
             self.input_gain: nn.Parameter = nn.Parameter(torch.ones(len(self.gates), hidden))
             self.state_gain: nn.Parameter = nn.Parameter(torch.ones(len(self.gates), hidden))
+
+    def drop_weights(self) -> None:
+        """For the next pass: zeros instead of some recurrent weights, in training (DropConnect, Merity et al. 2018)."""
+        p = self.settings.weight_dropout
+        self.dropped = (F.dropout(self.weight_hh_l0, p),) if p and self.training else ()
+
+    @property
+    def recurrent_weight(self) -> Tensor:
+        """(G · H, H), as the steps see it."""
+        return self.dropped[0] if self.dropped else self.weight_hh_l0
 
     # What a cell writes
 
@@ -102,7 +113,7 @@ class Cell(nn.Module):
         first = self.gates.index(gates[0]) if gates else 0
         some = slice(first, first + (len(gates) or len(self.gates)))
         rows = slice(some.start * self.hidden, some.stop * self.hidden)
-        product = h @ self.weight_hh_l0[rows].t()
+        product = h @ self.recurrent_weight[rows].t()
         if self.layer_norm:
             product = normalise(product, self.state_gain[some])
         return product + self.bias_hh_l0[rows]
@@ -174,7 +185,7 @@ class Cell(nn.Module):
         return ops.Gains(self.input_gain, self.state_gain) if self.layer_norm else ops.Gains()
 
     def weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0
+        return self.weight_ih_l0, self.recurrent_weight, self.bias_ih_l0, self.bias_hh_l0
 
     def _begun(self, start: State, x: Tensor) -> State:
         return tuple(part[None] for part in start or self.zeros(x))
@@ -197,7 +208,7 @@ class RNNCell(Cell):
     def whole(self, x: Tensor, start: State) -> tuple[Tensor, ...]:
         b = self.bias_ih_l0 + self.bias_hh_l0
         h_0 = start[0] if start else None
-        states = Recurrence.apply(x, h_0, self.weight_ih_l0, self.weight_hh_l0, b, self.activation == "relu")
+        states = Recurrence.apply(x, h_0, self.weight_ih_l0, self.recurrent_weight, b, self.activation == "relu")
         return states, states[:, -1]
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.convolution import ACTIVATIONS, Activation
+from rnnlab.models.dropout import dropout_of
 from rnnlab.models.pooling import Pooling, zero_padding
 from rnnlab.models.space import Among, Between, Space
 
@@ -23,6 +24,7 @@ class Dilated(Architecture):
     normalisation."""
 
     sizes: ClassVar[tuple[str, ...]] = ("hidden",)
+    locks_dropout: ClassVar[bool] = True
     space: ClassVar[Space] = {
         "model.hidden": Between(32, 256, log=True),
         "model.layers": Between(2, 6),
@@ -94,7 +96,7 @@ class Block(nn.Module):
         super().__init__()
         self.convolution: DilatedWindows = DilatedWindows(settings, input_width, dilation)
         self.activation: Callable[[Tensor], Tensor] = ACTIVATIONS[settings.activation]
-        self.dropout: nn.Dropout = nn.Dropout(settings.dropout)
+        self.dropout: nn.Dropout = dropout_of(settings.dropout, locked=settings.locked_dropout)
         self.around: nn.Module | None = None
         if settings.residual:
             same = input_width == settings.hidden

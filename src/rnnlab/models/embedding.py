@@ -11,6 +11,7 @@ from torch.autograd.function import once_differentiable
 from rnnlab.core.config import Config
 from rnnlab.core.errors import ConfigError, WrongValue
 from rnnlab.kernels import ops
+from rnnlab.models.dropout import dropout_of
 from rnnlab.models.letters import LetterVectors, Reader
 
 PADDING = 0  # the id of padding: its vector is zero and stays zero
@@ -23,7 +24,14 @@ class Embedding(Config):
     """How tokens become vectors. Without ``vectors`` the channels are ``random``; with them, the caller chooses
     where the user didn't (``two`` for an architecture that needs vectors, else ``tuned``)."""
 
-    added: ClassVar[tuple[str, ...]] = ("spread", "word_dropout", "letters", "letter_width", "letter_filters")
+    added: ClassVar[tuple[str, ...]] = (
+        "spread",
+        "word_dropout",
+        "letters",
+        "letter_width",
+        "letter_filters",
+        "type_dropout",
+    )
 
     width: int = Field(
         default=50, ge=1, description="Of the trainable vectors; frozen and tuned take it from the file."
@@ -42,6 +50,13 @@ class Embedding(Config):
 
     word_dropout: float = Field(
         default=0.0, ge=0, lt=1, description="Share of the tokens that are unknown words, in training."
+    )
+
+    type_dropout: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Share of the vocabulary whose vectors are zero in an update, wherever these words stand.",
     )
 
     letters: Reader = Field(
@@ -83,10 +98,13 @@ class Embedding(Config):
             raise WrongValue("vectors_digest is given, but no vectors")
         return self
 
-    def build(self, words: int, pretrained: Tensor | None = None) -> "TokenVectors":
-        """``pretrained`` is (words, D), zero in the rows of words that have no vector. Draws from torch's generator."""
+    def build(self, words: int, pretrained: Tensor | None = None, *, locked: bool = False) -> "TokenVectors":
+        """With ``locked``, dropout is the same at every step.
+
+        ``pretrained`` is (words, D), zero in the rows of words that have no vector. Draws from torch's generator."""
+        dropped = self.dropout, self.type_dropout, locked
         if self.channels == "random":
-            return TokenVectors(_random_table(words, self.width, self.spread), None, self.dropout)
+            return TokenVectors(_random_table(words, self.width, self.spread), None, *dropped)
         if self.channels is None or pretrained is None:
             raise ConfigError(
                 "model.embedding: the vectors '{vectors}' were not looked up, or no channels chosen",
@@ -99,7 +117,7 @@ class Embedding(Config):
                 words=words,
             )
         if self.channels == "two":
-            return TokenVectors(_random_table(words, self.width, self.spread), _filled(pretrained), self.dropout)
+            return TokenVectors(_random_table(words, self.width, self.spread), _filled(pretrained), *dropped)
         if pretrained.shape[1] != self.width:
             raise ConfigError(
                 "model.embedding.width: {width}, but '{vectors}' has vectors of {shape} numbers; write "
@@ -109,8 +127,8 @@ class Embedding(Config):
                 shape=pretrained.shape[1],
             )
         if self.channels == "tuned":
-            return TokenVectors(_filled(pretrained), None, self.dropout)
-        return TokenVectors(None, _filled(pretrained), self.dropout)
+            return TokenVectors(_filled(pretrained), None, *dropped)
+        return TokenVectors(None, _filled(pretrained), *dropped)
 
     def build_letters(self, letters: int) -> LetterVectors:
         """Draws from torch's generator."""
@@ -144,11 +162,19 @@ class TokenVectors(nn.Module):
     rows: Tensor
     picked: Tensor
 
-    def __init__(self, table: Tensor | None, frozen: Tensor | None, dropout: float):
+    def __init__(
+        self,
+        table: Tensor | None,
+        frozen: Tensor | None,
+        dropout: float,
+        type_dropout: float = 0.0,
+        locked: bool = False,
+    ):
         super().__init__()
         self.register_parameter("table", None if table is None else nn.Parameter(table))
         self.register_buffer("frozen", frozen)
-        self.dropout: nn.Dropout = nn.Dropout(dropout)
+        self.dropout: nn.Dropout = dropout_of(dropout, locked=locked)
+        self.type_dropout = type_dropout
         self.register_parameter("segments", None)
         self.spelled = None
         self.tokens: int = 1  # ids per step that are looked up; those behind them are letters
@@ -169,7 +195,10 @@ class TokenVectors(nn.Module):
         tokens = ids
         if self.spelled is not None:
             tokens = ids[:, :, 0] if self.tokens == 1 else ids[:, :, : self.tokens]
-        x = self._look_up_narrowly(tokens) if self.narrow and tokens.dim() == 3 else self._look_up(tokens)
+        narrow = self.narrow and tokens.dim() == 3
+        x = self._look_up_narrowly(tokens) if narrow else self._look_up(tokens)
+        if self.type_dropout and self.training:
+            x = x * self._kept_words(tokens[:, :, 0] if narrow else tokens)
         x = x if x.dim() == 3 else x.flatten(2)  # of several ids per step, one vector behind the other
         return x if self.spelled is None else torch.cat([x, self.spelled(ids[:, :, self.tokens :])], dim=2)
 
@@ -206,6 +235,11 @@ class TokenVectors(nn.Module):
         for channel in (self.table, self.frozen):
             if channel is not None:
                 channel[UNKNOWN] = 0
+
+    def _kept_words(self, ids: Tensor) -> Tensor:
+        """(…, 1): 0 for words that an update is to do without, wherever they stand, 1 / (1 - p) for the others."""
+        like = next(channel for channel in (self.table, self.frozen) if channel is not None)
+        return F.embedding(ids, F.dropout(like.new_ones(len(like), 1), self.type_dropout))
 
     def _look_up(self, ids: Tensor) -> Tensor:
         """(…, width)."""

@@ -75,7 +75,9 @@ class FastText(Architecture):
         table = super().embed(words, pretrained).table
         if table is None or self.embedding is None:
             raise ConfigError(joined([retold(problem) for problem in self.check("tokens")], "\n"))
-        return NgramVectors(table.detach(), self, self.embedding.dropout)
+        return NgramVectors(
+            table.detach(), self, self.embedding.dropout, self.embedding.type_dropout, self.locked_dropout
+        )
 
     def build(self, input_width: int) -> Encoder:
         return MeanEncoder(input_width)
@@ -107,8 +109,10 @@ class NgramVectors(TokenVectors):
     words: int
     hashed: FastText
 
-    def __init__(self, table: Tensor, hashed: FastText, dropout: float):
-        super().__init__(F.pad(table, (0, 0, 0, hashed.buckets)), None, dropout)
+    def __init__(
+        self, table: Tensor, hashed: FastText, dropout: float, type_dropout: float = 0.0, locked: bool = False
+    ):
+        super().__init__(F.pad(table, (0, 0, 0, hashed.buckets)), None, dropout, type_dropout, locked)
         self.words, self.hashed = len(table), hashed
 
     def forward(self, ids: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.words import joined, note, retold
 from rnnlab.models.base import Architecture, Encoded, Encoder, State
+from rnnlab.models.dropout import dropout_of
 from rnnlab.models.embedding import TokenVectors
 from rnnlab.models.pooling import Pool
 
@@ -34,12 +35,13 @@ class Network(nn.Module):
         dropout: float,
         head: nn.Module,
         reads: Reads = "summary",
+        locked: bool = False,
     ):
         super().__init__()
         self.reads = reads  # what the head reads: the summary, or the state at every step
         self.embedding = embedding
         self.encoder = encoder
-        self.dropout: nn.Dropout = nn.Dropout(dropout)
+        self.dropout: nn.Dropout = dropout_of(dropout, locked=locked)
         self.head = head
 
     def forward(self, inputs: Tensor, lengths: Tensor) -> Tensor:
@@ -177,7 +179,7 @@ def build_network(
     encoder = architecture.build(features)
     encoder.causal = architecture.causal
     width = encoder.state_width if reads == "states" else encoder.width
-    return Network(embedding, encoder, architecture.output_dropout, head(width), reads)
+    return Network(embedding, encoder, architecture.output_dropout, head(width), reads, architecture.locked_dropout)
 
 
 def parameter_counts(network: Network) -> dict[str, int]:

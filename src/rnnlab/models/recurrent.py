@@ -16,6 +16,7 @@ from rnnlab.core.errors import WrongValue
 from rnnlab.kernels import ops
 from rnnlab.models.base import Architecture, Encoded, Encoder, State, architecture
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RecurrentInit, RNNCell
+from rnnlab.models.dropout import dropout_of
 from rnnlab.models.pooling import Pooling, inside, zero_padding
 from rnnlab.models.space import DROPOUT, LEARNING_RATE, Among, Between, Space
 
@@ -27,6 +28,7 @@ class Layered(Architecture):
     """What all recurrences share: layers of one width, in one direction or both."""
 
     reads_in_turn: ClassVar[bool] = True
+    locks_dropout: ClassVar[bool] = True
     space: ClassVar[Space] = {
         "model.hidden": Between(32, 256, log=True),
         "model.layers": Among(1, 2),
@@ -49,11 +51,18 @@ class Layered(Architecture):
 class Recurrent(Layered):
     """What the recurrent architectures share: all but the cell."""
 
+    added: ClassVar[tuple[str, ...]] = (*Architecture.added, "weight_dropout")
     cell: ClassVar[type[Cell]]
     """Of one layer in one direction, built from these settings and the width of its input."""
 
     recurrent_dropout: float = Field(
         default=0.0, ge=0, lt=1, description="On the state where it enters a step, in training; one mask per sequence."
+    )
+    weight_dropout: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Share of the recurrent weights that are zero in an update, the same ones at all of its steps.",
     )
     layer_norm: bool = Field(
         default=False, description="Normalise what input and state bring to each gate, inside the cell."
@@ -90,6 +99,13 @@ class Recurrent(Layered):
                 "dropout = {dropout:g} lies between layers and would be ignored with layers = 1; use "
                 "output_dropout, recurrent_dropout or embedding.dropout, or more layers",
                 dropout=self.dropout,
+            )
+        if self.weight_dropout > 0 and self.checkpoint_segments > 1:
+            raise WrongValue(
+                "weight_dropout = {weight_dropout:g} draws weights once per update, and checkpoint_segments = "
+                "{segments} computes parts of it again; leave one of them out",
+                weight_dropout=self.weight_dropout,
+                segments=self.checkpoint_segments,
             )
         if self.residual and self.layers == 1:
             raise WrongValue("residual = true leads around the layers after the first, and layers = 1; take 2 or more")
@@ -162,7 +178,7 @@ class LayeredEncoder(Encoder):
         widths = [input_width] + [self.state_width] * (settings.layers - 1)
         self.ahead: nn.ModuleList = nn.ModuleList(layer(settings, width) for width in widths)
         self.back: nn.ModuleList = nn.ModuleList(layer(settings, width) for width in widths if settings.bidirectional)
-        self.dropout: nn.Dropout = nn.Dropout(settings.dropout)
+        self.dropout: nn.Dropout = dropout_of(settings.dropout, locked=settings.locked_dropout)
         self.summarise_by(settings.pooling, self.state_width, backward_width=self.state_width - settings.hidden)
 
 
@@ -220,6 +236,8 @@ class RecurrentEncoder(LayeredEncoder):
         native: tuple[Tensor, ...] | None = None
         for layer, cells in enumerate(zip(*filter(len, (self.ahead, self.back)), strict=True)):
             given = self.dropout(x) if layer > 0 else x
+            for cell in cells:
+                cell.drop_weights()
             ways = [(cell, start(number, layer), self._mask(x)) for number, cell in enumerate(cells)]
             native = self._natively(given, lengths, ways)
             states, *end = native or self._in_torch(given, lengths, ways, wanted)

@@ -271,6 +271,7 @@ def _refuse(arms: dict[str, Arm], task: Task, data: EncodedData) -> None:
                 label=label,
                 channels=embedding.channels,
             )
+        _refuse_locked(label, arms[label].model, task)
         if arms[label].model.crf and arms[label].training.class_weights:
             raise ConfigError(
                 "arms.{label}.training.class_weights: with model.crf whole paths are scored, and no tag by itself; "
@@ -284,6 +285,28 @@ def _refuse(arms: dict[str, Arm], task: Task, data: EncodedData) -> None:
                 label=label,
                 kind=task.kind,
             )
+
+
+def _refuse_locked(label: str, model: Architecture, task: Task) -> None:
+    """Dropout that is the same at every step, where there is none, or none that can be."""
+    if not model.locked_dropout:
+        return
+    own, embedding = getattr(model, "dropout", 0.0), model.embedding
+    if own and not model.locks_dropout:
+        raise ConfigError(
+            "arms.{label}.model.locked_dropout: '{kind}' draws its own dropout = {own:g} for each step by itself; take "
+            "dropout = 0, or locked_dropout = false",
+            label=label,
+            kind=model.kind,
+            own=own,
+        )
+    before_head = model.output_dropout if task.answer.reads == "states" else 0.0
+    if not (own or before_head or (embedding is not None and embedding.dropout)):
+        raise ConfigError(
+            "arms.{label}.model.locked_dropout: nothing is dropped at single steps, so that it would be ignored; set "
+            "embedding.dropout or dropout (output_dropout, where every step is answered), or leave it out",
+            label=label,
+        )
 
 
 def _is_set(config: Config, name: str) -> bool:

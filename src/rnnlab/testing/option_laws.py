@@ -18,7 +18,13 @@ from rnnlab.models.space import meaningful
 from rnnlab.testing.suite import WORDS, Head, network_of, tokens
 from rnnlab.training.spec import Training
 
-BESIDE = ("embedding", "lookup", "crf", "tied")  # settings that act before the encoder and after the answer
+BESIDE = (
+    "embedding",
+    "lookup",
+    "crf",
+    "tied",
+    "locked_dropout",
+)  # settings that act before the encoder and after the answer
 
 
 def no_option_is_ignored(architecture: Architecture, input_width: int) -> None:

@@ -19,6 +19,7 @@ from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import IGNORE, balanced_weights
 from rnnlab.kernels import ops
 from rnnlab.kernels.ops import place
+from rnnlab.models.dropout import LockedDropout
 from rnnlab.models.fasttext import FastText, NgramVectors
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import GRU, LSTM, RNN, Recurrent, RecurrentEncoder
@@ -169,12 +170,15 @@ def knows_whole_steps(spec: RunSpec) -> bool:
     if spec.training is not None and spec.training.softmax_samples is not None:
         return False
     if type(model) is FastText:
-        drops = model.output_dropout or (model.embedding is not None and model.embedding.dropout)
+        embedding = model.embedding
+        drops = model.output_dropout or (embedding is not None and (embedding.dropout or embedding.type_dropout))
         return answer.native in ("class", "labels") and not drops  # torch draws what is dropped there
     if answer.native is None or not isinstance(model, Recurrent) or type(model) not in (RNN, LSTM, GRU):
         return False
     if isinstance(model, LSTM) and model.hidden > ops.largest_lstm():
         return False  # nobody has measured that it is faster than torch
+    if (model.embedding is not None and model.embedding.type_dropout) or (model.weight_dropout and model.layer_norm):
+        return False  # torch draws them
     if model.state == "carried" and (not spec.task.streams or model.layer_norm):
         return False  # rows of a stream alone are the same ones from batch to batch
     known = {"initial_state": "zeros", "residual": False, "checkpoint_segments": 1, "reset": "after"}
@@ -204,6 +208,7 @@ def member_of(
         for_head_bias=place(head.linear.bias.grad),
         class_weights=place(weights),
         output_dropout=network.dropout.p,
+        locked=isinstance(network.dropout, LockedDropout),
         close=getattr(answer, "close", 0.0),
         descends=optimizer.descends,
         dense=place(optimizer.weights),
@@ -245,6 +250,7 @@ def _add_layers(member: ops.Member, network: Network) -> None:
         of_gains = [None if gain is None else gain.grad for gain in gains]
         member.normed, member.gains, member.for_gains = 1, ops.places(gains), ops.places(of_gains)
     member.layer_dropout, member.state_dropout = settings.dropout, settings.recurrent_dropout
+    member.weight_dropout = settings.weight_dropout
     if settings.pooling == "attention":
         member.query, member.for_query = place(encoder.pool.query), place(encoder.pool.query.grad)
 
@@ -279,7 +285,8 @@ def _add_embedding(member: ops.Member, network: Network, optimizer: Optimizer) -
 
 def drops(member: ops.Member) -> bool:
     """Whether something is dropped in training."""
-    return any((member.embedding_dropout, member.layer_dropout, member.state_dropout, member.output_dropout))
+    places = ("embedding", "layer", "state", "output", "weight")
+    return any(getattr(member, f"{name}_dropout") for name in places)
 
 
 def training_steps(
