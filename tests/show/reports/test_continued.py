@@ -9,13 +9,17 @@ import pytest
 from pages import Outline, drawn_charts
 
 import rnnlab
+from rnnlab.api.inspect import inspect_units
 from rnnlab.comparing.chapters import Chapter, Continued, Report, WrittenText
 from rnnlab.data.nested_sentences import nested_sentences
 from rnnlab.data.sequences import IGNORE
+from rnnlab.inspecting.neighbours import Neighbours
+from rnnlab.inspecting.units import Followed, UnitStrip
 from rnnlab.runs.directory import RunDirectory
 from rnnlab.show.notebook import Result
 from rnnlab.show.pages.report import page
 from rnnlab.show.pages.surprise import contested_table, strips
+from rnnlab.show.pages.units import units_table
 from rnnlab.show.telling import tell
 from rnnlab.training.record import Recorded
 from rnnlab.use.writing import load_writer
@@ -155,6 +159,31 @@ def test_the_page(chapter: Chapter, found: Continued):
     table = contested_table(chapter)
     assert table is not None
     assert [column.name.en for column in table.columns[2:]] == [one.arm for one in found.passage]
+
+
+def test_units_and_neighbours_on_the_page(poems: Result, chapter: Chapter, found: Continued):
+    assert found.units is not None
+    arm, units = found.units
+    assert arm == found.passage[0].arm
+    assert units.to_dict() == inspect_units(best(poems, arm)).to_dict()
+    one = Followed("line", True, "c", 3, -0.8, -0.5, 0.1)
+    strip = UnitStrip("line", ("<", "\n"), (-1.0, 0.25))
+    noteworthy = replace(units, followed=(one,), strips=(strip,))
+    nearest = (Neighbours("山", (("水", 0.75),)),)
+    shown = replace(found, units=("gru", noteworthy), neighbours=("gru", nearest))
+    text = page(Report((replace(chapter, differences=replace(chapter.differences, continued=shown)),), ()))
+    assert '<span class="below" style="--share: 1.00">&lt;</span>' in text
+    assert '<span class="above" style="--share: 0.25">↵' in text
+    outline = Outline(text)
+    assert "What single units follow (gru)" in outline.texts_in("en")
+    assert "单个单元跟踪什么（gru）" in outline.texts_in("zh")
+    assert "水 (0.75)" in text
+    nothing = replace(found, units=("gru", replace(noteworthy, strips=())))
+    without = replace(chapter, differences=replace(chapter.differences, continued=nothing))
+    table = units_table(without)
+    assert table is not None
+    assert table.note is not None
+    assert table.note.en.startswith("No unit follows what has to be remembered")
 
 
 def test_without_the_training_text_nothing_is_said_of_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
