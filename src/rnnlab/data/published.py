@@ -19,6 +19,7 @@ from rnnlab.data import tables
 from rnnlab.data.download import unpack
 from rnnlab.data.examples import Examples
 from rnnlab.data.formats.base import BadRow
+from rnnlab.data.pairs import read_pairs
 from rnnlab.data.passages import read_passages
 from rnnlab.data.reading import read_examples
 from rnnlab.data.sound.mel import LogMel
@@ -335,6 +336,13 @@ def _read_running_text(folder: Path) -> dict[str, Examples]:
     return {"train": Examples(str(path), [""], texts=list(read_passages(path).texts))}
 
 
+def _read_pairs(folder: Path) -> dict[str, Examples]:
+    """Each translation as the label of its text; the task `translate` reads pairs by itself."""
+    [path] = folder.glob("*.txt")
+    pairs = read_pairs(path, source=1, target=2)
+    return {"train": Examples(str(path), list(pairs.written), texts=list(pairs.texts), notes=pairs.notes)}
+
+
 def _uea(problem: str) -> Callable[[Path], dict[str, Examples]]:
     """A reader of one problem of the UEA archive."""
     return lambda folder: {
@@ -647,6 +655,28 @@ ENTRIES = {
             ),
             tested={"warandpeace.txt": "bf5b273d9246268f96663c43c00a1055ae2e42c2262be32f7e43b48dd123451a"},
             task="language-model",
+        ),
+        Entry(
+            name="tatoeba-eng-cmn",
+            title="Tatoeba, English–Chinese",
+            description="short English sentences and their Chinese translations, simplified and traditional",
+            languages=("en", "zh"),
+            rows={"train": 28_447},
+            licence="CC BY 2.0 FR",
+            citation="Tatoeba, tatoeba.org; selected by Charles Kelly, manythings.org",
+            homepage="https://www.manythings.org/anki/",
+            folder="tatoeba-eng-cmn",
+            files=("cmn.txt",),
+            read=_read_pairs,
+            downloads=(
+                Download(
+                    "https://www.manythings.org/anki/cmn-eng.zip",
+                    ("cmn.txt",),
+                    lambda archive, folder: unpack(archive, {"cmn.txt": "cmn.txt"}, folder),
+                ),
+            ),
+            tested={"cmn.txt": "3a8ac6cb8cdaab6e235d3075ec3680084044d975882d6139c903bf7893097ff6"},
+            task="translate",
         ),
     )
 }

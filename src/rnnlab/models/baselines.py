@@ -53,7 +53,7 @@ class Baseline(Config):
     """Its settings in a comparison unless the user says otherwise; as in `Architecture`."""
     title: ClassVar[str] = ""
     inputs: ClassVar[Inputs] = "any"
-    answers: ClassVar[Literal["row", "words", "tags", "next"]] = "row"
+    answers: ClassVar[Literal["row", "words", "tags", "next", "translation"]] = "row"
     """What it is taught and answers: a label per row, words in their order, a tag per token, or what comes next
     (`models.continuing`). Of words, targets are
     (rows, L), `IGNORE` behind the last one, and outputs (N, C + 1) of all steps, the last one for none; of tags, both
@@ -97,6 +97,7 @@ BASELINES: Registry[Baseline] = Registry(
         "rnnlab.models.tagging_baselines",
         "rnnlab.models.crf",
         "rnnlab.models.continuing",
+        "rnnlab.models.translating",
     ),
 )
 B = TypeVar("B", bound=Baseline)

@@ -16,7 +16,7 @@ class Continuing(Baseline):
     """It knows a probability for every next token."""
 
     inputs: ClassVar[Inputs] = "tokens"
-    answers: ClassVar[Literal["row", "words", "tags", "next"]] = "next"
+    answers: ClassVar[Literal["row", "words", "tags", "next", "translation"]] = "next"
 
     def fit_text(self, train: Sequences, valid: Sequences, words: int) -> Learnt:
         """``words`` is the size of the vocabulary; what is left open is chosen on the validation rows."""

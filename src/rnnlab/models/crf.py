@@ -38,7 +38,7 @@ class Crf(Baseline):
 
     title: ClassVar[str] = "CRF of hand-made features"
     inputs: ClassVar[Inputs] = "tokens"
-    answers: ClassVar[Literal["row", "words", "tags", "next"]] = "tags"
+    answers: ClassVar[Literal["row", "words", "tags", "next", "translation"]] = "tags"
     space: ClassVar[Space] = {"model.C": Between(0.2, 30.0, log=True), "model.dropout": Between(0.0, 0.5)}
 
     C: float | None = Field(

@@ -27,7 +27,7 @@ class Segments(Baseline):
 
     title: ClassVar[str] = "cut where it is quiet + MFCC statistics"
     inputs: ClassVar[Inputs] = "sound"
-    answers: ClassVar[Literal["row", "words", "tags", "next"]] = "words"
+    answers: ClassVar[Literal["row", "words", "tags", "next", "translation"]] = "words"
     space: ClassVar[Space] = {"model.C": Between(0.003, 10.0, log=True)}
 
     C: float = Field(default=0.03, gt=0, description="Inverse strength of the L2 penalty.")

@@ -25,7 +25,7 @@ class Tagger(Baseline):
     """One that reads the attributes of tokens."""
 
     inputs: ClassVar[Inputs] = "tokens"
-    answers: ClassVar[Literal["row", "words", "tags", "next"]] = "tags"
+    answers: ClassVar[Literal["row", "words", "tags", "next", "translation"]] = "tags"
 
     def rows(self, data: Sequences, side: Side) -> tuple[np.ndarray, np.ndarray]:
         return attributes_of(data, side), data.offsets

@@ -16,17 +16,26 @@ import safetensors.numpy
 
 from rnnlab.answers.ctc import best_alignments
 from rnnlab.answers.edits import align
-from rnnlab.data.preprocessor import Side
+from rnnlab.data.preprocessor import Preprocessor, Side
 from rnnlab.data.sequences import IGNORE, Sequences, offsets_of
-from rnnlab.data.vocabulary import BEGIN, END, SPECIAL, UNKNOWN, Vocabulary
+from rnnlab.data.tokenizers import Tokenizer
+from rnnlab.data.vocabulary import BEGIN, END, SPECIAL, UNKNOWN, WRITTEN, Vocabulary
 from rnnlab.models.baselines import Baseline, Labelled, Learnt
 from rnnlab.models.continuing import Continuing
+from rnnlab.models.translating import Translating
 from rnnlab.testing.suite import holding, survives_json
 
 CLASSES, WORDS, CHANNELS = 3, 30, 2
 WORDS_OF_A_ROW = 3
 TRAIN, HELD_OUT = 90, 30  # rows
 TOLERANCE = 1e-4
+
+_SPELLED = tuple(f"w{number}" for number in range(WORDS - len(WRITTEN)))
+TRANSLATED = Preprocessor(
+    vocabulary=Vocabulary((*WRITTEN, *_SPELLED), written=True),
+    tokenizer=Tokenizer("whitespace"),
+    writes=Side(vocabulary=Vocabulary((*WRITTEN, *_SPELLED), written=True), tokenizer=Tokenizer("whitespace")),
+)
 
 BASELINE_LAWS: dict[str, Callable[[Baseline], None]] = {}
 
@@ -44,7 +53,7 @@ def rows_for(baseline: Baseline, rows: int, seed: int) -> Labelled:
         return _strings(rows, random)
     if baseline.answers == "tags":
         return _tagged(baseline, rows, random)
-    if baseline.answers == "next":
+    if baseline.answers in ("next", "translation"):
         return _running(rows, random)
     targets = np.arange(rows) % CLASSES
     lengths = random.integers(1, 12, rows)
@@ -157,6 +166,7 @@ def outputs_have_a_row_for_each_row(baseline: Baseline) -> None:
         "words": (len(rows.values), CLASSES + 1),
         "tags": (len(rows.values), CLASSES),
         "next": (len(rows.values), 2),
+        "translation": (HELD_OUT, WORDS),
     }[baseline.answers]
     assert found.shape == wanted, f"outputs are {found.shape}, not {wanted}"
     assert np.isfinite(found).all(), "outputs are not finite"
@@ -169,7 +179,9 @@ def answers_do_not_depend_on_neighbours(baseline: Baseline) -> None:
     together = _logits(baseline, learnt, rows)
     for row in range(0, HELD_OUT, 5):
         alone = _logits(baseline, learnt, _chosen(rows, np.array([row])))
-        of_row = slice(row, row + 1) if baseline.answers == "row" else slice(*rows.offsets[row : row + 2])
+        of_row = (
+            slice(row, row + 1) if baseline.answers in ("row", "translation") else slice(*rows.offsets[row : row + 2])
+        )
         _close(alone, together[of_row], f"of row {row} alone")
     if baseline.answers == "tags":
         unseen = _tagged(baseline, 3, np.random.default_rng(0), UNKNOWN)
@@ -199,6 +211,10 @@ def answers_are_not_worse_than_the_majority(baseline: Baseline) -> None:
         assert nats < np.log(WORDS), (
             f"its own training texts have {nats:.2f} nats per token; {np.log(WORDS):.2f} is chance"
         )
+        return
+    if isinstance(baseline, Translating):
+        found = baseline.written(_fitted(baseline), _as_sequences(train), TRANSLATED)
+        assert all(ids[-1:] == [END] and END not in ids[:-1] for ids in found), "a text that is written has no end"
         return
     found = _logits(baseline, _fitted(baseline), train)
     right = _share_of_words(found, train) if baseline.answers == "words" else (found.argmax(1) == train.targets).mean()
@@ -239,11 +255,19 @@ def _fitted(baseline: Baseline) -> Learnt:
 def _fit(baseline: Baseline, train: Labelled, valid: Labelled) -> Learnt:
     if isinstance(baseline, Continuing):
         return baseline.fit_text(_as_sequences(train), _as_sequences(valid), WORDS)
+    if isinstance(baseline, Translating):
+        return baseline.fit_pairs(_as_sequences(train), _as_sequences(valid), TRANSLATED)
     return baseline.fit_chosen(train, valid, CLASSES)
 
 
 def _logits(baseline: Baseline, learnt: Learnt, rows: Labelled) -> np.ndarray:
-    """Up to a constant per row, which means nothing; of one that continues texts, for and against each token."""
+    """Up to a constant per row, which means nothing; of one that continues texts, for and against each token; of one
+    that translates, how far behind each token is written for the last time."""
+    if isinstance(baseline, Translating):
+        found = np.zeros((len(rows.offsets) - 1, WORDS))
+        for row, ids in enumerate(baseline.written(learnt, _as_sequences(rows), TRANSLATED)):
+            found[row, ids] = np.arange(1, len(ids) + 1)
+        return found
     if isinstance(baseline, Continuing):
         nats = baseline.surprise(learnt, _as_sequences(rows))
         return np.stack([nats, -nats], axis=1)
