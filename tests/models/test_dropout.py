@@ -70,7 +70,7 @@ def test_recurrent_weights_are_dropped_in_training_alone(kind: str, native: bool
     plain, dropping = network_of(kind=kind, hidden=8), network_of(kind=kind, hidden=8, weight_dropout=0.5)
     torch.testing.assert_close(states(plain.eval()), states(dropping.eval()))
     found = states(dropping.train())
-    cell = dropping.encoder.ahead[0]  # type: ignore[index]
+    cell: Any = dropping.encoder.ahead[0]  # type: ignore[index]
     masked = cell.dropped[0].detach().clone()
     kept = masked != 0
     assert 0.3 < float(kept.float().mean()) < 0.7
