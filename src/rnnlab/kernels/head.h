@@ -59,7 +59,7 @@ double yes_or_no(T& logit, bool wanted, T share, bool& whole) {
     return double(std::max(z, T(0)) - (wanted ? z : T(0)) + std::log1p(power));
 }
 
-constexpr int64_t WORTH_A_THREAD = 1 << 20;  // multiplications; the pool's threads need about 10 µs to begin
+constexpr int64_t WORTH_A_THREAD = 1 << 20;  // multiplications: a guess; threads take time to begin
 
 // part(first, end) over slices of the rows, in whole blocks, each on a thread of its own. A row's numbers don't depend on which.
 template <class Part>
