@@ -28,8 +28,8 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {  # as in the sources: what is returne
     "pick": (N, P, N, P, N, N, P, N, *[P] * 4),
     "gather_gradients": (None, P, N, N, N, P, P),
     "classify": (N, *[P] * 5, N, N, N, *[P] * 4),
-    "windows_forward": (None, *[N] * 5, *[P] * 7, N),
-    "windows_backward": (None, *[N] * 5, *[P] * 11, N),
+    "windows_forward": (None, *[N] * 5, *[P] * 8, N),
+    "windows_backward": (None, *[N] * 5, *[P] * 12, N),
     "count_grams": (N, P, P, N, P, P),
     "find_grams": (None, P, N, P, N, P),
     "list_grams": (N, P, P, N, N, N, P, P),
@@ -56,7 +56,10 @@ def function(name: str, dtype: torch.dtype | None = None) -> Callable[..., Any]:
 
 
 def call(name: str, dtype: torch.dtype, *given: Any) -> Any:
-    """A function of numbers, structures, and tensors, of which it gets the places."""
+    """A function of numbers, structures, and tensors, of which it gets the places. They must be as many as it takes:
+    ctypes would pass what is beyond as 32 bits, of which the other half is anything."""
+    if len(given) != len(SIGNATURES[name]) - 1:
+        raise TypeError(f"{name} takes {len(SIGNATURES[name]) - 1} arguments, and got {len(given)}")
     return function(name, dtype)(*(one.data_ptr() if isinstance(one, Tensor) else one for one in given))
 
 
