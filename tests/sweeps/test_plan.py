@@ -106,9 +106,11 @@ def test_a_misspelt_model_gets_a_hint(reviews_csv):
 
 
 @pytest.mark.parametrize("short", SHORT_NAMES)
-def test_short_names_read_in_both_directions(short):
-    kind, _, chain = short.removeprefix("bi").partition("-")
-    assert named_model(short) == {"kind": kind, "bidirectional": True, **({"crf": True} if chain else {})}
+def test_short_names_say_what_they_are_short_for(short):
+    kind, _, further = short.removeprefix("bi").partition("-")
+    both_ways = {"bidirectional": True} if short.startswith("bi") else {}
+    more = {"": {}, "crf": {"crf": True}, "plain": {"decoder": {"attention": "none"}}}[further]
+    assert named_model(short) == {"kind": kind, **both_ways, **more}
 
 
 # Channels of an architecture that is made for vectors

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
-from corpora import write_bmes
+from corpora import write_bmes, write_pairs
 from torch import Tensor, nn
 from waves import folder_of_tones
 
@@ -26,12 +26,14 @@ from rnnlab.tasks.recognise import Recognise
 from rnnlab.tasks.speech import Speech
 from rnnlab.tasks.synthetic import Copy, Parity
 from rnnlab.tasks.tag import Tag
+from rnnlab.tasks.translate import Translate
 from rnnlab.testing import BASELINE_LAWS, TASK_LAWS, check_baseline, check_task
 
 SMALL: dict[str, dict[str, Any]] = {
     "classify": {"rows": 200},
     "addition": {"held_out": 40, "length": 6},
     "copy": {"rows": 200, "gap": 4},
+    **{kind: {"rows": 200, "length": 8, "longest": 10, "beam": 3} for kind in ("reverse", "sort", "dates")},
     "language-model": {"sentences_made": 400, "block": 100, "context": 20},
 }
 
@@ -43,6 +45,8 @@ def small(kind: str) -> Task:
     if kind == "recognise":
         tones = folder_of_tones(cache_dir() / "tones", 3, 6, 6)
         return Recognise(data=str(tones), pattern="{label}_{speaker}_{n}.wav", rows=30, held_out=30, bands=8)
+    if kind == "translate":
+        return Translate(data=str(write_pairs(cache_dir() / "pairs.tsv")), longest=10, beam=3)
     if kind == "tag":
         return Tag(data=str(write_bmes(cache_dir() / "corpus.bmes")), ngrams=(2,))
     return TASKS.parse({"kind": kind, **SMALL.get(kind, {"rows": 200, "length": 12, "shortest": 4})})

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,15 @@ from rnnlab.runs.directory import Finished
 from rnnlab.sweeps.plan import experiment_tree, plan
 from rnnlab.training.assemble import assemble
 from rnnlab.training.batch_loader import BatchLoader
-from rnnlab.training.forcing import Draws, carried_state, reads_own_tokens, rolled_out, share_of_truth, steepness
+from rnnlab.training.forcing import (
+    Draws,
+    carried_state,
+    reader_of,
+    reads_own_tokens,
+    rolled_out,
+    share_of_truth,
+    steepness,
+)
 from rnnlab.training.run import execute
 from rnnlab.training.spec import Forcing, RunSpec, Training
 
@@ -59,7 +68,8 @@ def network_and_batch(novel: Path, kind: str, **model: object) -> tuple[Network,
 
 
 def own(network: Network, batch: Batch, share: float = 0.0, state: Any = None) -> np.ndarray:
-    return rolled_out(network, batch, state, share, Draws(3, 7), NEVER).numpy()
+    begin = partial(reader_of, network, len(batch.lengths), state)
+    return rolled_out(begin, batch.inputs, batch.lengths, share, Draws(3, 7), NEVER).numpy()
 
 
 @pytest.mark.parametrize("kind", CAUSAL)

@@ -14,10 +14,13 @@ from rnnlab.answers.score import Score
 from rnnlab.data.batches import Batch
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences, Targets
+from rnnlab.models.network import Network
 
 Kept = Mapping[str, np.ndarray]
 """Answers to all rows of a split, as compact as later questions allow; in the order of the rows, or of the targets
 where a row has several."""
+
+References = Sequence[Sequence[str]]
 
 
 class Answer(ABC):
@@ -47,6 +50,8 @@ class Answer(ABC):
     continues: ClassVar[bool] = False
     """Whether answers are tokens of the vocabulary that is read, so that both may have the same vectors
     (``model.tied``)."""
+    writes: ClassVar[bool] = False
+    """Whether an answer is a text that is written token by token, for another one that is read whole first."""
     scheme: str | None = None
     """How tags are parts of entities (`data.tagged.schemes`); None where they are not."""
     counts_whole: bool = True
@@ -93,9 +98,18 @@ class Answer(ABC):
     def head(self, width: int, outputs: int) -> nn.Module:
         """From what the encoder made to outputs: ``Encoded -> (B, C)``, or (B, T, C)."""
 
+    def given(self, batch: Batch) -> tuple[Tensor, ...]:
+        """What of a batch the network reads."""
+        return batch.inputs, batch.lengths
+
     @abstractmethod
     def loss(self, out: Tensor, batch: Batch) -> Tensor:
         """The mean loss of a batch, to differentiate."""
+
+    def smoothed(self, share: float) -> Self:
+        """One whose loss in training asks for the truth with a probability of 1 - ``share`` alone, the rest spread over
+        all tokens; of an answer that `writes`."""
+        return self
 
     def weighted_loss(self, out: Tensor, batch: Batch, weights: Tensor) -> Tensor:
         """The same, where a target of class c counts ``weights[c]`` (C,); of an answer that `balances`."""
@@ -117,6 +131,13 @@ class Answer(ABC):
     def kept_of(self, outputs: np.ndarray, data: Sequences, chain: np.ndarray | None = None) -> Kept:
         """What is kept of the outputs of a baseline to all rows of a split, (rows, C), or (N, C) for all steps."""
         return {"logits": outputs}
+
+    def completed(
+        self, kept: Kept, network: Network, rows: Sequences, preprocessor: Preprocessor, references: References
+    ) -> Kept:
+        """What is kept of rows once training is over: more than was needed to choose epochs. ``references`` are texts
+        that would be right, of each row, where an answer is a text that is written."""
+        return kept
 
     def forbidden(self, outputs: int) -> np.ndarray:
         """(C + 2, C): what is added to the chain of an answer that `chains`; far below 0 for what must not come out."""

@@ -67,6 +67,8 @@ def compare(
     tokenizer: options.Tokenizer = None,
     unit: options.Unit = None,
     text_per: options.TextPer = None,
+    source: options.SourceColumn = None,
+    target: options.TargetColumn = None,
     language: options.Language = None,
     rows: options.Rows = None,
     vectors: options.Vectors = None,

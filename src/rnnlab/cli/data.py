@@ -63,6 +63,8 @@ def profile(
     tokenizer: options.Tokenizer = None,
     unit: options.Unit = None,
     text_per: options.TextPer = None,
+    source: options.SourceColumn = None,
+    target: options.TargetColumn = None,
     as_json: options.Json = False,
     lang: options.Lang = None,
 ) -> None:

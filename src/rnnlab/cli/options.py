@@ -90,6 +90,10 @@ TextPer = Annotated[
     str | None,
     option("WHAT", "Continue texts: one per file (a stream), paragraph (between blank lines) or line.", "--text-per"),
 ]
+SourceColumn = Annotated[
+    str | None, option("COLUMN", "Translate: the column that is read, by name or number (1, 2 …).", "--source")
+]
+TargetColumn = Annotated[str | None, option("COLUMN", "Translate: the column that is written.", "--target")]
 Language = Annotated[str | None, option("en|zh", "Language of the embedded reviews.")]
 Rows = Annotated[int | None, option("N", "Number of embedded reviews (6,000).")]
 Vectors = Annotated[str | None, option("FILE", "Pre-trained vectors: a file, or glove-6b-50d.")]
@@ -101,7 +105,7 @@ Metric = Annotated[
         "balanced-accuracy or log-loss.",
     ),
 ]
-Epochs = Annotated[int | None, option("N", "Epochs per run at most (10).")]
+Epochs = Annotated[int | None, option("N", "Epochs per run at most (100).")]
 Minutes = Annotated[float | None, option("M", "Minutes per run at most.")]
 Device = Annotated[str | None, option("NAME", "Device: auto (default), cpu, cuda or mps.")]
 Settings = Annotated[
@@ -149,6 +153,8 @@ TASK = (
     "tokenizer",
     "unit",
     "text_per",
+    "source",
+    "target",
     "language",
     "rows",
     "metric",

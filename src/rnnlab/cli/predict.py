@@ -56,6 +56,12 @@ def predict(
         str | None,
         option("FILE", "Of a language model: how surprised it is by this text, and where the most."),
     ] = None,
+    beam: Annotated[
+        int | None, option("K", "Of a translator: beginnings that are followed at a time (as trained).", min=1)
+    ] = None,
+    alternatives: Annotated[
+        int | None, option("N", "Of a translator: show the N best texts, with their probabilities.", min=1)
+    ] = None,
     quiet: options.Quiet = False,
     plugin: options.Plugins = None,
     lang: options.Lang = None,
@@ -67,6 +73,8 @@ def predict(
     Example: rnnlab predict model.rnnlab --file reviews.csv -o answers.csv
 
     Example: rnnlab predict runs/1f0c --score text.txt
+
+    Example: rnnlab predict runs/1f0c "How are you?" --beam 5 --alternatives 3
     """
     with options.loading():
         from rnnlab.core.errors import RunError
@@ -88,6 +96,8 @@ def predict(
         print_surprise(load_writer(model).score(text_of_file), as_json)
         return
     opened = load(model)
+    if beam is not None or alternatives is not None:
+        opened.translator.search_by(beam, alternatives)
     if file is not None and out is not None:
         from rnnlab.show.terminal.output import prediction_progress  # for one text it would take as long as the answer
 
@@ -106,7 +116,7 @@ def predict(
             print(done.sentence, file=sys.stderr)
         return
     asking.check_top(opened, top, probabilities)
-    shown = len(opened.labels) if probabilities else top
+    shown = len(opened.labels) if probabilities else alternatives or top
     if stream:
         for name, answer in asking.read_on(opened):
             print_predictions([name], [answer], as_json, shown)

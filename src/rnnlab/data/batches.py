@@ -20,6 +20,7 @@ class Batch:
     inputs: Tensor  # (B, T) or (B, T, K) int64 token ids, or (B, T, D) float32 features, right-padded with zero
     lengths: Tensor  # (B,) int64, each >= 1
     targets: Tensor  # (B,) int64 classes or float32 numbers; (B, L) int64, IGNORE at padding; or (B, C) uint8
+    read: Tensor | None = None  # (B, L) int64, where a text is written: what is read in place of the true tokens before
 
     @property
     def tokens(self) -> int:
@@ -28,7 +29,8 @@ class Batch:
     def to(self, device: torch.device) -> "Batch":
         if device.type == "cpu":
             return self
-        return Batch(self.inputs.to(device), self.lengths.to(device), self.targets.to(device))
+        read = None if self.read is None else self.read.to(device)
+        return Batch(self.inputs.to(device), self.lengths.to(device), self.targets.to(device), read)
 
 
 def collate(data: Sequences, rows: np.ndarray) -> Batch:
@@ -87,7 +89,7 @@ def buckets(
     order = rng.permutation(len(lengths))
     pool = _pool_rows(lengths, batch_size, batch_tokens)
     pools = [order[i : i + pool] for i in range(0, len(order), pool)]
-    if lengths.max(initial=0) <= np.iinfo(np.uint16).max:
+    if lengths.dtype.kind == "i" and lengths.max(initial=0) <= np.iinfo(np.uint16).max:
         lengths = lengths.astype(np.uint16)  # the same order in less time: short numbers are sorted by their digits
     pools = [p[np.argsort(lengths[p], kind="stable")] for p in pools]
     if batch_tokens is None:

@@ -12,6 +12,7 @@ from rnnlab.core.config import Config
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.registry import Registry
 from rnnlab.core.words import note
+from rnnlab.models.decoding import DecoderSettings
 from rnnlab.models.embedding import Embedding, TokenVectors
 from rnnlab.models.pooling import Pool, Pooling, inside
 from rnnlab.models.space import Space
@@ -97,7 +98,7 @@ def select_rows(state: State, rows: Tensor) -> State:
 class Architecture(Config):
     """Pure data: its fields are its schema, its documentation and its sweep axes."""
 
-    added: ClassVar[tuple[str, ...]] = ("lookup", "crf", "tied", "locked_dropout")
+    added: ClassVar[tuple[str, ...]] = ("lookup", "crf", "tied", "locked_dropout", "decoder")
     needs_vectors: ClassVar[bool] = False
     """Whether it has pre-trained vectors unless the user chooses to do without."""
     sizes: ClassVar[tuple[str, ...]] = ("hidden",)
@@ -136,7 +137,11 @@ class Architecture(Config):
 
     tied: bool = Field(
         default=False,
-        description="Where a text is continued: the vectors of the tokens that are read also score those to come.",
+        description="Where a text is continued or written: the vectors of the tokens that are read also score those "
+        "to come.",
+    )
+    decoder: DecoderSettings | None = Field(
+        default=None, description="Where one text is written for another: what writes it; filled in there."
     )
 
     locked_dropout: bool = Field(

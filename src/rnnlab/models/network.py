@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.words import joined, note, retold
 from rnnlab.models.base import Architecture, Encoded, Encoder, State
+from rnnlab.models.decoder import Decoder, Memory, build_decoder
 from rnnlab.models.dropout import dropout_of
-from rnnlab.models.embedding import TokenVectors
+from rnnlab.models.embedding import PADDING, TokenVectors
 from rnnlab.models.pooling import Pool
 
 Reads = Literal["summary", "states"]
@@ -36,20 +37,27 @@ class Network(nn.Module):
         head: nn.Module,
         reads: Reads = "summary",
         locked: bool = False,
+        decoder: Decoder | None = None,
     ):
         super().__init__()
         self.reads = reads  # what the head reads: the summary, or the state at every step
         self.embedding = embedding
         self.encoder = encoder
+        self.decoder = decoder  # where a text is written: the head reads its states
         self.dropout: nn.Dropout = dropout_of(dropout, locked=locked)
         self.head = head
 
-    def forward(self, inputs: Tensor, lengths: Tensor) -> Tensor:
-        return self.head(self.before_head(inputs, lengths))
+    def forward(self, inputs: Tensor, lengths: Tensor, read: Tensor | None = None) -> Tensor:
+        """``read`` (B, L), where a text is written: the tokens before those that are to be written."""
+        return self.head(self.before_head(inputs, lengths, read))
 
-    def before_head(self, inputs: Tensor, lengths: Tensor) -> Encoded:
-        """What the head reads: `encode`, with dropout on it."""
+    def before_head(self, inputs: Tensor, lengths: Tensor, read: Tensor | None = None) -> Encoded:
+        """What the head reads: `encode`, or what the decoder makes of it, with dropout on it."""
         encoded = self.encode(inputs, lengths)
+        if self.decoder is not None:
+            assert read is not None
+            states = self.decoder(self.decoder.remember(encoded, lengths), read, (read != PADDING).sum(1))
+            encoded = Encoded(states, encoded.summary)
         if not self.dropout.p:
             return encoded
         if self.reads == "states":
@@ -82,7 +90,7 @@ class Network(nn.Module):
         """Whether it can `advance`."""
         pooled = self.reads == "states" or isinstance(getattr(self.encoder, "pool", None), Pool)
         in_columns = self.embedding is not None and self.embedding.segments is not None
-        return self.encoder.causal and pooled and not in_columns
+        return self.encoder.causal and pooled and not in_columns and self.decoder is None
 
     @property
     def pool(self) -> Pool | None:
@@ -105,6 +113,18 @@ class Network(nn.Module):
             whole = self.embedding.with_rows(self.embedding.extra)
             state |= {f"embedding.{name}": table for name, table in whole.items()}
         return state
+
+    def remember(self, inputs: Tensor, lengths: Tensor) -> Memory:
+        """What the decoder is told of texts that are read."""
+        assert self.decoder is not None
+        return self.decoder.remember(self.encode(inputs, lengths), lengths)
+
+    def go_on_writing(self, memory: Memory, ids: Tensor, state: State) -> tuple[Tensor, State]:
+        """What the head makes of one more token of each text, (B,): (B, C), and the state to go on from; it begins with
+        that of ``decoder.begin``. In evaluation."""
+        assert self.decoder is not None
+        states, state = self.decoder.advance(memory, ids, state)
+        return self.head(Encoded(states[:, None], states))[:, 0], state
 
     def encode(self, inputs: Tensor, lengths: Tensor) -> Encoded:
         """Everything before the head, for display: states, summary and, with attention pooling, its weights."""
@@ -144,15 +164,17 @@ def build_network(
     narrow: bool = False,
     head: Callable[[int], nn.Module],
     reads: Reads = "summary",
+    written: int = 0,
 ) -> Network:
-    """A fresh network, drawn from torch's global generator in a fixed order: embedding, encoder, head.
+    """A fresh network, drawn from torch's global generator in a fixed order: embedding, encoder, decoder, head.
 
     Either ``words`` (the size of the vocabulary) or ``features`` (the width of the numeric input) is given.
     ``pretrained`` is (words, D), for an embedding that has vectors; ``ngrams`` come behind the words, zero at first:
     what training doesn't tell about says nothing. ``extra`` are words beyond those. Nothing is drawn for either.
     ``tokens`` is how many ids a step has; ``columns``, of how many columns texts are, if of several; ``letters``, of
     how many kinds those of words are, if they are inputs too; ``narrow``, as `TokenVectors` says. ``head`` is told the
-    width of what it ``reads``."""
+    width of what it ``reads``; where a text is ``written``, of so many kinds of tokens, that of the decoder's states.
+    """
     if (words is None) == (features is None):
         raise ValueError("give either words or features")
     problems = architecture.check("features" if words is None else "tokens")
@@ -178,13 +200,16 @@ def build_network(
     assert features is not None
     encoder = architecture.build(features)
     encoder.causal = architecture.causal
+    decoder = build_decoder(architecture, written, encoder) if written else None
     width = encoder.state_width if reads == "states" else encoder.width
-    return Network(embedding, encoder, architecture.output_dropout, head(width), reads, architecture.locked_dropout)
+    width = width if decoder is None else decoder.width
+    locked = architecture.locked_dropout
+    return Network(embedding, encoder, architecture.output_dropout, head(width), reads, locked, decoder)
 
 
 def parameter_counts(network: Network) -> dict[str, int]:
-    """``total`` = ``embedding`` + ``encoder`` + ``head``. Frozen vectors and those of extra words count
-    in all but ``trainable``."""
+    """``total`` = ``embedding`` + ``encoder`` + ``head``, and ``decoder`` where there is one. Frozen vectors and those
+    of extra words count in all but ``trainable``."""
     embedding = network.embedding
     kept = () if embedding is None else (embedding.frozen, embedding.extra)
     frozen = sum(vectors.numel() for vectors in kept if vectors is not None)
@@ -193,6 +218,8 @@ def parameter_counts(network: Network) -> dict[str, int]:
         "encoder": _count(network.encoder),
         "head": _count(network.head),
     }
+    if network.decoder is not None:
+        counts["decoder"] = _count(network.decoder)
     trainable = sum(p.numel() for p in network.parameters() if p.requires_grad)
     return {"total": sum(counts.values()), "trainable": trainable, **counts}
 

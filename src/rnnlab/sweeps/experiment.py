@@ -11,6 +11,7 @@ from rnnlab.core.errors import ConfigError, all_problems, did_you_mean, known_ar
 from rnnlab.core.words import say
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES, Balancing, Baseline
+from rnnlab.models.decoding import DecoderSettings
 from rnnlab.models.embedding import Embedding
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.training.spec import RunSpec, Training
@@ -135,7 +136,7 @@ def stands_in(tree: Any, path: list[str]) -> bool:
 def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
     """Settings of a model that the task would ignore, and why the model can't do it."""
     gaps = {"path": path, "kind": task.kind, "model": model.kind}
-    if task.shape.reads == "states" and "pooling" in model.model_fields_set:
+    if task.shape.reads == "states" and not task.shape.writes and "pooling" in model.model_fields_set:
         return [
             say(
                 "{path}.pooling: the task '{kind}' answers at every step, where nothing is pooled; leave it out", **gaps
@@ -148,7 +149,9 @@ def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
                 **gaps,
             )
         ]
-    if model.tied and not task.shape.continues:
+    if model.decoder is not None and not task.shape.writes:
+        return [say("{path}.decoder: the task '{kind}' writes no text for another one; leave it out", **gaps)]
+    if model.tied and not (task.shape.continues or task.shape.writes):
         return [
             say(
                 "{path}.tied: the task '{kind}' doesn't continue a text, so that answers have no vectors to share; "
@@ -156,7 +159,7 @@ def unsuited(model: Architecture, task: type[Task], path: str) -> list[str]:
                 **gaps,
             )
         ]
-    if task.shape.reads == "states" and getattr(model, "ends", False):
+    if task.shape.reads == "states" and not task.shape.writes and getattr(model, "ends", False):
         return [
             say(
                 "{path}.ends: the task '{kind}' answers at every step, and the last one would be told "
@@ -301,7 +304,7 @@ def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) ->
     if model.get("kind") in ARCHITECTURES.names():
         values = ARCHITECTURES[model["kind"]].training_defaults
     for given in (
-        TASKS[task].training_defaults if task in TASKS.names() else {},
+        TASKS[task].usual_training(tree["task"]) if task in TASKS.names() else {},
         tree.get("training", {}),
         (arm or {}).get("training", {}),
     ):
@@ -325,7 +328,9 @@ def filled_in(model: Architecture, task: Task, text: bool = False) -> Architectu
     architecture says of itself, and how a recurrence pools. Tasks whose rows are made by a rule take of that later
     fields alone; and where there is an answer at every step, none is told where the text ends."""
     usual = {name: value for name, value in model.model_defaults.items() if task.regularised or name in model.added}
-    if task.shape.reads == "states":
+    if task.shape.writes:
+        usual["decoder"] = DecoderSettings()
+    elif task.shape.reads == "states":
         usual.pop("ends", None)
         if not task.causal:
             usual |= model.defaults_per_token
@@ -333,9 +338,10 @@ def filled_in(model: Architecture, task: Task, text: bool = False) -> Architectu
         usual["pooling"] = task.recurrent_pooling
     if task.streams and "state" in type(model).model_fields and model.causal:
         usual["state"] = "carried"
-    usual |= task.model_defaults.get(model.kind, {})
     if text and task.regularised:
-        usual |= model.text_defaults
+        usual = merged(usual, model.text_defaults)
+    usual = merged(usual, task.usual_model(model.kind))
+    if text and task.regularised:
         usual = merged(usual, task.text_defaults)
     return _with_usual(model, usual)
 

@@ -31,6 +31,7 @@ SHORT_NAMES: dict[str, tuple[str, dict[str, Any]]] = {  # a kind, and what is se
     "bilstm": ("lstm", {"bidirectional": True}),
     "bigru": ("gru", {"bidirectional": True}),
     "bilstm-crf": ("lstm", {"bidirectional": True, "crf": True}),
+    **{f"{kind}-plain": (kind, {"decoder": {"attention": "none"}}) for kind in ("rnn", "lstm", "gru")},
 }
 KNOWN_DATA = (*catalogue.names(), "reviews")  # names, not paths, whatever lies beside a file
 KIND = "model.kind: "  # begins a problem of `Architecture.check` that no other setting would solve

@@ -123,6 +123,15 @@ class Task(Config):
         return "milliseconds" if self.fresh_batches else "seconds"
 
     @classmethod
+    def usual_training(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """How it is trained unless the user says otherwise; ``settings`` are the task's own, as a file says them."""
+        return cls.training_defaults
+
+    def usual_model(self, kind: str) -> dict[str, Any]:
+        """Settings of a model of this kind unless the user says otherwise."""
+        return self.model_defaults.get(kind, {})
+
+    @classmethod
     def ignored(cls, training: Mapping[str, Any], path: str, settings: Mapping[str, Any]) -> list[str]:
         """Why settings of the training, as a file says them, would have no effect: fresh batches have no epochs, and
         rows that are passed over again and again are evaluated after each pass. ``settings`` are the task's own."""
@@ -150,7 +159,7 @@ class Task(Config):
             found.append(
                 say("{path}.class_weights: '{kind}' has no rows of classes to be balanced; leave it out", **gaps)
             )
-        if _mode_of(training.get("forcing")) != "teacher" and not cls.shape.continues:
+        if _mode_of(training.get("forcing")) != "teacher" and not (cls.shape.continues or cls.shape.writes):
             found.append(
                 say(
                     "{path}.forcing: '{kind}' answers with something else than the next token, so that a model has no "
@@ -158,7 +167,11 @@ class Task(Config):
                     **gaps,
                 )
             )
-        if training.get("softmax_samples") not in (None, "none") and not cls.shape.continues:
+        if training.get("label_smoothing") and not cls.shape.writes:
+            found.append(
+                say("{path}.label_smoothing: the task '{kind}' writes no text for another; leave it out", **gaps)
+            )
+        if training.get("softmax_samples") not in (None, "none") and not (cls.shape.continues or cls.shape.writes):
             found.append(
                 say(
                     "{path}.softmax_samples: the task '{kind}' doesn't continue a text, so that there are no words to "
@@ -263,6 +276,7 @@ TASKS: Registry[Task] = Registry(
         "rnnlab.tasks.speech",
         "rnnlab.tasks.recognise",
         "rnnlab.tasks.language_model",
+        "rnnlab.tasks.translate",
         "rnnlab.tasks.synthetic",
         "rnnlab.tasks.addition",
     ),

@@ -9,7 +9,6 @@ from rnnlab.data.passages import is_running_text
 from rnnlab.data.sound.files import holds_sound
 from rnnlab.data.sound.recordings import names_recordings
 from rnnlab.data.tagged.finding import is_tagged
-from rnnlab.tasks.base import TASKS
 
 USUAL = "classify"
 
@@ -25,12 +24,6 @@ def task_for(data: str, settings: Mapping[str, Any]) -> str | None:
         return "tag"
     if "unit" in settings or "text_per" in settings or ("label" not in settings and is_running_text(data)):
         return "language-model"
-    if "translate" not in TASKS.names():
-        return None
-    if (
-        "source" in settings
-        or "target" in settings
-        or (not {"label", "text"} & set(settings) and looks_like_pairs(data))
-    ):
+    if {"source", "target"} & set(settings) or (not {"label", "text"} & set(settings) and looks_like_pairs(data)):
         return "translate"
     return None

@@ -24,6 +24,7 @@ BESIDE = (
     "crf",
     "tied",
     "locked_dropout",
+    "decoder",
 )  # settings that act before the encoder and after the answer
 
 

@@ -9,6 +9,7 @@ The task should be small: its data are encoded, and a few hundred of its rows ar
 untrained network. A broken law is an AssertionError that names it.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from rnnlab.answers.base import Kept
+from rnnlab.answers.base import Kept, References
 from rnnlab.data import store
 from rnnlab.data.batches import Batch, collate
 from rnnlab.data.encoded import EncodedData
@@ -54,7 +55,16 @@ class Subject:
         return cls(task, data, rows, network_for(task, data))
 
     def answered(self, rows: Sequences) -> Kept:
-        return evaluate(self.network, self.task.answer, rows, torch.device("cpu"))
+        answer = self.task.answer
+        kept = evaluate(self.network, answer, rows, torch.device("cpu"))
+        return answer.completed(kept, self.network, rows, Preprocessor.of(self.data), self._references(rows))
+
+    def _references(self, rows: Sequences) -> References:
+        """What is to be written, where something is."""
+        writes, offsets = self.data.writes, rows.target_offsets
+        if writes is None or offsets is None:
+            return ()
+        return [(writes.written(rows.targets[a:b].tolist()),) for a, b in itertools.pairwise(offsets.tolist())]
 
     def counted(self, rows: Sequences) -> dict[str, np.ndarray]:
         return self.task.answer.counts(self.answered(rows), rows.truth)
@@ -182,7 +192,7 @@ def padding_does_not_change_the_loss(subject: Subject) -> None:
     batch = collate(subject.rows, np.arange(min(8, len(subject.rows))))
     wider = _padded(batch, 5, subject.rows.target_offsets is not None)
     with torch.inference_mode():
-        outs = [subject.network(one.inputs, one.lengths) for one in (batch, wider)]
+        outs = [subject.network(*answer.given(one)) for one in (batch, wider)]
         losses = [float(answer.loss(out, one)) for out, one in zip(outs, (batch, wider), strict=True)]
         right = [answer.right(out, one) for out, one in zip(outs, (batch, wider), strict=True)]
     assert np.isclose(*losses, rtol=TOLERANCE), f"the loss is {losses[0]:.6g}, and {losses[1]:.6g} with more padding"
@@ -208,6 +218,24 @@ def the_future_changes_nothing_before_it(subject: Subject) -> None:
     for row, cut in enumerate(cuts):
         gap = float((before[row, :cut] - after[row, :cut]).abs().max())
         assert gap < TOLERANCE, f"the answers to the first {cut} steps of row {row} changed by {gap:.3g}"
+
+
+@_law
+def forced_scores_are_stepwise_scores(subject: Subject) -> None:
+    """Where a text is written for another: token by token, the network says what it says of all at a time."""
+    if subject.network.decoder is None:
+        return
+    batch = collate(subject.rows, np.arange(min(8, len(subject.rows))))
+    read = subject.task.answer.given(batch)[2]
+    with torch.inference_mode():
+        whole = subject.network(*subject.task.answer.given(batch))
+        memory = subject.network.remember(batch.inputs, batch.lengths)
+        state = subject.network.decoder.begin(memory)
+        for step in range(read.shape[1]):
+            out, state = subject.network.go_on_writing(memory, read[:, step], state)
+            asked = batch.targets[:, step] != IGNORE
+            gap = float((out - whole[:, step])[asked].abs().max()) if asked.any() else 0.0
+            assert gap < TOLERANCE, f"token {step} is scored otherwise, by {gap:.3g}, when texts are written stepwise"
 
 
 @_law
@@ -240,7 +268,7 @@ def texts_are_read_as_the_rows_were(subject: Subject) -> None:
 def _outputs(subject: Subject, rows: Sequences) -> torch.Tensor:
     batch = collate(rows, np.arange(len(rows)))
     with torch.inference_mode():
-        return subject.network(batch.inputs, batch.lengths)
+        return subject.network(*subject.task.answer.given(batch))
 
 
 def _same_counts(found: dict[str, np.ndarray], whole: dict[str, np.ndarray], rows: np.ndarray, where: str) -> None:

@@ -48,10 +48,13 @@ def assemble(
         else Extra(len(vocabulary.words) - learnt, None if vectors is None else vectors[learnt:], not for_training),
         head=lambda width: head_of(architecture, answer, width, answer.outputs(preprocessor)),
         reads=answer.reads,
+        written=answer.outputs(preprocessor) if answer.writes else 0,
     )
     if architecture.tied:
-        assert network.embedding is not None
-        network.head = TiedHead(network.encoder.state_width, network.embedding)
+        of_both = (network.embedding, network.encoder.state_width)
+        vectors, width = of_both if network.decoder is None else (network.decoder.embedding, network.decoder.width)
+        assert vectors is not None
+        network.head = TiedHead(width, vectors)
     return network
 
 

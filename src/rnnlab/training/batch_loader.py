@@ -6,11 +6,18 @@ import torch
 from rnnlab.core.seeding import generator
 from rnnlab.data.batches import Batch, buckets, collate, streams, updates_of_an_epoch
 from rnnlab.data.encoded import EncodedData
+from rnnlab.data.sequences import Sequences
 from rnnlab.data.vocabulary import PADDING, SEPARATED, UNKNOWN
 from rnnlab.models.base import Architecture
 from rnnlab.training.spec import EVAL_EVERY, RunSpec
 
 AHEAD, AHEAD_BYTES = 16, 1 << 22  # batches made at a time, at most
+
+
+def by_both_sides(pairs: Sequences) -> np.ndarray:
+    """(rows,) a number by which rows are put together in batches: of rows as long on the side that is written, which
+    takes the most time, those as long on the side that is read."""
+    return pairs.target_counts + pairs.lengths / (pairs.lengths.max(initial=0) + 1)
 
 
 class BatchLoader:
@@ -25,6 +32,7 @@ class BatchLoader:
         assert spec.training is not None
         self.spec, self.data = spec, data
         self.rows, self.tokens = spec.training.batch_size, spec.training.batch_tokens
+        self.lengths: np.ndarray = by_both_sides(data.train) if spec.task.answer.writes else data.train.lengths
         self.draws: bool = spec.task.fresh_batches
         self.streams: bool = spec.task.streams
         if self.draws:  # there are no epochs: updates between two evaluations
@@ -33,7 +41,7 @@ class BatchLoader:
             self.rows = min(self.rows, max(1, len(data.train.values) // spec.task.steps))
             self.updates = len(self._parts(0))
         else:
-            self.updates: int = updates_of_an_epoch(data.train.lengths, self.rows, self.tokens)
+            self.updates: int = updates_of_an_epoch(self.lengths, self.rows, self.tokens)
         embedding = spec.model.embedding if isinstance(spec.model, Architecture) else None
         self.word_dropout: float = 0.0 if embedding is None else embedding.word_dropout
         self.silent_unknown: bool = data.vocabulary is not None and data.vocabulary.learnt is not None
@@ -65,7 +73,7 @@ class BatchLoader:
             if self.streams:
                 self._cuts = self._parts(number)
             else:
-                self._order = buckets(self.data.train.lengths, self.rows, self.spec.seed, number, self.tokens)
+                self._order = buckets(self.lengths, self.rows, self.spec.seed, number, self.tokens)
         if self.streams:
             return self._heard(self._read_on(self._cuts[at]), step)
         if self.spec.task.augments:

@@ -9,7 +9,9 @@ in evaluation mode (`rolled_out`), and the ordinary training step, native or not
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -17,12 +19,14 @@ import torch
 from torch import Tensor
 
 from rnnlab.answers.stepping import ByRecurrence, recurrence_of
+from rnnlab.answers.translation import tokens_before
 from rnnlab.core.errors import ConfigError
 from rnnlab.core.seeding import stream_seed
 from rnnlab.data.batches import Batch
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.vocabulary import BEGIN, END, PADDING, UNKNOWN
 from rnnlab.models.base import State
+from rnnlab.models.decoder import Memory
 from rnnlab.models.network import Network
 from rnnlab.models.recurrent import RecurrentEncoder
 from rnnlab.models.sampling import choose, counted_uniforms
@@ -80,30 +84,29 @@ class Draws:
 
 
 def rolled_out(
-    network: Network, batch: Batch, state: State | None, share: float, draws: Draws, never: np.ndarray
+    reader: Callable[[], "Reader"], true: Tensor, lengths: Tensor, share: float, draws: Draws, never: np.ndarray
 ) -> Tensor:
-    """(B, T): what rows read that read the true token with probability ``share`` (ε) at each step but the first, and
-    else one that the network draws, given what the row read so far; padding stays. ``state`` is where the rows go on,
-    as `Network.begin` has it (None: at the beginning), and ids of ``never`` aren't drawn. The network is in evaluation
-    mode."""
-    truth = batch.inputs.cpu().numpy()
+    """(B, T): what rows read that read the ``true`` token (B, T) with probability ``share`` (ε) at each step but the
+    first, and else one that the network draws, given what the row read so far; padding, behind ``lengths`` (B,), stays.
+    ``reader()`` begins to read the rows, with a network in evaluation mode; ids of ``never`` aren't drawn."""
+    truth = true.cpu().numpy()
     rows, steps = truth.shape
     drawn = draws.coins(rows, steps) >= share
     drawn[:, 0] = False
-    drawn &= np.arange(steps) < batch.lengths.cpu().numpy()[:, None]
+    drawn &= np.arange(steps) < lengths.cpu().numpy()[:, None]
     if not drawn.any():
-        return batch.inputs
+        return true
     last = int(np.flatnonzero(drawn.any(axis=0))[-1])  # what comes after it is the truth
     numbers = draws.tokens(rows, last + 1)
-    read, reader = truth.copy(), reader_of(network, rows, state)
+    read, reading = truth.copy(), reader()
     for step in range(last):
-        logits = reader.go_on(read[:, step])
+        logits = reading.go_on(read[:, step])
         if not np.isfinite(logits).all():
-            return batch.inputs  # the update itself finds that it diverged, and where
+            return true  # the update itself finds that it diverged, and where
         own = drawn[:, step + 1]
         if own.any():
             read[own, step + 1] = choose(logits[own], 1.0, None, 1.0, numbers[own, step + 1], never)
-    return torch.from_numpy(read).to(batch.inputs.device)
+    return torch.from_numpy(read).to(true.device)
 
 
 class Reader(Protocol):
@@ -127,6 +130,23 @@ class ByAdvancing:
             inputs = torch.from_numpy(ids[:, None]).to(self.lengths.device)
             out, self.state = self.network.advance(inputs, self.lengths, self.state)
         return out[:, 0].cpu().numpy()
+
+
+class ByDecoder:
+    """What is written for texts that were read."""
+
+    def __init__(self, network: Network, batch: Batch):
+        assert network.decoder is not None
+        self.network = network
+        with torch.inference_mode():
+            self.memory: Memory = network.remember(batch.inputs, batch.lengths)
+            self.state: State = network.decoder.begin(self.memory)
+
+    def go_on(self, ids: np.ndarray) -> np.ndarray:
+        with torch.inference_mode():
+            read = torch.from_numpy(ids).to(self.memory.states.device)
+            logits, self.state = self.network.go_on_writing(self.memory, read, self.state)
+        return logits.cpu().numpy()
 
 
 def reader_of(network: Network, rows: int, state: State | None) -> Reader:
@@ -158,10 +178,18 @@ class OwnTokens:
         if share >= 1:
             return batch
         network.eval()
-        state = carried_state(network, len(batch.lengths)) if self.streams else None
-        read = rolled_out(network, batch, state, share, Draws(self.seed, update), self.never)
+        draws = Draws(self.seed, update)
+        if network.decoder is None:
+            rows = len(batch.lengths)
+            state = carried_state(network, rows) if self.streams else None
+            begin = partial(reader_of, network, rows, state)
+            changed = {"inputs": rolled_out(begin, batch.inputs, batch.lengths, share, draws, self.never)}
+        else:
+            true = tokens_before(batch.targets)
+            begin = partial(ByDecoder, network, batch)
+            changed = {"read": rolled_out(begin, true, (true != PADDING).sum(1), share, draws, self.never)}
         network.train()
-        return replace(batch, inputs=read)
+        return replace(batch, **changed)
 
     def begins_to_count(self, done: int) -> bool:
         """Whether an evaluation after so many updates is compared with none before: ε was still falling then."""
@@ -182,7 +210,8 @@ def reads_own_tokens(spec: RunSpec, data: EncodedData, updates: int) -> OwnToken
             mode=forcing.mode,
             rate=embedding.word_dropout,
         )
-    unknown = () if (data.train.values == UNKNOWN).any() else (UNKNOWN,)
+    read = data.train.targets if spec.task.answer.writes else data.train.values
+    unknown = () if (read == UNKNOWN).any() else (UNKNOWN,)
     never = np.array([PADDING, BEGIN, END, *unknown])  # what no row reads behind its first token
     return OwnTokens(forcing, spec.seed, updates, spec.task.streams, never)
 

@@ -16,6 +16,7 @@ import torch
 
 from rnnlab import kernels as native
 from rnnlab.answers.base import Kept
+from rnnlab.answers.translation import Translation
 from rnnlab.core.errors import RunError
 from rnnlab.core.files import write_atomically
 from rnnlab.core.system import peak_memory_mb
@@ -28,6 +29,7 @@ from rnnlab.models.baselines import Baseline, Labelled, share_right
 from rnnlab.models.chain_head import ChainHead
 from rnnlab.models.continuing import Continuing
 from rnnlab.models.network import Network, measure_pace, parameter_counts
+from rnnlab.models.translating import Translating
 from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
 from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import resolve_device
@@ -85,6 +87,10 @@ def _train(
     started = time.perf_counter()
     test = evaluate(trained.network, spec.task.answer, data.test, device, spec.longest)
     result["row_seconds"] = (time.perf_counter() - started) / len(data.test)
+    valid, test = (
+        spec.task.answer.completed(kept, trained.network, rows, Preprocessor.of(data), data.references.get(split, ()))
+        for split, kept, rows in (("valid", valid, data.valid), ("test", test, data.test))
+    )
     result["advance_seconds"] = _advance_seconds(trained.network, spec, data.test) if device.type == "cpu" else None
     weights = {name: value.cpu().contiguous() for name, value in trained.network.stored_state().items()}
     if spec.model.lookup:
@@ -112,6 +118,8 @@ def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -
     answer = task.answer
     if isinstance(baseline, Continuing):
         return _fit_text(task, baseline, data, run)
+    if isinstance(baseline, Translating):
+        return _fit_pairs(task, baseline, data, run)
     train, held_out = (Labelled(*baseline.rows(part, data), answer.taught(part)) for part in (data.train, data.valid))
     by = answer.chosen
 
@@ -162,6 +170,30 @@ def _fit_text(task: Task, baseline: Continuing, data: EncodedData, run: RunDirec
             "status": "finished",
             "parameters": {"total": sum(array.size for array in learnt.values())},
             **({"chosen": chosen} if (chosen := baseline.chosen(learnt)) else {}),
+            "row_seconds": row_seconds,
+            **record_answers(run, task, data, valid, test),
+            "environment": environment(1),
+        }
+    )
+
+
+def _fit_pairs(task: Task, baseline: Translating, data: EncodedData, run: RunDirectory) -> dict[str, Any]:
+    """A baseline that writes texts for texts."""
+    answer, preprocessor = task.answer, Preprocessor.of(data)
+    assert isinstance(answer, Translation)
+    learnt = baseline.fit_pairs(data.train, data.valid, preprocessor)
+    started = time.perf_counter()
+    valid, test = (
+        answer.counted(baseline.texts(learnt, rows, preprocessor), data.references[split])
+        for split, rows in (("valid", data.valid), ("test", data.test))
+    )
+    row_seconds = (time.perf_counter() - started) / (len(data.valid) + len(data.test))
+    write_atomically(run / "model.json", preprocessor.to_json())
+    write_atomically(run / "weights.safetensors", safetensors.numpy.save(learnt))
+    return run.seal(
+        {
+            "status": "finished",
+            "parameters": {"total": sum(array.size for array in learnt.values())},
             "row_seconds": row_seconds,
             **record_answers(run, task, data, valid, test),
             "environment": environment(1),

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rnnlab.answers.base import Answer
 from rnnlab.answers.heads import ScoringHead
 from rnnlab.core.seeding import generator
 from rnnlab.data.batches import Batch
@@ -67,12 +68,12 @@ class SampledSoftmax:
             rows.to(targets.device), torch.from_numpy(places).to(targets.device)[targets], weights.to(targets.device)
         )
 
-    def backward(self, network: Network, batch: Batch, step: int) -> tuple[float, float]:
+    def backward(self, network: Network, answer: Answer, batch: Batch, step: int) -> tuple[float, float]:
         """Adds the gradients of the mean loss to those of the parameters; those of the scoring vectors are left to the
         optimiser, row by row. Returns the loss, and how many rows are right, both among the candidates."""
         head = network.head
         assert isinstance(head, ScoringHead)
-        encoded = network.before_head(batch.inputs, batch.lengths)
+        encoded = network.before_head(*answer.given(batch))
         asked = batch.targets != IGNORE
         targets = batch.targets[asked]
         states = head.scored(encoded)[asked]  # (N, S)

@@ -142,6 +142,7 @@ class Training(Config):
         "class_weights",
         "forcing",
         "softmax_samples",
+        "label_smoothing",
     )
 
     epochs: int | None = Field(default=100, ge=1, description="Passes over the training rows, at most.")
@@ -168,6 +169,13 @@ class Training(Config):
         default=None,
         description="balanced: rows of rare classes count more, so that all classes count the same in all; none: every "
         "row counts the same.",
+    )
+    label_smoothing: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Where a text is written for another: the share of the probability that training spreads over all "
+        "tokens.",
     )
     softmax_samples: int | None = Field(
         default=None,
@@ -206,6 +214,10 @@ class Training(Config):
             raise WrongValue(
                 "'batch_tokens' would ignore 'batch_size' = {batch_size}: leave one of them out",
                 batch_size=self.batch_size,
+            )
+        if self.label_smoothing and self.softmax_samples is not None:
+            raise WrongValue(
+                "label_smoothing is over all tokens, and softmax_samples scores some; leave one of them out"
             )
         if self.epochs is None and self.steps is None and self.minutes is None:
             raise WrongValue("one of epochs, steps and minutes must end the training")

@@ -6,7 +6,7 @@ else reads.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import IGNORE, balanced_weights
 from rnnlab.kernels import ops
 from rnnlab.kernels.ops import place
+from rnnlab.models.base import Encoded
 from rnnlab.models.dropout import LockedDropout
 from rnnlab.models.fasttext import FastText, NgramVectors
 from rnnlab.models.network import Network
@@ -71,7 +72,7 @@ class Updater:
         assert spec.training is not None
         assert (spec.training.softmax_samples is None) == (sampled is None)
         self.network, self.optimizer, self.clip = network, optimizer, spec.training.clip
-        self.answer: Answer = spec.task.answer
+        self.answer: Answer = spec.task.answer.smoothed(spec.training.label_smoothing)
         self.random, self.weights, self.sampled = random, weights, sampled
         self.member: ops.Member | None = None
         embedding = network.embedding
@@ -105,7 +106,7 @@ class Updater:
             if self.sampled is None:
                 loss, right = backward(self.network, self.answer, batches[done], self.weights)
             else:
-                loss, right = self.sampled.backward(self.network, batches[done], self.optimizer.steps)
+                loss, right = self.sampled.backward(self.network, self.answer, batches[done], self.optimizer.steps)
             update = Update(loss, self.optimizer.step(rates[done], self.clip) if abs(loss) < EXPLODED else None, right)
             yield update
             if not update.well:
@@ -132,7 +133,7 @@ def backward(
     network: Network, answer: Answer, batch: Batch, weights: torch.Tensor | None = None
 ) -> tuple[float, float]:
     """Adds the gradients of the mean loss to those of the parameters. Returns the loss, and how many rows are right."""
-    encoded = network.before_head(batch.inputs, batch.lengths)
+    encoded = network.before_head(*answer.given(batch))
     if answer.native == "class" and type(network.head) is SummaryHead and encoded.summary.requires_grad:
         # The usual head and loss are so small that torch spends its time on everything but their arithmetic.
         found = ops.classify(encoded.summary, network.head.linear, batch.targets, weights)
@@ -140,10 +141,21 @@ def backward(
             value, gradient, right = found
             encoded.summary.backward(gradient)
             return value, right
+    rows = len(batch.targets)
+    if answer.writes:
+        encoded, batch = only_asked(encoded, batch)
     out = network.head(encoded)  # (B, C), or (B, T, C)
     loss = mean_loss(answer, out, batch, weights)
     loss.backward()
-    return loss.item(), answer.right(out, batch)
+    return loss.item(), answer.right(out, batch) * rows / len(batch.targets)
+
+
+def only_asked(encoded: Encoded, batch: Batch) -> tuple[Encoded, Batch]:
+    """The states and targets of all steps that are asked for, as one row: nothing is scored at padding, where a head of
+    many words would spend most of its time."""
+    asked = batch.targets != IGNORE
+    states = encoded.states[asked][None]
+    return Encoded(states, encoded.summary), replace(batch, targets=batch.targets[asked][None])
 
 
 def mean_loss(answer: Answer, out: torch.Tensor, batch: Batch, weights: torch.Tensor | None) -> torch.Tensor:

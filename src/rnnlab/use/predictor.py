@@ -11,6 +11,7 @@ import torch
 
 from rnnlab.answers.prediction import Asked, Explanation, Prediction
 from rnnlab.answers.text import Text
+from rnnlab.answers.translation import Translation
 from rnnlab.core.errors import ConfigError, DataError, RunError
 from rnnlab.core.words import both
 from rnnlab.data.batches import collate, evaluation_batches
@@ -24,6 +25,7 @@ from rnnlab.use.card import Card
 from rnnlab.use.explanation import Explainer
 from rnnlab.use.folded import Answers, fold
 from rnnlab.use.stored import StoredModel, open_model
+from rnnlab.use.translating import TranslationPrediction, Translator
 from rnnlab.use.writing import Sample, Surprise, Writer
 
 CHUNK = 4096  # rows encoded at a time, so that a long stream needs little memory
@@ -52,7 +54,7 @@ class Predictor:
         self.preprocessor: Preprocessor = stored.preprocessor
         self.labels: tuple[str, ...] = stored.preprocessor.labels
         self.task: Task = stored.spec.task
-        if self.task.question is None and not isinstance(self.task.answer, Text):
+        if self.task.question is None and not isinstance(self.task.answer, Text | Translation):
             raise RunError(
                 "{name}: predict answers with one label per sequence, and '{kind}' doesn't",
                 name=stored.name,
@@ -121,6 +123,19 @@ class Predictor:
         return outputs if lookup is None else lookup.answer(outputs, data)
 
     @cached_property
+    def translator(self) -> Translator:
+        """Of a model that writes texts for texts: `Translator.translate`, with a beam and alternatives."""
+        return Translator(self.stored)
+
+    def translate(
+        self, texts: Sequence[str], *, beam: int | None = None, alternatives: int | None = None
+    ) -> list[TranslationPrediction]:
+        """A text for each: see `Translator.search_by` and `Translator.translate`."""
+        if beam is not None or alternatives is not None:
+            self.translator.search_by(beam, alternatives)
+        return self.translator.translate(texts)
+
+    @cached_property
     def writer(self) -> Writer:
         """Of a language model: what writes (`Writer.generate`, `Writer.stream`) and scores texts (`Writer.score`)."""
         return Writer(self.stored)
@@ -140,6 +155,8 @@ class Predictor:
                 "surprised it is with 'rnnlab predict MODEL --score FILE'",
                 name=self.stored.name,
             )
+        if self.task.answer.writes:
+            return self.translate(chunk)
         data, known = self.task.encode(chunk, self.preprocessor)
         return self.tell(chunk, data, known, self.logits(data))
 
