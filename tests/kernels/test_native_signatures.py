@@ -11,7 +11,7 @@ from rnnlab import kernels
 from rnnlab.kernels.calls import SIGNATURES, call
 
 FOLDER = Path(kernels.__file__).parent
-SOURCES = "".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.cpp")))
+SOURCES = "".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.[ch]*")))
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
