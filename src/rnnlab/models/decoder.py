@@ -43,6 +43,12 @@ class Decoder(nn.Module):
     embedding: TokenVectors
     width: int  # of the states
 
+    @property
+    def words(self) -> int:
+        """Kinds of tokens that can be written."""
+        assert self.embedding.table is not None
+        return len(self.embedding.table)
+
     def remember(self, source: Encoded, lengths: Tensor) -> Memory:
         return Memory(source.states, source.summary, inside(lengths, source.states.shape[1]))
 

@@ -45,8 +45,9 @@ def search(network: Network, inputs: Tensor, lengths: Tensor, manner: Manner) ->
     """Up to ``beam`` texts for each row, the best one first. Rows don't depend on each other: to rounding, and a
     product has at least so many rows that they are added up in the same order. In evaluation mode."""
     found: list[list[Found]] = []
-    words = network.head.outputs  # type: ignore[union-attr]  # heads of texts that are written have it
-    rows = max(1, MOST_NUMBERS // (int(words) * manner.beam))
+    assert network.decoder is not None
+    words = network.decoder.words
+    rows = max(1, MOST_NUMBERS // (words * manner.beam))
     was_training = network.training
     network.eval()
     with torch.inference_mode():

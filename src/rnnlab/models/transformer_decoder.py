@@ -89,7 +89,8 @@ class TransformerLayers(nn.Module):
             query, *new = layer.query_key_value(layer.attention_norm(x)).chunk(3, dim=2)
             key, value = (torch.cat(both, dim=1) for both in zip(known[2 * number : 2 * number + 2], new, strict=True))
             after += [key, value]
-            found = F.scaled_dot_product_attention(*(layer._in_heads(part) for part in (query, key, value)))
+            in_heads = [layer._in_heads(part) for part in (query, key, value)]
+            found = F.scaled_dot_product_attention(in_heads[0], in_heads[1], in_heads[2])
             x = x + layer.output(found.transpose(1, 2).flatten(2))
             x = layer.look(x, keys[2 * number], keys[2 * number + 1], real)
             x = x + layer.feedforward(x)
