@@ -128,7 +128,7 @@ def exposure(spec: RunSpec, network: Network, data: EncodedData, places: int = P
     curves = [_curve(part, block) for part in (forced, free, gap, true_nats, written_nats, excess)]
     means = [_over_blocks(part.mean(axis=1), block) for part in (gap, excess)]
     sentences = _sentences(spec, network, data, context)
-    return Exposure(len(begin), len(np.unique(block)), context, *curves, *means, sentences)
+    return Exposure(len(begin), len(np.unique(block)), context, *curves, *means, sentences=sentences)
 
 
 def _places(test: Sequences, context: int, steps: int, most: int) -> tuple[np.ndarray, np.ndarray]:
