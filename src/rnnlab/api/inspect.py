@@ -11,7 +11,7 @@ from torch import Tensor
 from rnnlab.answers.heads import SummaryHead
 from rnnlab.answers.text import Text
 from rnnlab.core.config import assign, parse_setting
-from rnnlab.core.errors import ConfigError, DataError, RnnlabError
+from rnnlab.core.errors import ConfigError, DataError, RnnlabError, RunError
 from rnnlab.core.seeding import stream_seed
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.spelling import UNKNOWN_LETTER
@@ -43,6 +43,12 @@ def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside:
     found = find_run(run)
     spec, preprocessor, network = open_run(found)
     assert isinstance(spec.model, Architecture)
+    if spec.task.answer.writes:
+        raise RunError(
+            "{run}: inspect looks into models that answer what they read, and this one writes a text for another; "
+            "rnnlab predict {run} TEXT --alternatives 5 shows what it hesitates between",
+            run=run,
+        )
     about = _about(found.path.resolve().name, spec.model, preprocessor)
     about = replace(about, by_step=spec.task.answer.reads == "states")
     if isinstance(spec.task.answer, Text) and preprocessor.vocabulary is not None:

@@ -207,8 +207,8 @@ def parameters(
 
 
 def has_formula(architecture: Architecture) -> bool:
-    """Whether the costs of this kind are known; those of a plugin aren't."""
-    return type(architecture) in _FORMULAS
+    """Whether the costs of this kind are known; those of a plugin aren't, nor those of what writes a text."""
+    return type(architecture) in _FORMULAS and architecture.decoder is None
 
 
 def encoder_parameters(architecture: Architecture, d: int) -> int:

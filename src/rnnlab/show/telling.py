@@ -70,7 +70,7 @@ def _chapter(
         comparison=comparison,
         learning=learning(found.records, found.task),
         differences=_differences(found, comparison, data, rows, remarks),
-        internals=internals(inside, data.valid) if data else (),
+        internals=internals(inside, data.valid) if data and not found.task.answer.writes else (),
         terms=terms(found.records, specs),
         provenance=provenance(found.records, found.command, _experiment(found)),
         remarks=tuple(remarks),

@@ -11,6 +11,8 @@ from rnnlab.core.words import note
 from rnnlab.data import vectors
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.models.base import Architecture
+from rnnlab.models.decoder import build_decoder
+from rnnlab.models.embedding import TokenVectors
 from rnnlab.tasks.base import Task
 from rnnlab.training.assemble import head_of
 
@@ -146,8 +148,13 @@ def counter(task: Task, preprocessor: Preprocessor) -> Count:
         def build() -> nn.ModuleList:
             encoder = model.build(width)
             answer = task.answer
+            outputs = answer.outputs(preprocessor)
             read = encoder.state_width if answer.reads == "states" else encoder.width
-            return nn.ModuleList([encoder, head_of(model, answer, read, answer.outputs(preprocessor))])
+            if answer.writes:
+                decoder = build_decoder(model, outputs, encoder)
+                decoder.embedding = TokenVectors(None, None, 0.0)  # whose size is that of the vocabulary
+                return nn.ModuleList([encoder, decoder, head_of(model, answer, decoder.width, outputs)])
+            return nn.ModuleList([encoder, head_of(model, answer, read, outputs)])
 
         width = input_width(model, preprocessor)
         return sum(parameter.numel() for parameter in on_paper(build).parameters())

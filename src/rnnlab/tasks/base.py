@@ -167,6 +167,15 @@ class Task(Config):
                     **gaps,
                 )
             )
+        watched = training.get("monitor")
+        if isinstance(watched, Mapping) and watched.get("gradients") and cls.shape.writes:
+            found.append(
+                say(
+                    "{path}.monitor.gradients: the task '{kind}' writes a text for another, of which no gradients "
+                    "by step are recorded; leave it out",
+                    **gaps,
+                )
+            )
         if training.get("label_smoothing") and not cls.shape.writes:
             found.append(
                 say("{path}.label_smoothing: the task '{kind}' writes no text for another; leave it out", **gaps)

@@ -108,6 +108,12 @@ def export_model(model: str | PathLike[str] | StoredModel, path: str | Path) -> 
     from rnnlab.use.onnx import parity, stepping, translating
 
     stored = model if isinstance(model, StoredModel) else open_model(model)
+    if stored.spec.task.answer.writes:
+        raise ExportError(
+            "{name}: a model that writes a text for another one has no ONNX form yet; use it with 'rnnlab predict', "
+            "'rnnlab serve' or rnnlab.load",
+            name=stored.name,
+        )
     translated = translating.translate(stored)
     content = translated.SerializeToString(deterministic=True)
     difference, rounding = parity.check_parity(stored, content)
