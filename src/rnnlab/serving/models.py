@@ -98,7 +98,11 @@ class ServedModel:
         """As they are sent, and how many tokens were read. What `Predictor.predict` says."""
         model = self.predictor
         data, known = model.task.encode(texts, model.preprocessor)
-        said = model.tell(texts, data, known, model.logits(data))
+        said: Sequence[Prediction]
+        if model.task.answer.writes:
+            said = model.translate(texts)
+        else:
+            said = model.tell(texts, data, known, model.logits(data))
         return [_sent(one) for one in said], int(data.offsets[-1])
 
     def explain(self, texts: Sequence[str]) -> tuple[list[dict[str, Any]], int]:

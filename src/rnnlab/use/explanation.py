@@ -45,6 +45,8 @@ class Explainer:
     def __init__(self, stored: StoredModel):
         self.stored, self.preprocessor = stored, stored.preprocessor
         model = stored.spec.model
+        if stored.spec.task.answer.writes:
+            raise RunError("--explain weighs tokens for and against a label, and this model writes a text")
         if self.preprocessor.vocabulary is None:
             raise RunError("--explain weighs the tokens of a text, and this model reads numeric sequences")
         if self.preprocessor.tokenizer is None:
