@@ -1,0 +1,139 @@
+"""A text for a text, from a table to a verdict and to the model in hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from corpora import write_pairs
+
+import rnnlab
+from rnnlab.answers.bleu import BLEU
+from rnnlab.core.errors import ConfigError, DataError, RnnlabError, RunError
+from rnnlab.data.vocabulary import UNKNOWN
+from rnnlab.models.baselines import BASELINES
+from rnnlab.runs.directory import Finished, RunDirectory
+from rnnlab.sweeps.plan import experiment_tree, plan
+from rnnlab.tasks.choosing import task_for
+from rnnlab.training.record import Recorded
+from rnnlab.training.run import execute
+from rnnlab.training.spec import RunSpec, parse_model
+
+SMALL = ["model.hidden=32", "model.embedding.width=16", "task.longest=12", "training.batch_size=16"]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_pairs(tmp_path_factory.mktemp("pairs") / "pairs.tsv", 300)
+
+
+def planned(
+    table: Path, model: str = "gru", *, training: dict[str, Any] | None = None, settings: tuple[str, ...] = ()
+) -> RunSpec:
+    tree = experiment_tree(
+        str(table),
+        models=[model],
+        seeds=1,
+        training={"epochs": 12, "lr": 0.01, **(training or {})},
+        settings=[*SMALL, *settings],
+    )
+    return plan(tree)[0].specs()[0][1]
+
+
+def done(spec: RunSpec, out: Path) -> RunDirectory:
+    outcome = execute(spec, out, lambda event: None, lambda: False)
+    assert isinstance(outcome, Finished)
+    return RunDirectory(out / spec.digest)
+
+
+@pytest.fixture(scope="module")
+def run(table: Path, tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return done(planned(table), tmp_path_factory.mktemp("runs"))
+
+
+def test_two_columns_of_texts_are_translated_and_labels_are_not(table: Path, reviews_csv: Path):
+    assert task_for(str(table), {}) == "translate"
+    assert task_for(str(reviews_csv), {}) is None
+    assert task_for(str(reviews_csv), {"source": "text"}) == "translate"
+    assert task_for("tatoeba-eng-cmn", {}) == "translate"
+
+
+def test_a_run_writes_and_is_scored(run: RunDirectory):
+    result = json.loads((run.path / "result.json").read_text())
+    assert result["test"]["bleu"] > 0.2  # word for word, and in another order
+    assert set(result["test"]) >= {"bleu", "chrf", "exact", "token_accuracy", "loss", "greedy_bleu"}
+    recorded = Recorded.of(run)
+    assert BLEU.of(recorded.counts) == pytest.approx(result["test"]["bleu"])
+    assert np.isclose(recorded.per_row().mean(), result["test"]["bleu"])
+
+
+def test_what_is_told_is_what_was_scored(run: RunDirectory):
+    model = rnnlab.load(run.path)
+    data = model.task.load()
+    assert model.preprocessor.vocabulary is not None
+    words = model.preprocessor.vocabulary
+    known = [row for row in range(len(data.test)) if UNKNOWN not in data.test.row(row)][:6]
+    texts = [" ".join(words.spelled(data.test.row(row).tolist())) for row in known]
+    kept = Recorded.of(run).kept("test")["written"]
+    assert model.preprocessor.writes is not None
+    expected = [model.preprocessor.writes.written([i for i in kept[row].tolist() if i]) for row in known]
+    assert [one.label for one in model.translate(texts)] == expected
+    assert [model.translate([text])[0].label for text in texts] == expected  # alone as together
+
+
+def test_alternatives_have_probabilities_and_fit_into_the_beam(run: RunDirectory):
+    model = rnnlab.load(run.path)
+    (told,) = model.translate(["we like rain now."], beam=4, alternatives=3)
+    assert len(told.probabilities) == 3
+    assert next(iter(told.probabilities)) == told.label
+    assert 0 < sum(told.probabilities.values()) <= 1
+    with pytest.raises(DataError, match="alternatives: from 1 to the beam, 2"):
+        model.translate(["we like rain now."], beam=2, alternatives=3)
+
+
+@pytest.mark.parametrize(
+    ("training", "settings"),
+    [
+        ({"label_smoothing": 0.1}, ()),
+        ({"softmax_samples": 8}, ()),
+        ({"forcing": "own"}, ()),
+        ({}, ("model.tied=true",)),
+        ({}, ("model.decoder.input_feeding=true",)),
+    ],
+)
+def test_ways_to_train_learn(table: Path, tmp_path: Path, training: dict[str, Any], settings: tuple[str, ...]):
+    spec = planned(table, training={**training, "epochs": 2}, settings=settings)
+    run = done(spec, tmp_path)
+    losses = [event["valid_loss"] for event in run.events() if event.get("event") == "epoch"]
+    assert losses[-1] < losses[0]
+
+
+def test_stopped_and_resumed_has_the_same_bits(table: Path, tmp_path: Path, run: RunDirectory):
+    spec = planned(table)
+    asked = iter(range(10_000))
+    execute(spec, tmp_path, lambda event: None, lambda: next(asked) > 8)
+    assert not (tmp_path / spec.digest / "result.json").exists()
+    resumed = done(spec, tmp_path)
+    assert (resumed.path / "weights.safetensors").read_bytes() == (run.path / "weights.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["copy", "translation-memory", "ibm1"])
+def test_baselines_run_beside_it(table: Path, tmp_path: Path, name: str):
+    spec = RunSpec(planned(table).task, parse_model({"kind": name}), None, 0)
+    model = rnnlab.load(done(spec, tmp_path).path)
+    assert isinstance(model.translate(["they want tea here."])[0].label, str)
+    with pytest.raises(RunError, match="without a search"):
+        model.translate(["they want tea here."], beam=3)
+    assert name in BASELINES.names()
+
+
+def test_what_a_translator_cannot_do_is_said(run: RunDirectory, tmp_path: Path, reviews_csv: Path):
+    with pytest.raises(RunError, match="writes a text for another"):
+        rnnlab.inspect_run(run.path)
+    with pytest.raises(RnnlabError, match="no ONNX form yet"):
+        rnnlab.export_model(run.path, tmp_path / "model.onnx")
+    with pytest.raises(RunError, match="this model writes a text"):
+        rnnlab.load(run.path).explain("we like rain now.")
+    with pytest.raises(ConfigError, match="'classify' writes no text for another one"):
+        plan(experiment_tree(str(reviews_csv), models=["gru-plain"], task={"label": "label", "text": "text"}))
