@@ -32,7 +32,7 @@ SECTIONS: dict[str, tuple[str, float, float]] = {
     "bidirectional": ("recurrence:both_directions", 12, 120),
     "streams": ("streams:measure", 30, 240),
     "chains": ("chains:measure", 10, 60),
-    "translation": ("translation:measure", 30, 180),
+    "translation": ("translation:measure", 20, 180),
     "predict": ("predict:measure", 15, 120),
     "startup": ("startup:measure", 15, 60),
     "epoch": ("epoch:measure", 60, 600),

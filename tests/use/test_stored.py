@@ -113,7 +113,7 @@ def test_where_the_rows_lay_is_left_out(runs, packed):
     assert folder not in packed.read_bytes()
 
 
-SMALL = {"rows": 100, "length": 4, "sentences_made": 200}
+SMALL = {"rows": 100, "length": 6, "sentences_made": 200, "longest": 8}
 
 
 OWN = [cls for cls in TASKS if cls.__module__.startswith("rnnlab.")]
@@ -126,13 +126,16 @@ def test_models_of_every_task_can_be_packed(tmp_path, kind):
     task = TASKS.parse({"kind": kind, **{name: value for name, value in SMALL.items() if name in fields}}).resolve()
     limits = {"epochs": None, "steps": 2} | ({"eval_every": 2} if task.fresh_batches else {})
     embedding = {"embedding": {"width": 3}} if task.load().vocabulary is not None else {}
-    model = ARCHITECTURES.parse({"kind": "rnn", "hidden": 4, **embedding})
+    decoder = {"decoder": {}} if task.answer.writes else {}
+    model = ARCHITECTURES.parse({"kind": "rnn", "hidden": 4, **embedding, **decoder})
     spec = RunSpec(task, model, parse(Training, limits | {"device": "cpu"}), 0)
     execute(spec, tmp_path, lambda event: None, lambda: False)
     found = open_model(pack(tmp_path / spec.digest, tmp_path / "model.rnnlab"))
     assert found.spec == spec
     assert found.card.data["name"] == (getattr(task, "data", None) or kind)
-    assert (found.card.calibration is None) == (kind in ("addition", "adding", "copy", "recognise", "language-model"))
+    assert (found.card.calibration is None) == (
+        kind in ("addition", "adding", "copy", "recognise", "language-model", "reverse", "sort", "dates")
+    )
     assert found.network is not None
 
 

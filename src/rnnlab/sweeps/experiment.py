@@ -304,7 +304,7 @@ def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) ->
     if model.get("kind") in ARCHITECTURES.names():
         values = ARCHITECTURES[model["kind"]].training_defaults
     for given in (
-        TASKS[task].usual_training(tree["task"]) if task in TASKS.names() else {},
+        TASKS[task].usual_training(tree["task"], model.get("kind")) if task in TASKS.names() else {},
         tree.get("training", {}),
         (arm or {}).get("training", {}),
     ):

@@ -31,7 +31,9 @@ SHORT_NAMES: dict[str, tuple[str, dict[str, Any]]] = {  # a kind, and what is se
     "bilstm": ("lstm", {"bidirectional": True}),
     "bigru": ("gru", {"bidirectional": True}),
     "bilstm-crf": ("lstm", {"bidirectional": True, "crf": True}),
-    **{f"{kind}-plain": (kind, {"decoder": {"attention": "none"}}) for kind in ("rnn", "lstm", "gru")},
+    "rnn-plain": ("rnn", {"decoder": {"attention": "none"}}),
+    "lstm-plain": ("lstm", {"decoder": {"attention": "none"}}),
+    "gru-plain": ("gru", {"decoder": {"attention": "none"}}),
 }
 KNOWN_DATA = (*catalogue.names(), "reviews")  # names, not paths, whatever lies beside a file
 KIND = "model.kind: "  # begins a problem of `Architecture.check` that no other setting would solve

@@ -123,8 +123,9 @@ class Task(Config):
         return "milliseconds" if self.fresh_batches else "seconds"
 
     @classmethod
-    def usual_training(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """How it is trained unless the user says otherwise; ``settings`` are the task's own, as a file says them."""
+    def usual_training(cls, settings: Mapping[str, Any], kind: str | None) -> dict[str, Any]:
+        """How a model of this kind is trained unless the user says otherwise; ``settings`` are the task's own, as a
+        file says them."""
         return cls.training_defaults
 
     def usual_model(self, kind: str) -> dict[str, Any]:

@@ -176,7 +176,7 @@ class MadePairs(Writing):
     regularised: ClassVar[bool] = False
 
     rows: int = Field(
-        default=10_000, ge=200, le=1_000_000, description="Pairs in all: 10 % each to choose and to test."
+        default=10_000, ge=100, le=1_000_000, description="Pairs in all: 10 % each to choose and to test."
     )
     length: int = Field(default=20, ge=2, le=1_000, description="Letters of a text, at most.")
 
