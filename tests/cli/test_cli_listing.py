@@ -10,10 +10,12 @@ import pytest
 from pydantic import Field
 
 from rnnlab.core.config import Config
+from rnnlab.core.toml import toml_value
 from rnnlab.data import catalogue
 from rnnlab.data.sound.augment import Augment
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.baselines import BASELINES, Baseline
+from rnnlab.models.decoding import DecoderSettings
 from rnnlab.models.embedding import Embedding
 from rnnlab.show.terminal.kinds import options
 from rnnlab.sweeps.plan import SHORT_NAMES
@@ -79,7 +81,7 @@ def test_every_kind_is_listed_with_its_purpose_and_nothing_else(rnnlab):
             baseline = " A baseline: it runs by itself." if issubclass(cls, Baseline) else ""
             assert listed[cls.kind] == first + baseline
         for name, (kind, preset) in short.items():
-            settings = ", ".join(f"{key} = {str(value).lower()}" for key, value in preset.items())
+            settings = ", ".join(f"{key} = {toml_value(value)}" for key, value in preset.items())
             assert listed[name] == f"Short for {kind} with {settings}."
         assert (blank, hint.split("  ")[1]) == ("", "shows its options")
         assert rnnlab(*hint.split("  ")[0].split()[1:]).out.startswith("lstm: " if what == "models" else "classify: ")
@@ -103,8 +105,9 @@ def rows_of(out: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize(("what", "cls"), EVERY_KIND, ids=lambda value: getattr(value, "kind", value))
 def test_the_options_of_one(rnnlab, what, cls):
     rows = rows_of(rnnlab("list", what, cls.kind).out)
-    tables = {"embedding": Embedding, "augment": Augment}
+    tables = {"embedding": Embedding, "augment": Augment, "decoder": DecoderSettings}
     inner = [f"{name}.{one}" for name, of in tables.items() if name in cls.model_fields for one in of.model_fields]
+    inner += [f"decoder.embedding.{one}" for one in Embedding.model_fields if "decoder" in cls.model_fields]
     assert sorted(rows) == sorted([*cls.model_fields, *inner])
     for name, field in cls.model_fields.items():
         kind, default, meaning = rows[name]

@@ -83,7 +83,7 @@ def _files(reviews_csv):
         ("train", "reviews.csv", "--model", "lstmm"),
         ("train", "reviews.csv", "--model", "cnn2"),
         ("list", "models", "lsmt"),
-        ("list", "tasks", "translate"),
+        ("list", "tasks", "translatte"),
         ("data", "get", "imbd"),
         ("data", "profile", "prose.csv"),
         ("runs", "nowhere"),

@@ -70,16 +70,16 @@ def _files(reviews_csv):
         ("--lang zh tra", ["train"]),
         ("data ", ["list", "get", "profile"]),
         ("data get i", ["imdb"]),
-        ("list models gru", ["gru", "gru-cnn"]),
+        ("list models gru", ["gru", "gru-cnn", "gru-plain"]),
         ("list tasks add", ["adding", "addition"]),
         ("compare --mod", ["--models"]),
         ("compare --models rnn --mod", []),
         ("compare --set training.lr=1 --se", ["--seeds", "--set"]),
         ("compare --set training.l", ["training.lr="]),
-        ("compare --models ls", ["lstm"]),
-        ("compare --models rnn,ls", ["rnn,lstm"]),
-        ("compare --models=rnn,ls", ["--models=rnn,lstm"]),
-        ("compare --models lstm,ls", []),
+        ("compare --models ls", ["lstm", "lstm-plain"]),
+        ("compare --models rnn,ls", ["rnn,lstm", "rnn,lstm-plain"]),
+        ("compare --models=rnn,ls", ["--models=rnn,lstm", "--models=rnn,lstm-plain"]),
+        ("compare --models lstm,ls", ["lstm,lstm-plain"]),
         ("compare --plugin plugin.py --models mi", ["mingru", "minlstm", "mine"]),
         ("train --model bi", ["bigru", "bilstm", "bilstm-crf", "birnn"]),
         ("compare --language ", ["en", "zh"]),
@@ -132,7 +132,7 @@ def test_every_option_that_names_its_choices_completes_them(asked, rnnlab):
 
 
 def test_bash_gets_what_comes_behind_the_signs_where_it_splits_words(asked):
-    assert list(asked("compare --models = rnn,ls", "bash")) == ["rnn,lstm"]
+    assert list(asked("compare --models = rnn,ls", "bash")) == ["rnn,lstm", "rnn,lstm-plain"]
     assert list(asked("compare --lang =", "bash")) == ["en", "zh"]
     assert list(asked("compare --set training.l", "bash")) == ["training.lr="]
 
@@ -141,7 +141,7 @@ def test_it_is_quick():
     """It loads nothing that --help doesn't."""
     command = [sys.executable, "-X", "importtime", "-m", "rnnlab", "__complete", "bash", "compare", "--models", "ls"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.stdout == "words\nlstm\n"
+    assert done.stdout == "words\nlstm\nlstm-plain\n"
     imported = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
     assert not imported & {"torch", "numpy", "sklearn", "scipy", "pydantic", "rich"}
 
@@ -182,8 +182,8 @@ def test_the_script_is_one(shell, tmp_path):
     ("words", "replies"),
     [
         (("co",), ["compare", "completion"]),
-        (("compare", "--models", "rnn,ls"), ["rnn,lstm"]),
-        (("compare", "--models", "=", "rnn,ls"), ["rnn,lstm"]),
+        (("compare", "--models", "rnn,ls"), ["rnn,lstm", "rnn,lstm-plain"]),
+        (("compare", "--models", "=", "rnn,ls"), ["rnn,lstm", "rnn,lstm-plain"]),
         (("sweep", "00"), NUMBERED),
         (("judge", "re"), ["reviews.csv"]),
         (("judge", "ho"), ["home"]),
