@@ -122,8 +122,8 @@ def _current_version(name: str) -> str:
 
 _BEFORE = re.compile(r" ([.,;:!?)\]}%…]|n't\b|'(?:s|re|ve|ll|d|m)\b)", re.IGNORECASE)  # beside the word before
 _AFTER = re.compile(r"([(\[{$]) ")  # beside the word behind
-_WIDE_SIGN = "[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]"
-_NO_SPACE = re.compile(rf"(?<=[{CJK}]) (?=[{CJK}])|(?<={_WIDE_SIGN}) | (?={_WIDE_SIGN})")
+WIDE_SIGN = "[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]"
+_NO_SPACE = re.compile(rf"(?<=[{CJK}]) (?=[{CJK}])|(?<={WIDE_SIGN}) | (?={WIDE_SIGN})")
 _QUOTED = re.compile(r'" ([^"]*?) ?"')
 _BETWEEN = re.compile(r"(?<=[^\W_{CJK}.,!?])\0(?=[^\W_{CJK}])".replace("{CJK}", CJK))  # two words of jieba
 
@@ -224,7 +224,8 @@ class Tokenizer:
         text = " ".join(tokens)
         if self.name == "words":
             text = _NO_SPACE.sub("", _AFTER.sub(r"\1", _BEFORE.sub(r"\1", text)))
-            text = _QUOTED.sub(r'"\1"', text)
+            if not self.verbatim:  # of a text that goes on, nothing that was told is changed by what comes later
+                text = _QUOTED.sub(r'"\1"', text)
         return text.replace(f" {LINE_END}", LINE_END).replace(f"{LINE_END} ", LINE_END)
 
     def to_dict(self) -> dict[str, Any]:

@@ -49,6 +49,7 @@ _WORDS = "|".join(
 _BESIDE = [
     " ([.,;:!?)\\]}%…]|(?:[nN]'[tT]|'(?:[sSſ]|[rR][eE]|[vV][eE]|[lL][lL]|[dD]|[mM]))(?![%word%]))",
     "([(\\[{$]) ",
+    f"(?:(?<=[%cjk%]) (?=[%cjk%])|(?<={tokenizers.WIDE_SIGN}) | (?={tokenizers.WIDE_SIGN}))()",
 ]
 
 
