@@ -125,10 +125,21 @@ def exposure(spec: RunSpec, network: Network, data: EncodedData, places: int = P
     before = read[:, :context][:, -LONGEST_GRAM:]
     true_nats, written_nats = (_gram_nats(grams, before, own) for own in (read[:, context:], written))
     gap, excess = free - forced, written_nats - true_nats
-    curves = [_curve(part, block) for part in (forced, free, gap, true_nats, written_nats, excess)]
-    means = [_over_blocks(part.mean(axis=1), block) for part in (gap, excess)]
     sentences = _sentences(spec, network, data, context)
-    return Exposure(len(begin), len(np.unique(block)), context, *curves, *means, sentences=sentences)
+    return Exposure(
+        places=len(begin),
+        blocks=len(np.unique(block)),
+        context=context,
+        forced=_curve(forced, block),
+        free=_curve(free, block),
+        gap=_curve(gap, block),
+        true=_curve(true_nats, block),
+        written=_curve(written_nats, block),
+        excess=_curve(excess, block),
+        mean_gap=_over_blocks(gap.mean(axis=1), block),
+        mean_excess=_over_blocks(excess.mean(axis=1), block),
+        sentences=sentences,
+    )
 
 
 def _places(test: Sequences, context: int, steps: int, most: int) -> tuple[np.ndarray, np.ndarray]:
