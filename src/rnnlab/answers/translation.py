@@ -55,6 +55,10 @@ class Translation(Answer):
     baselines: tuple[str, ...] = ("copy", "translation-memory", "ibm1")
     ranks: ClassVar[bool] = True
 
+    tokenizer: str
+    manner: Manner
+    smoothing: float
+
     def __init__(self, tokenizer: str = "13a", manner: Manner | None = None):
         """``tokenizer``: by which BLEU cuts texts into words."""
         self.tokenizer, self.manner, self.smoothing = tokenizer, manner or Manner(), 0.0

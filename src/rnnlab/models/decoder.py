@@ -116,7 +116,7 @@ class AttendingDecoder(Decoder):
         if isinstance(self.encoder, RecurrentEncoder):
             parts = self.encoder.parts * self.encoder.settings.layers
             self.starts = nn.Linear(reader.width, parts * self.encoder.state_width)
-        self.width = self.encoder.state_width
+        self.width: int = self.encoder.state_width
         self.attention: Attention | None = None
         if settings.attention != "none":
             self.attention = Attention(settings.attention, self.width, reader.state_width)
@@ -205,7 +205,7 @@ class TransformerDecoder(Decoder):
         super().__init__()
         self.embedding = embedding
         self.layers: TransformerLayers = TransformerLayers(settings, embedding.width, memory_width)
-        self.width = settings.width
+        self.width: int = settings.width
 
     def remember(self, source: Encoded, lengths: Tensor) -> Memory:
         memory = super().remember(source, lengths)

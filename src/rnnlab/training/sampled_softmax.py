@@ -39,6 +39,7 @@ class SampledSoftmax:
     """Draws the candidates of each update, from (seed, number of the update) alone."""
 
     shares: np.ndarray
+    seed: int
 
     def __init__(self, shares: np.ndarray, seed: int):
         """``shares`` (V,): q_w, each above 0."""

@@ -56,6 +56,7 @@ class Updater:
     clip: float | None
     random: torch.Generator
     weights: torch.Tensor | None
+    sampled: SampledSoftmax | None
 
     def __init__(
         self,

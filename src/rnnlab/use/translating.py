@@ -41,7 +41,7 @@ class Translator:
             raise RunError("{name}: '{kind}' writes no text for another", name=stored.name, kind=stored.spec.task.kind)
         self.stored = stored
         self.manner: Manner = answer.manner
-        self.alternatives = 1
+        self.alternatives: int = 1
 
     def search_by(
         self, beam: int | None = None, alternatives: int | None = None, length_penalty: float | None = None
