@@ -1,8 +1,8 @@
 """Large vocabularies: updates of a language model of words against plain torch with all words scored, one thread.
 
 Batches of 32 × 64 words drawn by rank (Zipf), vectors as wide as the LSTM, the state carried. Plain torch is an
-`nn.Embedding`, an `nn.LSTM`, an `nn.Linear`, `F.cross_entropy`, `clip_grad_norm_` and `torch.optim.Adam`. Ours score the
-words of the batch and 1,000 others (`training.softmax_samples`); evaluation is always exact. Processor time.
+`nn.Embedding`, an `nn.LSTM`, an `nn.Linear`, `F.cross_entropy`, `clip_grad_norm_` and `torch.optim.Adam`. Ours score
+the words of the batch and 1,000 others (`training.softmax_samples`); evaluation is always exact. Processor time.
 """
 
 from collections.abc import Callable, Iterator
