@@ -19,6 +19,7 @@ from rnnlab.runs.directory import Diverged, Failed, Finished, RunDirectory, Stop
 from rnnlab.tasks.classify import Classify
 from rnnlab.training.spec import RunSpec, Training
 
+EPOCHS_OF_SECONDS = 200  # a run of these small ones that lasts for seconds, so that it can be killed in the middle
 SEALED = ("weights.safetensors", "predictions.safetensors", "model.json", "spec.json")
 
 
@@ -124,24 +125,37 @@ def test_divergence_is_an_outcome_with_its_place(reviews_csv, tmp_path):
 
 
 def test_a_killed_process_goes_on_from_its_checkpoint(reviews_csv, tmp_path):
-    """Stopped once, so that there is one; then killed while it goes on."""
-    run = spec(reviews_csv, epochs=30)
+    """Stopped once, so that there is one; then killed while it goes on, long before it would end by itself."""
+    from rnnlab.training.run import execute
+
+    run = spec(reviews_csv, epochs=EPOCHS_OF_SECONDS)
     outcomes(Serial(), [run], tmp_path / "whole")
-    seen: list[tuple[str, int]] = []
+    epochs: list[int] = []
+
+    def note_epoch(event: dict) -> None:
+        if event["event"] == "epoch":
+            epochs.append(event["epoch"])
+
+    assert execute(run, tmp_path / "parts", note_epoch, lambda: len(epochs) >= 4) == Stopped()
+    stopped_at = epochs[-1]
+    before_retry: list[int] = []
+    after_retry: list[int] = []
+    killed = False
 
     def sink(number: int, event: dict) -> bool:
-        seen.append((event["event"], event.get("epoch", 0)))
-        if event["event"] == "epoch" and event["epoch"] > stopped_at + 2 and ("retry", 0) not in seen:
+        nonlocal killed
+        if event["event"] == "epoch":
+            (after_retry if killed else before_retry).append(event["epoch"])
+        if event["event"] == "epoch" and not killed:
             os.kill(_workers_of(os.getpid(), tmp_path / "parts" / run.digest), signal.SIGKILL)
-        return not stopped_at and event["event"] == "epoch"
+            killed = True
+        return False
 
-    stopped_at = 0
-    assert dict(Processes(1).map([run], tmp_path / "parts", sink)) == {0: Stopped()}
-    stopped_at = max(epoch for _, epoch in seen)
-    seen.clear()
     assert isinstance(dict(Processes(1).map([run], tmp_path / "parts", sink))[0], Finished)
-    after = [epoch for event, epoch in seen[seen.index(("retry", 0)) :] if event == "epoch"]
-    assert after[0] == stopped_at + 1
+    assert before_retry == [stopped_at + 1]
+    assert stopped_at + 1 in after_retry  # behind those that had been sent before the kill
+    assert after_retry[-1] == EPOCHS_OF_SECONDS
+    assert 1 not in after_retry
     assert bits(tmp_path / "whole", run) == bits(tmp_path / "parts", run)
 
 
