@@ -1,7 +1,9 @@
 """The search finds what trying everything finds, and a beam of one is the greedy choice."""
 
 import itertools
+import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -10,7 +12,8 @@ from rnnlab.answers.translation import tokens_before
 from rnnlab.data.vocabulary import BEGIN, END, PADDING, UNKNOWN
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.models.network import Network, build_network
-from rnnlab.models.search import Manner, search
+from rnnlab.models.sampling import choose, uniforms
+from rnnlab.models.search import Manner, draw, look, search
 
 WORDS = 7  # of which four are special ones
 LONGEST = 4
@@ -122,3 +125,45 @@ def test_unknown_words_are_written_only_if_asked_for(network: Network, sources) 
             bias.copy_(before)
     assert not any(UNKNOWN in text.ids for row in without for text in row)
     assert all(UNKNOWN in row[0].ids for row in within)
+
+
+def test_coverage_ranks_by_what_was_looked_at(network: Network, sources) -> None:
+    ids, lengths = sources
+    plain = search(network, ids, lengths, Manner(beam=4, longest=6))
+    ranked = search(network, ids, lengths, Manner(beam=4, longest=6, coverage=5.0))
+    assert [{text.ids for text in row} for row in plain] == [{text.ids for text in row} for row in ranked]
+    assert [row[0].ids for row in plain] != [row[0].ids for row in ranked]
+    for row, texts in enumerate(ranked):
+        one = slice(row, row + 1)
+        before = {text.ids: text.score for text in plain[row]}
+        for text in texts:
+            [weights] = look(network, ids[one], lengths[one], [text.ids]) or []
+            assert weights.shape == (len(text.ids) + 1, int(lengths[row]))
+            assert torch.allclose(weights.sum(1), torch.ones(len(weights)))
+            missed = sum(math.log(min(1.0, float(place))) for place in weights.sum(0))
+            assert text.score == pytest.approx(before[text.ids] + 5.0 * missed, abs=1e-4)
+        assert [text.score for text in texts] == sorted((text.score for text in texts), reverse=True)
+
+
+def test_without_chance_drawing_is_the_greedy_choice(network: Network, sources) -> None:
+    ids, lengths = sources
+    greedy = search(network, ids, lengths, Manner(beam=1, longest=8))
+    drawn = draw(network, ids, lengths, lambda logits, rows, step: logits.argmax(1), 8)
+    assert [text.ids for text in drawn] == [row[0].ids for row in greedy]
+    assert [text.nats for text in drawn] == pytest.approx([row[0].nats for row in greedy], abs=1e-4)
+
+
+def test_what_is_drawn_depends_on_its_row_alone(network: Network, sources) -> None:
+    ids, lengths = sources
+
+    def by(rows: np.ndarray) -> list[tuple[int, ...]]:
+        chosen = torch.from_numpy(rows)
+
+        def drawn(logits: np.ndarray, going: np.ndarray, step: int) -> np.ndarray:
+            return choose(logits, 1.0, None, 1.0, uniforms(3, rows[going], step))
+
+        return [text.ids for text in draw(network, ids[chosen], lengths[chosen], drawn, 8)]
+
+    together = by(np.arange(6))
+    assert [by(np.array([row]))[0] for row in range(6)] == together
+    assert len(set(together)) > 1

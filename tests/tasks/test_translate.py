@@ -1,15 +1,19 @@
 """A text for a text, from a table to a verdict and to the model in hand."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from corpora import write_pairs
 
 import rnnlab
 from rnnlab.answers.bleu import BLEU
+from rnnlab.answers.heads import StateHead
+from rnnlab.cli.generate import generate
 from rnnlab.core.errors import ConfigError, DataError, RnnlabError, RunError
 from rnnlab.data.vocabulary import UNKNOWN
 from rnnlab.models.baselines import BASELINES
@@ -19,6 +23,7 @@ from rnnlab.tasks.choosing import task_for
 from rnnlab.training.record import Recorded
 from rnnlab.training.run import execute
 from rnnlab.training.spec import RunSpec, parse_model
+from rnnlab.use.writing import Manner as Choice
 
 SMALL = ["model.hidden=32", "model.embedding.width=16", "task.longest=12", "training.batch_size=16"]
 
@@ -90,6 +95,28 @@ def test_alternatives_have_probabilities_and_fit_into_the_beam(run: RunDirectory
     assert 0 < sum(told.probabilities.values()) <= 1
     with pytest.raises(DataError, match="alternatives: from 1 to the beam, 2"):
         model.translate(["we like rain now."], beam=2, alternatives=3)
+
+
+def test_a_word_that_cannot_be_written_is_copied(run: RunDirectory):
+    translator = rnnlab.load(run.path).translator
+    head = translator.stored.network.head
+    assert isinstance(head, StateHead)
+    with torch.no_grad():
+        head.linear.bias[UNKNOWN] = 100.0  # writes nothing else
+    translator.search_by(beam=1, copy_unknown=True)
+    (told,) = translator.translate(["we like rain zanzibar."])
+    assert re.fullmatch(r"(we|like|rain|zanzibar|\.)+", told.label)
+
+
+def test_drawn_texts_follow_from_seed_and_number(run: RunDirectory, capsys: pytest.CaptureFixture[str]):
+    translator = rnnlab.load(run.path).translator
+    drawn = translator.draw("we like rain now.", Choice(temperature=3.0, seed=1), samples=4)
+    assert translator.draw("we like rain now.", Choice(temperature=3.0, seed=1), samples=2) == drawn[:2]
+    assert translator.draw("we like rain now.", Choice(temperature=3.0, seed=2), samples=4) != drawn
+    generate(str(run.path), ["we like rain now."], samples=4, temperature=3.0, seed=1, length=12)
+    assert capsys.readouterr().out.splitlines() == drawn
+    with pytest.raises(RunError, match="leave --stop and --copied out"):
+        generate(str(run.path), ["we like rain now."], stop=["x"])
 
 
 @pytest.mark.parametrize(

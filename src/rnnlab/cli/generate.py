@@ -33,17 +33,21 @@ def generate(
     plugin: options.Plugins = None,
     lang: options.Lang = None,
 ) -> None:
-    """Let a trained language model write.
+    """Let a trained language model write; of a translator, draw translations instead of searching for the best.
 
     Example: rnnlab generate runs/1f0c "To be" --temperature 0.8 --length 200
 
     Example: rnnlab generate runs/1f0c --file prompts.txt --samples 3 --json
+
+    Example: rnnlab generate runs/2b7e "How are you?" --temperature 0.7 --samples 3
     """
     with options.loading():
         from rnnlab.core.errors import RunError
         from rnnlab.core.words import say
         from rnnlab.use.copied import copied_text, training_text
-        from rnnlab.use.writing import Manner, Sample, load_writer
+        from rnnlab.use.stored import open_model
+        from rnnlab.use.translating import Translator, writes_for_texts
+        from rnnlab.use.writing import Manner, Sample, Writer
 
     if file is not None and prompts:
         raise RunError("give prompts or --file, not both")
@@ -51,10 +55,22 @@ def generate(
         from rnnlab.data.formats.source import Source
 
         prompts = [prompt for line in Source.load(file).lines() if (prompt := line.rstrip("\r\n"))]
-    prompts = prompts or [""]
-    writer = load_writer(model)
-    trained = training_text(writer.task) if copied else None
+    stored = open_model(model)
     manner = Manner(temperature, top_k, top_p, seed, tuple(stop or ()))
+    if writes_for_texts(stored):
+        if not prompts or stop or copied:
+            raise RunError(
+                "a translator draws texts for those that you give, to their end: leave --stop and --copied out"
+            )
+        translator = Translator(stored)
+        for source in prompts:
+            for number, text in enumerate(translator.draw(source, manner, samples=samples, longest=length)):
+                told = {"source": source, "text": text, "sample": number}
+                print(json.dumps(told, ensure_ascii=False) if as_json else text)
+        return
+    prompts = prompts or [""]
+    writer = Writer(stored)
+    trained = training_text(writer.task) if copied else None
     if not quiet:
         for prompt in prompts:
             if unknown := writer.unknown_in(prompt):

@@ -62,6 +62,14 @@ def predict(
     alternatives: Annotated[
         int | None, option("N", "Of a translator: show the N best texts, with their probabilities.", min=1)
     ] = None,
+    coverage: Annotated[
+        float | None,
+        option("B", "Of a translator: rank texts lower that leave words of the source unread (0.2; 0: not)."),
+    ] = None,
+    copy_unknown: Annotated[
+        bool,
+        flag("--copy-unknown", "Of a translator: for a word it can't write, take that of the source it looked at."),
+    ] = False,
     quiet: options.Quiet = False,
     plugin: options.Plugins = None,
     lang: options.Lang = None,
@@ -96,8 +104,8 @@ def predict(
         print_surprise(load_writer(model).score(text_of_file), as_json)
         return
     opened = load(model)
-    if beam is not None or alternatives is not None:
-        opened.translator.search_by(beam, alternatives)
+    if beam is not None or alternatives is not None or coverage is not None or copy_unknown:
+        opened.translator.search_by(beam, alternatives, coverage=coverage, copy_unknown=copy_unknown)
     if file is not None and out is not None:
         from rnnlab.show.terminal.output import prediction_progress  # for one text it would take as long as the answer
 

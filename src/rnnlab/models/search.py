@@ -5,8 +5,8 @@ probability divided by a power of its length, so that short texts have no advant
 greedy choice.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ class Manner:
     beam: int = 5
     length_penalty: float = 1.0  # the power of the length by which a log probability is divided
     longest: int = 200  # tokens
+    coverage: float = 0.0  # how much a text is ranked lower by places of the source that were hardly looked at
     unknown: bool = False  # whether `<unk>` may be written, in the place of which a word of the source may then stand
 
 
@@ -53,9 +54,80 @@ def search(network: Network, inputs: Tensor, lengths: Tensor, manner: Manner) ->
     with torch.inference_mode():
         for first in range(0, len(inputs), rows):
             some = slice(first, first + rows)
-            found += _search(network, inputs[some], lengths[some], manner)
+            texts = _search(network, inputs[some], lengths[some], manner)
+            found += texts if not manner.coverage else _by_coverage(network, inputs[some], lengths[some], texts, manner)
     network.train(was_training)
     return found
+
+
+def look(network: Network, inputs: Tensor, lengths: Tensor, texts: Sequence[tuple[int, ...]]) -> list[Tensor] | None:
+    """Of a text for each row, where the network looked before it wrote each token, `</s>` too: (L + 1, S) each; None
+    without attention. In evaluation mode."""
+    assert network.decoder is not None
+    counts = torch.tensor([len(text) + 1 for text in texts])
+    read = torch.full((len(texts), int(counts.max())), PADDING)
+    for row, text in enumerate(texts):
+        read[row, : len(text) + 1] = torch.tensor([BEGIN, *text])
+    with torch.inference_mode():
+        weights = network.decoder.looks(network.remember(inputs, lengths), read, counts)
+    if weights is None:
+        return None
+    sizes = zip(weights, counts.tolist(), lengths.tolist(), strict=True)
+    return [of_text[:tokens, :places] for of_text, tokens, places in sizes]
+
+
+def _by_coverage(
+    network: Network, inputs: Tensor, lengths: Tensor, found: list[list[Found]], manner: Manner
+) -> list[list[Found]]:
+    """Ranked anew as Wu et al. (2016) do: a place of the source whose weights sum up to less than 1 over the whole text
+    counts by the logarithm of that sum."""
+    rows = torch.tensor([row for row, texts in enumerate(found) for _ in texts])
+    weights = look(network, inputs[rows], lengths[rows], [text.ids for texts in found for text in texts])
+    if weights is None:
+        return found
+    missed = iter([float(one.sum(0).clamp(1e-9, 1).log().sum()) for one in weights])
+    ranked = [[replace(one, score=one.score + manner.coverage * next(missed)) for one in texts] for texts in found]
+    return [sorted(texts, key=lambda text: -text.score) for texts in ranked]
+
+
+def draw(
+    network: Network,
+    inputs: Tensor,
+    lengths: Tensor,
+    choose: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
+    longest: int,
+) -> list[Found]:
+    """One text for each row, token by token: ``choose`` gets the logits (R, V) of the rows (R,) that go on, and the
+    number of the step, and says the tokens (R,). Rows don't depend on each other."""
+    assert network.decoder is not None
+    asked = len(inputs)
+    if asked < FEWEST_ROWS:  # the last row again and again, of which nothing is drawn
+        again = torch.arange(FEWEST_ROWS).clamp(max=asked - 1)
+        inputs, lengths = inputs[again], lengths[again]
+    ids: list[list[int]] = [[] for _ in range(asked)]
+    nats, ended = np.zeros(asked), np.zeros(asked, bool)
+    was_training = network.training
+    network.eval()
+    with torch.inference_mode():
+        memory = network.remember(inputs, lengths)
+        state = network.decoder.begin(memory)
+        last = torch.full((len(inputs),), BEGIN)
+        for step in range(longest):
+            logits, state = network.go_on_writing(memory, last, state)
+            logits[:, torch.tensor([PADDING, UNKNOWN, BEGIN])] = -torch.inf
+            going = np.flatnonzero(~ended)
+            token = choose(logits[going].numpy(), going, step)
+            chances = torch.log_softmax(logits[going], 1).numpy()
+            nats[going] -= chances[np.arange(len(going)), token]
+            ended[going] = token == END
+            for row, one in zip(going.tolist(), token.tolist(), strict=True):
+                if one != END:
+                    ids[row].append(one)
+            if ended.all():
+                break
+            last[torch.from_numpy(going)] = torch.from_numpy(token)
+    network.train(was_training)
+    return [Found(tuple(ids[row]), float(nats[row]), -float(nats[row]), bool(ended[row])) for row in range(asked)]
 
 
 def _search(network: Network, inputs: Tensor, lengths: Tensor, manner: Manner) -> list[list[Found]]:
