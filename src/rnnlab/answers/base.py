@@ -166,6 +166,10 @@ class Answer(ABC):
         totals = self.totals(kept, targets)
         return {score.name: score.of(totals) for score in self.scores}
 
+    def signatures(self, references: References) -> dict[str, str]:
+        """By the name of a score, what one has to say beside it so that others can compare theirs with it."""
+        return {}
+
     def details(self, kept: Kept, targets: Targets) -> dict[str, Any]:
         """More than a number per score, for the record of the test rows."""
         return {}

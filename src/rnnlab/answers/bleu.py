@@ -127,7 +127,7 @@ def _slope(totals: np.ndarray) -> np.ndarray:
     return value * slope
 
 
-BLEU = Score("bleu", "BLEU", ("bleu_matches", "bleu_totals", "bleu_reference"), _bleu, gradient=_slope)
+BLEU = Score("bleu", "BLEU", ("bleu_matches", "bleu_totals", "bleu_reference"), _bleu, unit="points", gradient=_slope)
 
 
 def signature(tokenizer: str, references: Sequence[Sequence[str]]) -> str:

@@ -83,7 +83,10 @@ def _slope(totals: np.ndarray) -> np.ndarray:
     return slope.ravel()
 
 
-CHRF = Score("chrf", "chrF", ("chrf_matches", "chrf_hypothesis", "chrf_reference"), _chrf, gradient=_slope)
+CHRF = Score("chrf", "chrF", ("chrf_matches", "chrf_hypothesis", "chrf_reference"), _chrf, unit="points",
+             gradient=_slope)  # fmt: skip
+    "chrf", "chrF", ("chrf_matches", "chrf_hypothesis", "chrf_reference"), _chrf, unit="points", gradient=_slope
+)
 
 
 def chrf_signature(references: Sequence[Sequence[str]]) -> str:

@@ -18,7 +18,7 @@ class Score:
     value: Callable[[np.ndarray], float]  # totals (K,) -> score
     lower_is_better: bool = False
     margin: float = 0.01  # what a person would not care about, in the score's own unit
-    unit: Literal["percent", "number"] = "percent"
+    unit: Literal["percent", "points", "number"] = "percent"  # points: from 0 to 1 too, and said from 0 to 100
     gradient: Callable[[np.ndarray], np.ndarray] | None = None  # totals (K,) -> (K,); computed where there is none
     metric: str = ""  # as --metric calls it, if not by its name
 
@@ -60,7 +60,7 @@ def ratio(
     *,
     lower_is_better: bool = False,
     margin: float = 0.01,
-    unit: Literal["percent", "number"] = "percent",
+    unit: Literal["percent", "points", "number"] = "percent",
     metric: str = "",
 ) -> Score:
     """One total per another: a share, or a mean."""

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rnnlab.answers.base import Answer, Kept, References
-from rnnlab.answers.bleu import BLEU, bleu_counts
-from rnnlab.answers.chrf import CHRF, chrf_counts
+from rnnlab.answers.bleu import BLEU, bleu_counts, signature
+from rnnlab.answers.chrf import CHRF, chrf_counts, chrf_signature
 from rnnlab.answers.edits import edit_counts, exact_counts
 from rnnlab.answers.heads import StateHead
 from rnnlab.answers.score import Score, ratio
@@ -122,6 +122,11 @@ class Translation(Answer):
             **exact_counts(texts, references),
             **edit_counts([text.split() for text in texts], [[one.split() for one in row] for row in references]),
         }
+
+    def signatures(self, references: References) -> dict[str, str]:
+        names = {score.name for score in self.scores}
+        found = {BLEU.name: signature(self.tokenizer, references), CHRF.name: chrf_signature(references)}
+        return {name: text for name, text in found.items() if name in names}
 
     def counts(self, kept: Kept, targets: Targets) -> dict[str, np.ndarray]:
         asked = targets.values != IGNORE

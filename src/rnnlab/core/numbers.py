@@ -14,13 +14,15 @@ def percent(share: float, places: int = 1) -> str:
 
 
 def score_text(value: float, unit: str) -> str:
-    """A score in its unit, ``percent`` or ``number``."""
+    """A score in its unit: ``81.2 %``, 23.4 ``points`` of a hundred, or any ``number``."""
+    if unit == "points":
+        return f"{100 * value:z.1f}"
     return percent(value) if unit == "percent" else f"{value:z.4f}"
 
 
 def interval_text(low: float, high: float, unit: str) -> str:
     """``81.2–84.9``, or ``0.3911–0.4022``."""
-    return f"{100 * low:z.1f}–{100 * high:z.1f}" if unit == "percent" else f"{low:z.4f}–{high:z.4f}"
+    return f"{low:z.4f}–{high:z.4f}" if unit == "number" else f"{100 * low:z.1f}–{100 * high:z.1f}"
 
 
 def percent_text(share: float, places: int = 1) -> Both:

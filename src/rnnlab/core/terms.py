@@ -24,6 +24,14 @@ METRICS = {
     "accuracy on unseen words": both("accuracy on unseen words"),
     "balanced_accuracy": both("balanced accuracy"),
     "balanced accuracy": both("balanced accuracy"),
+    "bleu": same("BLEU"),
+    "chrf": same("chrF"),
+    "greedy_bleu": both("BLEU, greedy"),
+    "BLEU, greedy": both("BLEU, greedy"),
+    "greedy_exact": both("exact match, greedy"),
+    "exact match, greedy": both("exact match, greedy"),
+    "token_accuracy": both("tokens right, the true ones before"),
+    "tokens right, the true ones before": both("tokens right, the true ones before"),
     "loss": both("loss"),
     "error rate": both("error rate"),
     "wer": both("word error rate"),
@@ -36,6 +44,7 @@ METRICS = {
     "share within 0.04": both("share within 0.04"),
     "share recalled": both("share recalled"),
 }
+POINTS = ("bleu", "chrf", "greedy_bleu")  # scores from 0 to 1 that are said from 0 to 100, without a sign
 
 SETTINGS = {  # by the last part of their paths, or where that would say too little, by the last two
     "activation": both("activation"),

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 CostUnit = Literal["seconds", "milliseconds", "parameters", "unnamed"]
-Unit = Literal["percent", "number"]
+Unit = Literal["percent", "points", "number"]  # a share, said in per cent; the same without the sign; any number
 Call = Literal["better", "equal", "undecided"]
 
 

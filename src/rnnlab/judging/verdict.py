@@ -150,7 +150,7 @@ def _differences(
                 call = "better"
             elif spread.known and within >= EQUAL:
                 call = "equal"
-            lowest = -1.0 if unit == "percent" else -math.inf
+            lowest = -math.inf if unit == "number" else -1.0
             low, high = _interval(spread, alpha_spent / test.multiplier, lowest, -lowest)
             plain_low, plain_high = _interval(spread, alpha, lowest, -lowest)
             found.append(
@@ -233,7 +233,7 @@ def _cost(arm: ArmScores) -> float:
 
 def _scale(arms: Sequence[ArmScores], unit: Unit) -> float:
     """By how much a single row may err."""
-    if unit == "percent":
+    if unit != "number":
         return 1.0
     return 2 * max((float(np.std(arm.scores)) for arm in arms if len(arm.seeds)), default=0.0)
 
@@ -247,7 +247,7 @@ def _estimate(spread: Spread, alpha: float, unit: Unit, sign: float, too_high: f
     """The interval of an arm that was picked lies lower by its optimism; it always holds the mean as measured."""
     reach = spread.reach(alpha)
     low, high = spread.mean - too_high - reach, max(spread.mean, spread.mean - too_high + reach)
-    if unit == "percent":
+    if unit != "number":
         limits = (0.0, 1.0) if sign > 0 else (-1.0, 0.0)
         low, high = max(limits[0], low), min(limits[1], high)
     return Estimate(sign * spread.mean, *sorted((sign * low, sign * high)))

@@ -325,14 +325,14 @@ def margin_text(verdict: Verdict) -> Both:
 
 def _gap(verdict: Verdict, value: float, signed: bool = False) -> Both:
     plain = _plain(verdict, value, signed)
-    return both("{value} points", value=plain) if verdict.unit == "percent" else same(plain)
+    return same(plain) if verdict.unit == "number" else both("{value} points", value=plain)
 
 
 def _plain(verdict: Verdict, value: float, signed: bool = False) -> str:
     plus = "+" if signed else ""
-    percent = verdict.unit == "percent"
-    shown = round(100 * value, 1) + 0.0 if percent else value + 0.0  # + 0.0: there is no minus zero
-    return f"{shown:{plus}{'.1f' if percent else '.4g'}}".replace("-", "−")
+    share = verdict.unit != "number"
+    shown = round(100 * value, 1) + 0.0 if share else value + 0.0  # + 0.0: there is no minus zero
+    return f"{shown:{plus}{'.1f' if share else '.4g'}}".replace("-", "−")
 
 
 def _seeds(verdict: Verdict) -> str:

@@ -58,8 +58,8 @@ def score_rows(verdict: Verdict) -> list[ScoreRow]:
 
 def score_text(verdict: Verdict, value: float, sign: str = "") -> str:
     """A share in per cent; any other score with as many digits as its margin makes worth reading."""
-    if verdict.unit == "percent":
-        return f"{100 * value:.1f}{sign}"
+    if verdict.unit != "number":
+        return f"{100 * value:.1f}{sign if verdict.unit == 'percent' else ''}"
     places = max(0, 1 - math.floor(math.log10(verdict.margin)))
     return f"{value:.{places}f}"
 
@@ -83,9 +83,9 @@ def level_text(verdict: Verdict) -> str:
 
 
 def margin_text(verdict: Verdict) -> Both:
-    number = f"{100 * verdict.margin:g}" if verdict.unit == "percent" else f"{verdict.margin:g}"
     if verdict.unit == "number":
-        return same(number)
+        return same(f"{verdict.margin:g}")
+    number = f"{100 * verdict.margin:g}"
     return words.POINTS[number != "1"].format(number=number)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rnnlab.comparing.studies import Axis, AxisValue, Point, Study
 from rnnlab.core.numbers import percent
-from rnnlab.core.terms import metric_text, setting_name
+from rnnlab.core.terms import POINTS, metric_text, setting_name
 from rnnlab.core.words import COMMAS, Both, both, joined, same
 
 SHARES = ("accuracy", "balanced_accuracy", "entity_f1", "exact", "macro_f1", "micro_f1", "unknown_words")
@@ -30,6 +30,8 @@ def is_share(quantity: str) -> bool:
 
 
 def score_text(metric: str, value: float) -> str:
+    if metric in POINTS:
+        return f"{100 * value:.1f}"
     return percent(value) if is_share(metric) else f"{value:.4g}"
 
 

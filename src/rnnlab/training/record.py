@@ -51,9 +51,11 @@ def record_answers(run: RunDirectory, task: Task, data: EncodedData, valid: Kept
     arrays = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
     names = {"test.tag_names": json.dumps(data.tag_names, ensure_ascii=False)} if data.tag_names else None
     write_atomically(run / FILE, safetensors.numpy.save(arrays, names))
+    signatures = task.answer.signatures(data.references.get("test", ()))
     return {
         "valid": task.answer.values(valid, data.valid.truth),
         "test": task.answer.values(test, data.test.truth) | task.details(test, data.test),
+        **({"signatures": signatures} if signatures else {}),
     }
 
 

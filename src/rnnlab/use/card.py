@@ -62,7 +62,8 @@ class Card:
 
     def figure(self, value: float) -> Both:
         """A value of the score that is judged."""
-        return percent_text(value) if self.model["unit"] == "percent" else same(score_text(value, "number"))
+        unit = self.model["unit"]
+        return percent_text(value) if unit == "percent" else same(score_text(value, unit))
 
     def to_json(self) -> str:
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -141,7 +142,7 @@ def interval_of(scores: np.ndarray, groups: np.ndarray, unit: str = "percent") -
     effective = rows**2 / float((sizes**2).sum())
     variance = count / max(count - 1, 1) / rows**2 * float((deviation**2).sum()) + 2 / (rows * effective)
     reach = _student_quantile(max(effective - 1, 1.0)) * math.sqrt(variance)
-    return Interval(mean, max(0.0, mean - reach), min(1.0, mean + reach) if unit == "percent" else mean + reach, 1)
+    return Interval(mean, max(0.0, mean - reach), mean + reach if unit == "number" else min(1.0, mean + reach), 1)
 
 
 def _student_quantile(df: float) -> float:

@@ -4,13 +4,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnlab.core.numbers import count, percent_text, size
-from rnnlab.core.terms import metric_text
+from rnnlab.core.numbers import count, percent_text, score_text, size
+from rnnlab.core.terms import POINTS, metric_text
 from rnnlab.core.words import COMMAS, Both, both, joined, retold, say
 from rnnlab.data.profile import script_text
 from rnnlab.use.card import Card, by_label, by_type
 
-SCORES = ("entity_f1", "accuracy", "unknown_words", "micro_f1", "macro_f1", "balanced_accuracy", "exact", "loss")
+SCORES = (
+    *("entity_f1", "accuracy", "unknown_words", "micro_f1", "macro_f1", "balanced_accuracy", "bleu", "chrf", "exact"),
+    *("wer", "token_accuracy", "loss"),
+)
 NUMBERS = ("bits_per_character", "perplexity")  # of language models, beside the loss
 
 
@@ -116,7 +119,7 @@ def _accuracy(card: Card) -> dict[str, Both]:
     figures = both(
         "{mean} (95 % interval {low}–{high}, {source})",
         mean=card.figure(found.mean),
-        low=f"{100 * found.low:.1f}" if card.model["unit"] == "percent" else card.figure(found.low),
+        low=card.figure(found.low) if card.model["unit"] == "number" else f"{100 * found.low:.1f}",
         high=card.figure(found.high),
         source=both("over {seeds} seeds", seeds=found.seeds)
         if found.seeds > 1
@@ -170,6 +173,8 @@ def _facts(card: Card, name: str) -> Iterator[Sequence[Any]]:
 
 
 def _score(name: str, value: float) -> Both | str:
+    if name in POINTS:
+        return score_text(value, "points")
     return f"{value:.4f}" if name == "loss" or name in NUMBERS else percent_text(value)
 
 

@@ -97,10 +97,15 @@ def _number(chapter: Chapter, score: float) -> float | None:
     return fig.share(score) if chapter.comparison.verdict.unit == "percent" else fig.short(score)
 
 
+def _said(chapter: Chapter, score: float) -> str:
+    unit = chapter.comparison.verdict.unit
+    return f"{score:.1f}" if unit == "points" else score_text(score, unit)
+
+
 def _label(arm: ArmSummary, far: bool, chapter: Chapter) -> str:
     if not far or arm.score is None:
         return arm.label
-    return f"{arm.label}  {score_text(arm.score.mean, chapter.comparison.verdict.unit)}"
+    return f"{arm.label}  {_said(chapter, arm.score.mean)}"
 
 
 def _points(chapter: Chapter, measure: Measure) -> dict[str, tuple[float, float]]:
@@ -116,7 +121,7 @@ def _baseline_rows(chapter: Chapter, vertical: Vertical) -> list[Row]:
     taken: list[Box] = []
     rows: list[Row] = []
     for label, score in sorted(scored, key=lambda pair: vertical.pixel(pair[1])):
-        text = f"{label}  {score_text(score, verdict.unit)}"
+        text = f"{label}  {_said(chapter, score)}"
         row: Row = {"arm": label, "y": _number(chapter, score), "r": label == verdict.recommended, "label": text}
         if vertical.below(score):
             rows.append(row | {"k": "below"})
@@ -196,7 +201,7 @@ def _room() -> str:
 def _chart(chapter: Chapter, shown: Sequence[Measure], rows: Sequence[Row], language: Language) -> AnyChart:
     metric, vertical = fig.metric_of(chapter), score_domain(chapter)
     form = (
-        "~g" if chapter.comparison.verdict.unit == "number" else "%" if vertical.high - vertical.low > 0.03 else ".1%"
+        "~g" if chapter.comparison.verdict.unit != "percent" else "%" if vertical.high - vertical.low > 0.03 else ".1%"
     )
     ends = [fig.short(vertical.low), fig.short(vertical.high)]
     scale = alt.Scale(domain=ends, nice=False, zero=False, reverse=vertical.lower_is_better)
@@ -275,7 +280,7 @@ def _baseline_layers(base: alt.Chart, y: alt.Y, chapter: Chapter, language: Lang
 
 
 def _form(chapter: Chapter) -> str:
-    return ".1%" if chapter.comparison.verdict.unit == "percent" else ".4~g"
+    return fig.exact(chapter.comparison.verdict.unit)
 
 
 def _tooltip(chapter: Chapter, shown: Sequence[Measure], metric: Both, language: Language) -> list[alt.Tooltip]:

@@ -12,7 +12,7 @@ from rnnlab.show.figures import figure as fig
 from rnnlab.show.figures.bulk import FAR, far_behind
 
 LOG_FROM = 8.0  # times the least: from there on the axis is logarithmic
-LEAST = 0.02  # a smaller range of shares isn't stretched over the whole height
+LEAST = 2  # hundredths: a smaller range of shares isn't stretched over the whole height
 MEASURES: dict[str, tuple[Both, Both, str]] = {  # axis, choice, format
     "epoch": (both("{unit} per epoch"), both("time per epoch"), ".3~g"),
     "update": (both("{unit} per update"), both("time per update"), ".3~g"),
@@ -131,7 +131,11 @@ def _far_below(chapter: Chapter) -> frozenset[str]:
     )
     best = (min if lower else max)(arms.values(), default=0.0)
     ahead = {label: score for label, score in baselines.items() if (score < best if lower else score > best)}
-    return far_behind(arms | ahead, LEAST, lower) & arms.keys()
+    return far_behind(arms | ahead, _least(chapter), lower) & arms.keys()
+
+
+def _least(chapter: Chapter) -> float:
+    return LEAST if chapter.comparison.verdict.unit == "points" else LEAST / 100
 
 
 def score_domain(chapter: Chapter) -> Vertical:
@@ -144,12 +148,12 @@ def score_domain(chapter: Chapter) -> Vertical:
     steady = [score for label, score in scored.items() if label not in failed] or list(scored.values())
     low = min([score.mean for score in scored.values()] + [score.low for score in steady])
     high = max([score.mean for score in scored.values()] + [score.high for score in steady])
-    needed = max(high - low, LEAST)
+    needed = max(high - low, _least(chapter))
     lines = sorted((arm.score.mean for arm in comparison.baselines if arm.score), reverse=not verdict.lower_is_better)
     for line in lines:
         ahead = line < low if verdict.lower_is_better else line > high
         if ahead or max(high, line) - min(low, line) <= FAR * needed:
             low, high = min(low, line), max(high, line)
-    room = max(0.08 * (high - low), 0.25 * LEAST)
-    top = 1.0 + room / 2 if verdict.unit == "percent" else math.inf
+    room = max(0.08 * (high - low), 0.25 * _least(chapter))
+    top = fig.most(verdict.unit) + room / 2
     return Vertical(max(0.0, low - room), min(top, high + room), verdict.lower_is_better)

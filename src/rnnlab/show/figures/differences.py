@@ -1,6 +1,5 @@
 """Where arms differ: the score by length, by tag of the rows, and by class; of taggers by tag or type of entities."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 import altair as alt
@@ -152,10 +151,10 @@ def _lines(
     ]
     order = list(across or dict.fromkeys(row["x"] for row in sorted(rows, key=lambda row: row["o"])))
     low, high = min(row["y"] for row in rows), max(row["y"] for row in rows)
-    room = max(0.06 * (high - low), 0.01)
-    ends = [fig.short(max(0.0, low - room)), fig.short(min(1.0 if percent else math.inf, high + room))]
+    room = max(0.06 * (high - low), 1.0 if verdict.unit == "points" else 0.01)
+    ends = [fig.short(max(0.0, low - room)), fig.short(min(fig.most(verdict.unit), high + room))]
     scale = alt.Scale(domain=ends, nice=False, zero=False, reverse=verdict.lower_is_better)  # down is always worse
-    form, exact = (".0%", ".1%") if percent else ("~g", ".4~g")
+    form, exact = ".0%" if percent else "~g", fig.exact(verdict.unit)
     base = (
         alt.Chart()
         .transform_filter(fig.SHOWN)

@@ -189,6 +189,16 @@ def share(value: float | None) -> float | None:
     return next((one for one in moved if f"{math.floor(1000 * one + 0.5) / 10:.1f}" == said), exact)
 
 
+def most(unit: str) -> float:
+    """The highest score there can be, as charts draw it: those in points are a hundred times as large."""
+    return {"percent": 1.0, "points": 100.0}.get(unit, math.inf)
+
+
+def exact(unit: str) -> str:
+    """The format of a score."""
+    return {"percent": ".1%", "points": ".1f"}.get(unit, ".4~g")
+
+
 def layered(layers: Iterable[Any], rows: Sequence[Mapping[str, Any]]) -> AnyChart:
     """Layers that show the same rows."""
     return alt.layer(*layers, data=data(rows))

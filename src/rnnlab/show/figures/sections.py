@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from rnnlab.comparing.chapters import Chapter
+from rnnlab.comparing.comparison import ArmSummary
 from rnnlab.comparing.studies import Study
 from rnnlab.inspecting.inspection import Inspection
+from rnnlab.judging.findings import Estimate
 from rnnlab.show.figures.confusion import confusion_figure
 from rnnlab.show.figures.cost import cost_figure
 from rnnlab.show.figures.differences import (
@@ -52,8 +54,36 @@ INSPECTION: dict[str, Callable[[Inspection], Iterable[Figure]]] = {
 }
 
 
+def in_points(chapter: Chapter) -> Chapter:
+    """Scores that are said from 0 to 100 as charts draw them: a hundred times as large."""
+    found = chapter.comparison
+    if found.verdict.unit != "points":
+        return chapter
+    verdict = replace(
+        found.verdict,
+        estimates={label: _hundredfold(one) for label, one in found.verdict.estimates.items()},
+        scores={label: {seed: 100 * one for seed, one in of.items()} for label, of in found.verdict.scores.items()},
+        margin=100 * found.verdict.margin,
+    )
+    arms, baselines = (tuple(_arm_in_points(arm) for arm in group) for group in (found.arms, found.baselines))
+    return replace(chapter, comparison=replace(found, verdict=verdict, arms=arms, baselines=baselines))
+
+
+def _hundredfold(one: Estimate) -> Estimate:
+    return Estimate(100 * one.mean, 100 * one.low, 100 * one.high)
+
+
+def _arm_in_points(arm: ArmSummary) -> ArmSummary:
+    by_tag, by_length = (
+        {part: replace(cell, score=100 * cell.score) for part, cell in parts.items()}
+        for parts in (arm.by_tag, arm.by_length)
+    )
+    return replace(arm, score=arm.score and _hundredfold(arm.score), by_tag=by_tag, by_length=by_length)
+
+
 def chapter_figures(chapter: Chapter, prefix: str = "") -> dict[str, list[Figure]]:
     """A section is there only when there is something to draw. Names of figures begin with ``prefix``."""
+    chapter = in_points(chapter)
     drawn = {section: [found for make in makers if (found := make(chapter))] for section, makers in CHAPTER.items()}
     return {
         section: [replace(figure, name=f"{prefix}{figure.name}") for figure in figures]

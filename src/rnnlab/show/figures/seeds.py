@@ -107,7 +107,7 @@ def _within(verdict: Verdict, low: float, high: float) -> tuple[float, float]:
     """Moved to where scores can be: there is no 101 %."""
     if verdict.unit == "number":
         return low, high
-    move = min(0.0, 1 - high) - min(0.0, low)
+    move = min(0.0, fig.most(verdict.unit) - high) - min(0.0, low)
     return low + move, high + move
 
 
@@ -210,7 +210,7 @@ def _across(
     left, right = (_room([row for row in edges if row["s"] == side]) for side in ("below", "above"))
     wide = (high - low) / (1 - left - right)
     low, high = low - left * wide, high + right * wide
-    form = "~g" if verdict.unit == "number" else "%" if high - low > 0.06 else ".1%"
+    form = "~g" if verdict.unit != "percent" else "%" if high - low > 0.06 else ".1%"
     scale = alt.Scale(domain=[low, high], nice=False, zero=False)
     return alt.X("x:Q", title=metric, scale=scale, axis=alt.Axis(format=form, tickCount=6)), (low, high)
 
@@ -236,4 +236,4 @@ def _edges(verdict: Verdict, y: alt.Y, height: int) -> list[alt.Chart]:
 
 
 def _form(verdict: Verdict) -> str:
-    return ".1%" if verdict.unit == "percent" else ".4~g"
+    return fig.exact(verdict.unit)

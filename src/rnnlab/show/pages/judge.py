@@ -83,7 +83,7 @@ def _score_row(verdict: Verdict, row: ScoreRow, colour: str, costs: bool) -> Row
 
 
 def pair_table(verdict: Verdict) -> Table:
-    margin, unit = margin_text(verdict), words.IN_POINTS if verdict.unit == "percent" else ""
+    margin, unit = margin_text(verdict), "" if verdict.unit == "number" else words.IN_POINTS
     columns = [column.format(unit=unit, margin=margin) for column in words.PAIR_COLUMNS]
     rows = [_pair_row(verdict, difference) for difference in verdict.differences]
     return Table(words.SECTIONS["pairs"], columns, rows, words.PAIRS_NOTE.format(margin=margin))

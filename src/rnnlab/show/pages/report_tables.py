@@ -53,6 +53,7 @@ def score_table(comparison: Comparison, colours: Mapping[str, str]) -> Table:
     gaps: dict[str, Any] = {
         "metric": metric,
         "beside": metric_text(comparison.beside.title),
+        "beside_percent": words.PERCENT if comparison.beside.unit == "percent" else "",
         "level": f"{100 * (1 - verdict.alpha):g}",
         "percent": words.PERCENT if verdict.unit == "percent" else "",
         "unit": latency.name,
@@ -250,7 +251,7 @@ def evidence_table(comparison: Comparison) -> Table | None:
     verdict = comparison.verdict
     if not verdict.differences:
         return None
-    margin, unit = margin_text(verdict), IN_POINTS if verdict.unit == "percent" else ""
+    margin, unit = margin_text(verdict), "" if verdict.unit == "number" else IN_POINTS
     columns = [column.format(margin=margin, unit=unit) for column in words.EVIDENCE_COLUMNS.values()]
     rows = [
         Row(
@@ -361,7 +362,7 @@ def _tuned_row(arm: TunedArm, tuning: Tuning, colours: Mapping[str, str]) -> Row
 
 
 def _score(value: float | None, unit: str) -> Cell:
-    return number(value, "{:.1f}", shown=100) if unit == "percent" else number(value, "{:.4f}")
+    return number(value, "{:.4f}") if unit == "number" else number(value, "{:.1f}", shown=100)
 
 
 def _count(value: float | None) -> Cell:

@@ -70,7 +70,7 @@ COLUMNS = {
     ),
     "percent": Column(both("{metric}, %"), both("Of the test rows, the mean of all finished runs.")),
     "score": Column(both("{metric}"), both("Of the test rows, the mean of all finished runs.")),
-    "beside": Column(both("{beside}"), both("Of the test rows, the mean of all finished runs.")),
+    "beside": Column(both("{beside}{beside_percent}"), both("Of the test rows, the mean of all finished runs.")),
     "interval": Column(
         both("{level} % interval"),
         both(

@@ -263,16 +263,16 @@ def _cells(arm: "ArmSummary", result: "Comparison", times: TrainingTimes) -> lis
 def _print_by_tag(out: Console, result: "Comparison") -> None:
     arms = [arm for arm in result.ranking if arm.by_tag]
     tags = list(dict.fromkeys(tag for arm in arms for tag in arm.by_tag))
-    shares = result.verdict.unit == "percent"
+    unit = result.verdict.unit
     rows: list[Row] = []
     for arm in arms:
         scores = [arm.by_tag[tag].score if tag in arm.by_tag else None for tag in tags]
-        cells = ["" if s is None else f"{100 * s:.1f}" if shares else f"{s:.4f}" for s in scores]
+        cells = ["" if s is None else f"{s:.4f}" if unit == "number" else f"{100 * s:.1f}" for s in scores]
         rows.append(([arm.label, *cells], None if arm in result.arms else "dim"))
     counts = arms[0].by_tag
     rows.append(([say("(test rows)"), *(count(counts[tag].count) if tag in counts else "" for tag in tags)], "dim"))
     title = both("{metric} by tag", metric=metric_text(result.verdict.metric))
-    title = capitalised(both("{title}, %", title=title) if shares else title)
+    title = capitalised(both("{title}, %", title=title) if unit == "percent" else title)
     print_table(out, f"\n{title}", [say("model"), *tags], rows)
 
 
