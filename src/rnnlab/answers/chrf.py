@@ -83,8 +83,7 @@ def _slope(totals: np.ndarray) -> np.ndarray:
     return slope.ravel()
 
 
-CHRF = Score("chrf", "chrF", ("chrf_matches", "chrf_hypothesis", "chrf_reference"), _chrf, unit="points",
-             gradient=_slope)  # fmt: skip
+CHRF = Score(
     "chrf", "chrF", ("chrf_matches", "chrf_hypothesis", "chrf_reference"), _chrf, unit="points", gradient=_slope
 )
 
