@@ -10,7 +10,7 @@ import torch
 from rnnlab.core.errors import ConfigError, RunError
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.nested_sentences import nats_of_sentence, nested_sentences
-from rnnlab.inspecting.exposure import Estimate, _over_blocks, exposure, sentences_in
+from rnnlab.inspecting.exposure import Estimate, over_blocks, exposure, sentences_in
 from rnnlab.models.network import Network
 from rnnlab.show.exposures import remarks_on, rows
 from rnnlab.sweeps.plan import experiment_tree, plan
@@ -110,8 +110,8 @@ def test_sentences_that_break_the_rules(broken: str):
 def test_intervals_count_blocks():
     values = np.random.default_rng(0).normal(size=1000)
     each, together = (
-        _over_blocks(values, np.arange(1000)),
-        _over_blocks(np.repeat(values[:50], 20), np.arange(1000) // 20),
+        over_blocks(values, np.arange(1000)),
+        over_blocks(np.repeat(values[:50], 20), np.arange(1000) // 20),
     )
     assert each.high - each.low == pytest.approx(2 * 1.96 / 1000**0.5, rel=0.1)
     assert together.high - together.low == pytest.approx(2 * 2.01 / 50**0.5, rel=0.3)

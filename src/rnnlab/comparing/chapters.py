@@ -7,6 +7,7 @@ from rnnlab.comparing.comparison import Comparison
 from rnnlab.comparing.studies import Study
 
 if TYPE_CHECKING:  # plain data need not wait for torch
+    from rnnlab.comparing.translated import Translated
     from rnnlab.inspecting.exposure import Exposure
     from rnnlab.inspecting.neighbours import Neighbours
     from rnnlab.inspecting.units import Units
@@ -303,6 +304,7 @@ class Differences:
     tagging: Tagging | None = None
     hearing: Hearing | None = None
     continued: Continued | None = None
+    translated: "Translated | None" = None
 
 
 @dataclass(frozen=True)
@@ -362,6 +364,7 @@ class Provenance:
     environments: tuple[dict[str, Any], ...]  # the different ones among the runs
     task: dict[str, Any]
     seconds: float  # of training, all runs together
+    signatures: tuple[tuple[str, str], ...] = ()  # of scores: what one has to say beside them; the different ones
 
 
 @dataclass(frozen=True)

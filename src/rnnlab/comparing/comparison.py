@@ -326,7 +326,7 @@ def _by_tag(answers: Sequence[Recorded], rows: HeldOut) -> dict[str, Cell]:
 
 def _by_length(answers: Sequence[Recorded], rows: HeldOut) -> dict[str, Cell]:
     lengths = [saved.lengths for saved in answers]
-    edges, names = _length_buckets(rows.lengths)
+    edges, names = length_buckets(rows.lengths)
     return _by_part(answers, [np.minimum(np.searchsorted(edges, one), len(names) - 1) for one in lengths], names)
 
 
@@ -351,9 +351,9 @@ def _by_part(answers: Sequence[Recorded], parts: Sequence[np.ndarray], names: Se
     return cells
 
 
-def _length_buckets(lengths: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Quarters of the test rows by length, as far as equal lengths allow: their upper ends, and names."""
-    edges = np.unique(np.quantile(lengths, np.linspace(0, 1, LENGTH_BUCKETS + 1)[1:], method="higher"))
+def length_buckets(lengths: np.ndarray, buckets: int = LENGTH_BUCKETS) -> tuple[np.ndarray, list[str]]:
+    """Equal parts of the test rows by length, as far as equal lengths allow: their upper ends, and names."""
+    edges = np.unique(np.quantile(lengths, np.linspace(0, 1, buckets + 1)[1:], method="higher"))
     lows = [int(lengths.min()), *(int(edge) + 1 for edge in edges[:-1])]
     names = [f"{low}–{int(high)}" if low < high else str(low) for low, high in zip(lows, edges, strict=True)]
     return edges, names

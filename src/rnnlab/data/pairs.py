@@ -106,13 +106,7 @@ def encode_pairs(
     references stay whole. ``target_tokenizer="shared"``: byte-pair encoding learnt from both sides."""
     _check(min_count, target_min_count, max_size, target_max_size, max_length, target_max_length, bpe_merges)
     parts = {name: parts[name] for name in SPLITS if name in parts}
-    texts = [text for part in parts.values() for text in part.texts]
-    written = [text for part in parts.values() for text in part.written]
-    keys = pair_splits.keys_of(texts), pair_splits.keys_of(written)
-    groups = pair_splits.components(*keys)
-    sizes = {name: len(part) for name, part in parts.items()}
-    fractions = {"test": test_fraction, "valid": valid_fraction}
-    rows = pair_splits.divided(sizes, groups, fractions, split_seed, parts["train"].source)
+    texts, written, keys, groups, rows = _divided(parts, valid_fraction, test_fraction, split_seed)
     leaks = {name: pair_splits.shares_with(keys, rows[name], rows["train"]) for name in SPLITS[1:]}
     alike = {name: _by_source(texts, rows[name]) for name in SPLITS[1:]}
     references = {name: _references(written, found) for name, found in alike.items()}
@@ -159,6 +153,29 @@ def encode_pairs(
         references=references,
         **vars(source),
     )
+
+
+def texts_of_test(
+    parts: Mapping[str, Pairs], *, valid_fraction: float, test_fraction: float, split_seed: int
+) -> list[str]:
+    """What is read in the test rows that `encode_pairs` makes of the same, as it stands in the data."""
+    parts = {name: parts[name] for name in SPLITS if name in parts}
+    texts, _, _, _, rows = _divided(parts, valid_fraction, test_fraction, split_seed)
+    return [texts[same[0]] for same in _by_source(texts, rows["test"])]
+
+
+def _divided(
+    parts: Mapping[str, Pairs], valid_fraction: float, test_fraction: float, split_seed: int
+) -> tuple[list[str], list[str], tuple[np.ndarray, np.ndarray], np.ndarray, dict[str, np.ndarray]]:
+    """All texts that are read and that are written, their keys, the component of each pair, and the rows by split."""
+    texts = [text for part in parts.values() for text in part.texts]
+    written = [text for part in parts.values() for text in part.written]
+    keys = pair_splits.keys_of(texts), pair_splits.keys_of(written)
+    groups = pair_splits.components(*keys)
+    sizes = {name: len(part) for name, part in parts.items()}
+    fractions = {"test": test_fraction, "valid": valid_fraction}
+    rows = pair_splits.divided(sizes, groups, fractions, split_seed, parts["train"].source)
+    return texts, written, keys, groups, rows
 
 
 def _by_source(texts: Sequence[str], rows: np.ndarray) -> list[list[int]]:

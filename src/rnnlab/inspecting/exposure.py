@@ -136,8 +136,8 @@ def exposure(spec: RunSpec, network: Network, data: EncodedData, places: int = P
         true=_curve(true_nats, block),
         written=_curve(written_nats, block),
         excess=_curve(excess, block),
-        mean_gap=_over_blocks(gap.mean(axis=1), block),
-        mean_excess=_over_blocks(excess.mean(axis=1), block),
+        mean_gap=over_blocks(gap.mean(axis=1), block),
+        mean_excess=over_blocks(excess.mean(axis=1), block),
         sentences=sentences,
     )
 
@@ -200,10 +200,10 @@ def _gram_nats(learnt: kneser_ney.Learnt, before: np.ndarray, tokens: np.ndarray
 
 
 def _curve(values: np.ndarray, block: np.ndarray) -> tuple[Estimate, ...]:
-    return tuple(_over_blocks(values[:, step], block) for step in range(values.shape[1]))
+    return tuple(over_blocks(values[:, step], block) for step in range(values.shape[1]))
 
 
-def _over_blocks(values: np.ndarray, block: np.ndarray) -> Estimate:
+def over_blocks(values: np.ndarray, block: np.ndarray) -> Estimate:
     """The mean of (N,) values; those of a block are likely to be alike, and blocks are what its interval counts."""
     _, number = np.unique(block, return_inverse=True)
     counts = np.bincount(number)
@@ -274,4 +274,4 @@ def _part(judged: Sequence[Sequence[tuple[float | None, int]]], first: int, last
     texts = np.array([text for text, _, _ in pairs])
     obeying = [(nats, size) for _, nats, size in pairs if nats is not None]
     nats = sum(nats for nats, _ in obeying) / sum(size for _, size in obeying) if obeying else None
-    return Written(first, last, len(pairs), _over_blocks(right, texts), nats)
+    return Written(first, last, len(pairs), over_blocks(right, texts), nats)

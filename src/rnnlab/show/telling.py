@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rnnlab.answers.text import Text
+from rnnlab.answers.translation import Translation
 from rnnlab.answers.words import Words
 from rnnlab.comparing.chapters import Chapter, Continued, Differences, Report, SweepChapter
 from rnnlab.comparing.comparison import ArmSummary, Comparison, best_run, summarise
@@ -19,6 +20,7 @@ from rnnlab.comparing.hearing import heard_rows, hearing_differences
 from rnnlab.comparing.learning import learning
 from rnnlab.comparing.records import HeldOut, Record
 from rnnlab.comparing.tagging import disputed_sentences, tag_differences
+from rnnlab.comparing.translated import Translated
 from rnnlab.core.config import canonical_json
 from rnnlab.core.errors import RnnlabError, RunError, english
 from rnnlab.core.words import note, say
@@ -30,6 +32,7 @@ from rnnlab.show.exposures import exposures
 from rnnlab.show.gathering import RecordedComparison, RecordedSweep, gather
 from rnnlab.show.looking import internals, looks
 from rnnlab.show.samples import continuations
+from rnnlab.show.translations import translations
 
 EXPERIMENT = "experiment.toml"  # beside comparison.json
 MOST_INSIDE = 12  # arms that are looked into, the best
@@ -131,6 +134,8 @@ def _differences(
         remarks.append(note("every seed has test rows of its own, so the rows on which models disagree aren't shown"))
     if isinstance(found.task.answer, Text):
         return Differences((), (), (), (), continued=_of_language_models(found, comparison, data, remarks))
+    if isinstance(found.task.answer, Translation):
+        return Differences((), (), (), (), translated=_of_translators(found, comparison, data, remarks))
     if found.task.answer.chains:
         return _of_taggers(found, comparison, data, labels, remarks)
     if isinstance(found.task.answer, Words):
@@ -194,6 +199,17 @@ def _of_language_models(
     if shown is None or data is None:
         return shown
     return replace(shown, exposures=exposures(best, data, remarks))
+
+
+def _of_translators(
+    found: RecordedComparison, comparison: Comparison, data: EncodedData | None, remarks: list[str]
+) -> Translated | None:
+    if found.splits_vary:
+        remarks.append(note("every seed has test rows of its own, so no sentences and no maps are shown"))
+        return None
+    verdict = comparison.verdict
+    ours = verdict.recommended or verdict.best_model
+    return translations(found.records, _best_runs(found, comparison), ours, data, remarks) if data else None
 
 
 def _best_runs(found: RecordedComparison, comparison: Comparison) -> list[Record]:

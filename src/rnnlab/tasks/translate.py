@@ -1,25 +1,30 @@
 """Write a text for a text: a translation, or anything else that pairs of texts show."""
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import Field
 
 from rnnlab.answers.base import Answer
 from rnnlab.answers.bleu import bleu_tokenizer_for
 from rnnlab.answers.translation import ExactTranslation, Translation
 from rnnlab.core.config import digest_of
+from rnnlab.core.errors import DataError
 from rnnlab.core.words import note
 from rnnlab.data import catalogue, store
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.made_pairs import VERSION, made_pairs
-from rnnlab.data.pairs import Pairs, encode_pairs, read_pairs
+from rnnlab.data.pairs import Pairs, encode_pairs, read_pairs, texts_of_test
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.unchanged import Changed, Content, forget_contents, until_unchanged
 from rnnlab.models.search import Manner
 from rnnlab.tasks.base import Task, task
 
 RECURRENT: dict[str, Any] = {"hidden": 256, "bidirectional": True, "embedding": {"width": 256}}
+MADE_FRACTION = 0.1  # of the pairs by a known rule, split off to choose by, and to test
 TOKENIZERS = Literal["auto", "words", "chars", "whitespace", "jieba", "bpe"]
 
 
@@ -55,6 +60,26 @@ class Writing(Task):
     @property
     def example(self) -> str | None:
         return "…"
+
+    def read(self) -> dict[str, Pairs]:
+        """The pairs by split; all under "train" where no others are given."""
+        raise NotImplementedError
+
+    def texts(self, rows: Sequence[int]) -> list[str] | None:
+        """Read from the source again: encoded data hold no texts. That these are the rows is checked by encoding
+        them."""
+        data = self.load()
+        fractions = {name: getattr(self, name, MADE_FRACTION) for name in ("valid_fraction", "test_fraction")}
+        every = texts_of_test(self.read(), **fractions, split_seed=self.split_seed)
+        if len(every) == len(data.test):
+            found = [every[row] for row in rows]
+            encoded, _ = self.encode(found, Preprocessor.of(data))
+            if all(np.array_equal(encoded.row(at), data.test.row(row)) for at, row in enumerate(rows)):
+                return found
+        raise DataError(
+            "{data}: not the rows that were trained and tested on; the source changed since",
+            data=getattr(self, "data", self.kind),
+        )
 
     def identity(self) -> dict[str, Any]:
         """How texts are searched for decides the scores of a run."""
@@ -140,7 +165,6 @@ class Translate(Writing):
         return {split: Path(path) for split, path in named.items() if path is not None}
 
     def read(self) -> dict[str, Pairs]:
-        """The pairs by split; all under "train" where no others are given."""
         return {
             split: read_pairs(
                 path, source=self.source, target=self.target, columns=self.columns, skip_bad=self.skip_bad
@@ -183,11 +207,13 @@ class MadePairs(Writing):
     def answered(self) -> Answer:
         return ExactTranslation("char", self.manner)
 
+    def read(self) -> dict[str, Pairs]:
+        return {"train": made_pairs(self.kind, self.rows, self.length, self.split_seed)}
+
     def encoded(self) -> EncodedData:
         def make() -> EncodedData:
-            pairs = made_pairs(self.kind, self.rows, self.length, self.split_seed)
-            return encode_pairs({"train": pairs}, tokenizer="chars", target_tokenizer="chars", valid_fraction=0.1,
-                                test_fraction=0.1, split_seed=self.split_seed)  # fmt: skip
+            return encode_pairs(self.read(), tokenizer="chars", target_tokenizer="chars", valid_fraction=MADE_FRACTION,
+                                test_fraction=MADE_FRACTION, split_seed=self.split_seed)  # fmt: skip
 
         return store.cached(digest_of([VERSION, self.kind, self.rows, self.length, self.split_seed]), make)
 

@@ -200,9 +200,7 @@ def _room() -> str:
 
 def _chart(chapter: Chapter, shown: Sequence[Measure], rows: Sequence[Row], language: Language) -> AnyChart:
     metric, vertical = fig.metric_of(chapter), score_domain(chapter)
-    form = (
-        "~g" if chapter.comparison.verdict.unit != "percent" else "%" if vertical.high - vertical.low > 0.03 else ".1%"
-    )
+    form = fig.ticks(chapter.comparison.verdict.unit, narrow=vertical.high - vertical.low <= 0.03)
     ends = [fig.short(vertical.low), fig.short(vertical.high)]
     scale = alt.Scale(domain=ends, nice=False, zero=False, reverse=vertical.lower_is_better)
     y = alt.Y("y:Q", title=metric[language], scale=scale, axis=alt.Axis(format=form, tickCount=6))

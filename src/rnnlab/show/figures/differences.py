@@ -85,7 +85,9 @@ LABEL, PRECISION, F1 = both("label"), both("precision"), both("F1")
 
 
 def length_figure(chapter: Chapter) -> Figure | None:
-    """None when all test rows are of about one length."""
+    """None when all test rows are of about one length; translators have one with intervals."""
+    if chapter.differences.translated is not None:
+        return None
     best = chapter.comparison.verdict.best_baseline
     baselines = [arm for arm in chapter.comparison.baselines if arm.label == best and arm.by_length]
     shown = [*(arm for arm in chapter.comparison.arms if arm.by_length), *baselines]
@@ -154,7 +156,7 @@ def _lines(
     room = max(0.06 * (high - low), 1.0 if verdict.unit == "points" else 0.01)
     ends = [fig.short(max(0.0, low - room)), fig.short(min(fig.most(verdict.unit), high + room))]
     scale = alt.Scale(domain=ends, nice=False, zero=False, reverse=verdict.lower_is_better)  # down is always worse
-    form, exact = ".0%" if percent else "~g", fig.exact(verdict.unit)
+    form, exact = ".0%" if percent else fig.ticks(verdict.unit), fig.exact(verdict.unit)
     base = (
         alt.Chart()
         .transform_filter(fig.SHOWN)

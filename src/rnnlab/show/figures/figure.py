@@ -194,6 +194,13 @@ def most(unit: str) -> float:
     return {"percent": 1.0, "points": 100.0}.get(unit, math.inf)
 
 
+def ticks(unit: str, narrow: bool = False) -> str:
+    """The format of an axis of scores; of ``narrow`` ones, shares want a decimal."""
+    if unit == "percent":
+        return ".1%" if narrow else "%"
+    return "f" if unit == "points" else "~g"
+
+
 def exact(unit: str) -> str:
     """The format of a score."""
     return {"percent": ".1%", "points": ".1f"}.get(unit, ".4~g")

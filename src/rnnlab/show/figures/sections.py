@@ -1,6 +1,6 @@
 """All charts of a chapter, of a sweep and of an inspection, by the section of the page in which they stand."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from rnnlab.comparing.chapters import Chapter
@@ -18,7 +18,7 @@ from rnnlab.show.figures.differences import (
     precision_figure,
     tag_figure,
 )
-from rnnlab.show.figures.exposure import exposure_figure, written_figure
+from rnnlab.show.figures.exposure import exposure_figure, writing_exposure_figure, written_figure
 from rnnlab.show.figures.figure import Figure
 from rnnlab.show.figures.gates import gate_figures, gates_figure
 from rnnlab.show.figures.gradients import epochs_figure, gradient_figure, gradient_figures, memory_figure
@@ -28,10 +28,11 @@ from rnnlab.show.figures.sweep_bars import bars_figure
 from rnnlab.show.figures.sweep_curves import curves_figure, values
 from rnnlab.show.figures.sweep_heatmap import heatmap_figure
 from rnnlab.show.figures.tokens import token_figures
+from rnnlab.show.figures.translated import attention_figures, translated_by_length
 from rnnlab.show.figures.tuning import tuning_figure
 from rnnlab.show.sweep_summary import heatmap_pairs, ranked
 
-CHAPTER: dict[str, tuple[Callable[[Chapter], Figure | None], ...]] = {
+CHAPTER: dict[str, tuple[Callable[[Chapter], Figure | list[Figure] | None], ...]] = {
     "cost": (cost_figure,),
     "table": (seeds_figure,),
     "tuning": (tuning_figure,),
@@ -45,6 +46,8 @@ CHAPTER: dict[str, tuple[Callable[[Chapter], Figure | None], ...]] = {
         confusion_figure,
     ),
     "continued": (context_figure, exposure_figure, written_figure),
+    "translated": (translated_by_length, writing_exposure_figure),
+    "maps": (attention_figures,),
     "why": (gradient_figure, memory_figure, epochs_figure, gates_figure),
 }
 INSPECTION: dict[str, Callable[[Inspection], Iterable[Figure]]] = {
@@ -84,12 +87,18 @@ def _arm_in_points(arm: ArmSummary) -> ArmSummary:
 def chapter_figures(chapter: Chapter, prefix: str = "") -> dict[str, list[Figure]]:
     """A section is there only when there is something to draw. Names of figures begin with ``prefix``."""
     chapter = in_points(chapter)
-    drawn = {section: [found for make in makers if (found := make(chapter))] for section, makers in CHAPTER.items()}
+    drawn = {section: list(_drawn(chapter, makers)) for section, makers in CHAPTER.items()}
     return {
         section: [replace(figure, name=f"{prefix}{figure.name}") for figure in figures]
         for section, figures in drawn.items()
         if figures
     }
+
+
+def _drawn(chapter: Chapter, makers: Iterable[Callable[[Chapter], Figure | list[Figure] | None]]) -> Iterator[Figure]:
+    for make in makers:
+        found = make(chapter)
+        yield from found if isinstance(found, list) else [found] if found else []
 
 
 def inspection_figures(found: Inspection) -> dict[str, list[Figure]]:

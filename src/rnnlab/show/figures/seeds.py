@@ -210,7 +210,7 @@ def _across(
     left, right = (_room([row for row in edges if row["s"] == side]) for side in ("below", "above"))
     wide = (high - low) / (1 - left - right)
     low, high = low - left * wide, high + right * wide
-    form = "~g" if verdict.unit != "percent" else "%" if high - low > 0.06 else ".1%"
+    form = fig.ticks(verdict.unit, narrow=high - low <= 0.06)
     scale = alt.Scale(domain=[low, high], nice=False, zero=False)
     return alt.X("x:Q", title=metric, scale=scale, axis=alt.Axis(format=form, tickCount=6)), (low, high)
 

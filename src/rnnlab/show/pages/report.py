@@ -18,7 +18,7 @@ from rnnlab.comparing.chapters import (
 )
 from rnnlab.comparing.comparison import ArmSummary, Comparison
 from rnnlab.core.numbers import count, duration, percent_text
-from rnnlab.core.terms import status_text
+from rnnlab.core.terms import metric_text, status_text
 from rnnlab.core.words import Both, Language, capitalised, same
 from rnnlab.judging.wording import facts_of
 from rnnlab.show.data_texts import facts, findings
@@ -30,6 +30,7 @@ from rnnlab.show.judge_tables import margin_text
 from rnnlab.show.pages import report_texts as words
 from rnnlab.show.pages.heard_rows import AlignedRow, aligned
 from rnnlab.show.pages.report_tables import (
+    beam_table,
     class_tables,
     epochs_table,
     evidence_table,
@@ -100,6 +101,7 @@ class ChapterParts:
     units: Table | None
     unit_strips: list[ShownStrip]
     neighbours: Table | None
+    beams: Table | None  # of translators alone
     terms: Table
     size: Table
     settings: list[tuple[str, Sequence[Setting]]]  # by arm
@@ -142,6 +144,7 @@ def page(report: Report, language: Language = "en", date: datetime | None = None
         SHOWN_SENTENCES=SHOWN_SENTENCES,
         camps=camps,
         percent_text=percent_text,
+        metric_text=metric_text,
     )
 
 
@@ -188,6 +191,7 @@ def _sections(parts: ChapterParts) -> list[str]:
     shown |= {"differences"} if parts.chapter.differences.rows or parts.tagging or parts.hearing else set()
     shown |= {"tuning"} if parts.tuning else set()
     shown |= {"continued"} if parts.strips else set()
+    shown |= {"translated"} if parts.chapter.differences.translated else set()
     return [name for name in words.SECTIONS if name in shown]
 
 
@@ -226,6 +230,7 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
         units=units_table(chapter),
         unit_strips=unit_strips(chapter),
         neighbours=neighbours_table(chapter),
+        beams=beam_table(chapter, colours),
         terms=terms_table(chapter, colours),
         size=size_table(chapter, colours),
         settings=[(term.arm, term.settings) for term in chapter.terms],
@@ -234,7 +239,7 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
 
 def _untitled(section: str, figures: list[Figure]) -> list[Figure]:
     """A section of one figure has said its title already; one that has more than figures has not."""
-    if len(figures) > 1 or section in ("table", "continued"):
+    if len(figures) > 1 or section in ("table", "continued", "translated", "maps"):
         return figures
     return [replace(figure, title=same("")) for figure in figures]
 

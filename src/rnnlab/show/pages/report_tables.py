@@ -247,6 +247,38 @@ def hearing_table(chapter: Chapter, colours: Mapping[str, str]) -> Table | None:
     return Table(words.HEARING, columns, rows, note)
 
 
+def beam_table(chapter: Chapter, colours: Mapping[str, str]) -> Table | None:
+    """Of translators: what a beam is worth to each network."""
+    found = chapter.differences.translated
+    if found is None or not found.beams or found.beam == 1:
+        return None
+    unit = IN_POINTS if found.unit != "number" else ""
+    gaps = {"score": metric_text(found.score), "beam": found.beam, "unit": unit}
+    gaps["percent"] = words.PERCENT if found.unit == "percent" else ""
+    gains, rows = {one.arm: one for one in found.beams}, []
+    for arm in chapter.comparison.recommended_first:
+        if arm.label not in gains:
+            continue
+        one = gains[arm.label]
+        low, high = (_signed(end, found.unit) for end in (one.gain.low, one.gain.high))
+        cells = [
+            Cell(arm.label),
+            _score(one.beam.mean, found.unit),
+            _score(one.greedy.mean, found.unit),
+            Cell(_signed(one.gain.mean, found.unit), one.gain.mean),
+            Cell(f"{low} – {high}", one.gain.low),
+        ]
+        chosen = arm.label == chapter.comparison.verdict.recommended
+        rows.append(arm_row(cells, colours.get(arm.label), chosen, baseline=False, best=False))
+    columns = [column.format(**gaps) for column in words.BEAM_COLUMNS.values()]
+    return Table(words.BEAMS.format(beam=found.beam), columns, rows, words.BEAMS_NOTE)
+
+
+def _signed(value: float, unit: str) -> str:
+    """``+1.2``, ``−0.3``; there is no minus zero."""
+    return (f"{value:+z.4f}" if unit == "number" else f"{100 * value:+z.1f}").replace("-", "−")
+
+
 def evidence_table(comparison: Comparison) -> Table | None:
     verdict = comparison.verdict
     if not verdict.differences:

@@ -13,6 +13,7 @@ SECTIONS = {
     "learning": both("Learning curves"),
     "differences": both("Where they differ"),
     "continued": both("What they read and write"),
+    "translated": both("What they translate"),
     "why": both("Why"),
     "sweeps": both("Sweeps"),
     "data": both("The data"),
@@ -274,6 +275,40 @@ BY_EPOCH_NOTE = both(
 )
 EPOCH, EPOCH_NATS, EPOCH_TEXT = both("epoch"), both("nats per token"), both("it wrote")
 BEST_EPOCH = both("best")
+SIGNATURE = both("Signature of {score}, in sacrebleu's words:")
+BEAMS = both("Greedy search against a beam of {beam}")
+BEAM_COLUMNS = {
+    "model": Column(both("model"), both("The arm of the comparison."), number=False),
+    "beam": Column(both("beam: {score}{percent}"), both("The {beam} best beginnings are followed at a time.")),
+    "greedy": Column(both("greedy: {score}{percent}"), both("The most probable token is taken at every step.")),
+    "gain": Column(
+        both("what the beam adds{unit}"), both("The difference, the mean of all runs; below 0 the beam is worse.")
+    ),
+    "interval": Column(
+        both("95 % interval"),
+        both("Of the difference: runs and test rows are paired. One that holds 0 leaves open which is better."),
+    ),
+}
+BEAMS_NOTE = both("The same networks, searched in two ways; baselines have nothing to search.")
+MAPS = both("Where it looked")
+MAPS_NOTE = both(
+    "A short, a middling and a long test sentence, chosen by their length alone, as the best run of {arm} by "
+    "validation translates them."
+)
+BESIDE = both("What {ours} translates, and {theirs} doesn't")
+BESIDE_NOTE = both(
+    "Of {rows:,} test sentences, {ours} translates {ahead:,} better than {theirs}, and {theirs} {behind:,} better: by "
+    "chrF of the sentence, by more than 10. The best runs by validation, and the sentences that differ most."
+)
+BESIDE_NOTE_RIGHT = both(
+    "Of {rows:,} test rows, {ahead:,} are right with {ours} alone, and {behind:,} with {theirs} alone. The best runs "
+    "by validation."
+)
+BESIDE_OTHERS = both("{ours} beside the other models ({count})")
+BETTER_BY = both("{arm} does better")
+NO_SUCH = both("No sentence.")
+READ_TEXT, REFERENCE = both("source"), both("reference")
+CHRF_TEXT = both("chrF {score}")
 CLASSES_CUT = both("The {shown} largest of {total} are shown.")
 UNFINISHED = both("Runs that didn't finish")
 SEED = both("seed")
