@@ -41,17 +41,20 @@ def write_bmes(path: Path, sentences: int = 120, seed: int = 0) -> Path:
     return path
 
 
-def write_pairs(path: Path, rows: int = 160, seed: int = 0) -> Path:
-    """Short English sentences and what they are in Chinese, word for word, without a header."""
+def write_pairs(path: Path, rows: int = 160, seed: int = 0, clauses: int = 1) -> Path:
+    """Short English sentences and what they are in Chinese, word for word, without a header; of up to so many clauses,
+    in turn."""
     random = np.random.default_rng(seed)
     who = {"I": "我", "you": "你", "he": "他", "we": "我们", "they": "他们"}
     does = {"read": "读", "see": "看", "like": "喜欢", "want": "要", "find": "找"}
     what = {"books": "书", "birds": "鸟", "rain": "雨", "tea": "茶", "songs": "歌", "trees": "树"}
     how = {"now": "现在", "here": "这里", "today": "今天", "again": "再"}
     every = [(a, b, c, d) for a in who for b in does for c in what for d in how]
+    drawn = random.permutation(len(every)).tolist()[::-1]
     lines = []
-    for number in random.permutation(len(every))[:rows]:
-        a, b, c, d = every[number]
-        lines.append(f"{a} {b} {c} {d}.\t{who[a]}{how[d]}{does[b]}{what[c]}。")
+    while len(lines) < rows:
+        some = [every[drawn.pop()] for _ in range(1 + len(lines) % clauses)]
+        read = ", and ".join(f"{a} {b} {c} {d}" for a, b, c, d in some)
+        lines.append(f"{read}.\t{'，'.join(who[a] + how[d] + does[b] + what[c] for a, b, c, d in some)}。")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path

@@ -10,7 +10,7 @@ import torch
 from rnnlab.core.errors import ConfigError, RunError
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.nested_sentences import nats_of_sentence, nested_sentences
-from rnnlab.inspecting.exposure import Estimate, over_blocks, exposure, sentences_in
+from rnnlab.inspecting.exposure import Estimate, exposure, over_blocks, sentences_in
 from rnnlab.models.network import Network
 from rnnlab.show.exposures import remarks_on, rows
 from rnnlab.sweeps.plan import experiment_tree, plan

@@ -19,6 +19,7 @@ from rnnlab.data.vocabulary import UNKNOWN
 from rnnlab.models.baselines import BASELINES
 from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.sweeps.plan import experiment_tree, plan
+from rnnlab.tasks.base import TASKS
 from rnnlab.tasks.choosing import task_for
 from rnnlab.training.record import Recorded
 from rnnlab.training.run import execute
@@ -164,3 +165,34 @@ def test_what_a_translator_cannot_do_is_said(run: RunDirectory, tmp_path: Path, 
         rnnlab.load(run.path).explain("we like rain now.")
     with pytest.raises(ConfigError, match="'classify' writes no text for another one"):
         plan(experiment_tree(str(reviews_csv), models=["gru-plain"], task={"label": "label", "text": "text"}))
+
+
+def test_texts_of_test_rows_are_those_of_the_file(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    task = planned(table).task
+    data = task.load()
+    rows = [3, 0, 7]
+    texts = task.texts(rows)
+    assert texts is not None
+    lines = dict(line.split("\t") for line in table.read_text(encoding="utf-8").splitlines())
+    assert [(lines[text],) for text in texts] == [data.references["test"][row] for row in rows]
+    moved = tmp_path / "pairs.tsv"
+    moved.write_text("\n".join(table.read_text(encoding="utf-8").splitlines()[:-9]) + "\n", encoding="utf-8")
+    changed = task.replace(data=str(moved))
+    monkeypatch.setattr(type(changed), "load", lambda self: data)  # as the cache has it
+    with pytest.raises(DataError, match="the source changed since"):
+        changed.texts(rows)
+
+
+def test_dates_have_texts_too():
+    task = TASKS.parse({"kind": "dates", "rows": 120})
+    texts = task.texts([0, 5])
+    assert texts is not None
+    assert all(any(sign.isdigit() for sign in text) for text in texts)
+
+
+def test_scores_are_kept_with_their_signatures(run: RunDirectory):
+    result = json.loads((run.path / "result.json").read_text())
+    assert result["signatures"] == {
+        "bleu": "nrefs:1|case:mixed|eff:no|tok:zh|smooth:exp|version:2.6.0",
+        "chrf": "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0",
+    }

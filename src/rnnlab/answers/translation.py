@@ -27,7 +27,7 @@ AT_A_TIME = 256  # texts that are written side by side
 NATS = ratio("loss", "nats per token", "nats", "tokens", lower_is_better=True, unit="number", metric="nats")
 TOKENS = ratio("token_accuracy", "tokens right, the true ones before", "right_tokens", "tokens")
 EXACT = ratio("exact", "exact match", "right_rows", "rows")
-EDITS = ratio("wer", "word error rate", "edits", "words", lower_is_better=True)
+EDITS = ratio("cer", "character error rate", "edits", "words", lower_is_better=True)
 NOT_COUNTED = ("nats", "hits", "written", "greedy_written")  # of what is kept: not a number per row
 
 
@@ -116,12 +116,17 @@ class Translation(Answer):
 
     def counted(self, texts: Sequence[str], references: References) -> dict[str, np.ndarray]:
         """What the scores of these texts are sums of, row by row."""
+        heard, true = map(self.words, texts), ([self.words(one) for one in row] for row in references)
         return {
             **bleu_counts(texts, references, self.tokenizer),
             **chrf_counts(texts, references),
             **exact_counts(texts, references),
-            **edit_counts([text.split() for text in texts], [[one.split() for one in row] for row in references]),
+            **edit_counts(list(heard), list(true)),
         }
+
+    def words(self, text: str) -> list[str]:
+        """Those whose edits are counted."""
+        return text.split()
 
     def signatures(self, references: References) -> dict[str, str]:
         names = {score.name for score in self.scores}
@@ -157,6 +162,10 @@ class ExactTranslation(Translation):
 
     scores: tuple[Score, ...] = (EXACT, EDITS, TOKENS, NATS, GREEDY_EXACT)
     beside: str = EDITS.name
+
+    def words(self, text: str) -> list[str]:
+        """Such a text is often a single word, which would be right or wrong as the whole is: characters say more."""
+        return list(text)
 
 
 def tokens_before(targets: Tensor) -> Tensor:

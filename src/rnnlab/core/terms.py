@@ -35,6 +35,8 @@ METRICS = {
     "loss": both("loss"),
     "error rate": both("error rate"),
     "wer": both("word error rate"),
+    "cer": both("character error rate"),
+    "character error rate": both("character error rate"),
     "word error rate": both("word error rate"),
     "nats per token": both("nats per token"),
     "bits_per_character": both("bits per character"),

@@ -12,7 +12,7 @@ from rnnlab.use.card import Card, by_label, by_type
 
 SCORES = (
     *("entity_f1", "accuracy", "unknown_words", "micro_f1", "macro_f1", "balanced_accuracy", "bleu", "chrf", "exact"),
-    *("wer", "token_accuracy", "loss"),
+    *("wer", "cer", "token_accuracy", "loss"),
 )
 NUMBERS = ("bits_per_character", "perplexity")  # of language models, beside the loss
 

@@ -1,8 +1,8 @@
 """Real comparisons, computed once for all tests that look at their reports."""
 
 import pytest
-from corpora import write_bmes, write_conllu
-from small_comparisons import HOSTILE, TAGS, compare_small, compare_tagged, write_reviews
+from corpora import write_bmes, write_conllu, write_pairs
+from small_comparisons import HOSTILE, TAGS, compare_small, compare_tagged, compare_translated, write_reviews
 
 from rnnlab.show.notebook import Result
 
@@ -42,3 +42,10 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Result:
     """Taggers of articles, nouns and verbs."""
     folder = tmp_path_factory.mktemp("words")
     return compare_tagged(folder, write_conllu(folder / "corpus.conllu"))
+
+
+@pytest.fixture(scope="session")
+def translators(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """With attention and without, two seeds each, and all baselines."""
+    folder = tmp_path_factory.mktemp("translators")
+    return compare_translated(folder, write_pairs(folder / "pairs.tsv", 380, clauses=2))

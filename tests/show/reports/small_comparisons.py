@@ -40,3 +40,15 @@ def compare_tagged(folder: Path, data: Path) -> Result:
         out=folder / "runs",
         jobs=0,
     )
+
+
+def compare_translated(folder: Path, data: Path) -> Result:
+    return rnnlab.compare(
+        data,
+        models=["gru", "gru-plain"],
+        seeds=2,
+        training={"epochs": 12, "lr": 0.01, "batch_size": 16},
+        settings=["model.hidden=32", "model.embedding.width=16", "task.longest=20", "task.test_fraction=0.2"],
+        out=folder / "runs",
+        jobs=0,
+    )
