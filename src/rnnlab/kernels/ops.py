@@ -6,6 +6,7 @@ people look into (`Cell.drive`, a Transformer's layers, the optimiser's formulas
 on with that. The tests compare the two.
 """
 
+from rnnlab.kernels.attending import additive_scores
 from rnnlab.kernels.calls import active, known, place, places
 from rnnlab.kernels.chains import chain_descend, chain_losses, chain_paths
 from rnnlab.kernels.gram_tree import find_children, number_children
@@ -21,7 +22,7 @@ from rnnlab.kernels.grams import (
 from rnnlab.kernels.inference import Layer as PackedLayer  # for answers alone; the naive form: `use.folded.Direction`
 from rnnlab.kernels.normalised import Gains, recur_inside
 from rnnlab.kernels.recurrence import KINDS, Direction, largest_lstm, recur
-from rnnlab.kernels.sampling import draw_tokens
+from rnnlab.kernels.sampling import best_tokens, draw_tokens
 from rnnlab.kernels.steps import adam, classify, descend, gather_gradients, pick
 from rnnlab.kernels.transformer import Shape as TransformerShape
 from rnnlab.kernels.transformer import encode as encode_transformer

@@ -1,9 +1,12 @@
-// A token for each row of shares: of all, or of the most likely ones.
+// A token for each row of shares: of all, or of the most likely ones. And the most likely ones themselves.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
+#include "threads.h"
 #include "vector.h"
 
 namespace {
@@ -100,6 +103,40 @@ void draw_tokens(const T* shares, int64_t rows, int64_t size, int64_t top_k, dou
     }
 }
 
+// The `count` highest of each row of outputs (rows, size), the first of equals first, as log probabilities: what they
+// have above the logarithm of the sum of all exponentials. -inf is a token that can't be.
+template <class T>
+void best_tokens(const T* outputs, int64_t rows, int64_t size, int64_t count, T* found, int64_t* ids, int64_t threads) {
+    in_parallel(threads_for(threads, rows), [&](int part, int parts) {
+        for (int64_t r = rows * part / parts; r < rows * (part + 1) / parts; r++) {
+            const T* row = outputs + r * size;
+            T* best = found + r * count;
+            int64_t *id = ids + r * count, kept = 0;
+            T least = -std::numeric_limits<T>::infinity();  // of those that are kept, once there are enough
+            for (int64_t i = 0; i < size; i += WIDTH<T>) {
+                Vec<T> v = up_to(load_some(row + i, size - i), size - i, -std::numeric_limits<T>::infinity());
+                if (kept == count && !(highest(v) > least)) continue;
+                for (int64_t k = i; k < std::min(size, i + WIDTH<T>); k++) {
+                    if (kept == count && !(row[k] > least)) continue;
+                    int64_t at = kept < count ? kept++ : count - 1;
+                    for (; at > 0 && row[k] > best[at - 1]; at--) best[at] = best[at - 1], id[at] = id[at - 1];
+                    best[at] = row[k], id[at] = k;
+                    if (kept == count) least = best[count - 1];
+                }
+            }
+            T top = best[0];
+            Vec<T> sums{};
+            for (int64_t i = 0; i < size; i += WIDTH<T>) {
+                Vec<T> below = up_to(load_some(row + i, size - i) - top, size - i, T(-87));
+                sums += up_to(exponential(below < T(-87) ? spread(T(-87)) : below), size - i, T(0));
+            }
+            T all = top + std::log(total(sums));
+            for (int64_t k = 0; k < count; k++) best[k] -= all;
+        }
+    });
+}
+
 }  // namespace
 
 EXPORT(draw_tokens)
+EXPORT(best_tokens)

@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rnnlab.kernels import ops
+
 Scoring = Literal["dot", "scaled", "general", "additive"]
 
 
@@ -35,7 +37,10 @@ class Attention(nn.Module):
     def forward(self, queries: Tensor, keys: Tensor, memory: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         """The means (B, L, M) and the weights (B, L, S). ``real`` (B, S) is false at padding, which weighs nothing."""
         if self.scoring == "additive":
-            scores = torch.tanh(self.query(queries)[:, :, None] + keys[:, None]) @ self.score
+            asks = self.query(queries)
+            scores = ops.additive_scores(asks, keys, self.score, real)
+            if scores is None:
+                scores = torch.tanh(asks[:, :, None] + keys[:, None]) @ self.score
         else:
             scores = queries @ keys.transpose(1, 2)
         if self.scoring == "scaled":

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from rnnlab.data.vocabulary import BEGIN, END, PADDING, UNKNOWN
+from rnnlab.kernels import ops
 from rnnlab.models.base import select_rows
 from rnnlab.models.network import Network
 
@@ -148,10 +149,8 @@ def _search(network: Network, inputs: Tensor, lengths: Tensor, manner: Manner) -
     for _ in range(manner.longest):
         logits, state = network.go_on_writing(memory, ids[:, :, -1].flatten(), state)
         logits[:, never] = -torch.inf
-        chances = torch.log_softmax(logits, 1)
-        words = chances.shape[1]
         # of each beginning, no more of its continuations can be among the best of all than are wanted of all
-        best, token = chances.topk(min(beam + 1, words), dim=1)
+        best, token = ops.best_tokens(logits, min(beam + 1, logits.shape[1]))
         total = (nats.view(-1, 1) + best).view(len(places), -1)
         score, at = total.topk(min(2 * beam, total.shape[1]), dim=1)  # (B, 2 beam)
         token = token.view(len(places), -1).gather(1, at)
