@@ -15,15 +15,21 @@ from rnnlab.answers.bleu import BLEU
 from rnnlab.answers.heads import StateHead
 from rnnlab.cli.generate import generate
 from rnnlab.core.errors import ConfigError, DataError, RnnlabError, RunError
+from rnnlab.data.batches import collate
+from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.vocabulary import UNKNOWN
 from rnnlab.models.baselines import BASELINES
 from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.sweeps.plan import experiment_tree, plan
 from rnnlab.tasks.base import TASKS
 from rnnlab.tasks.choosing import task_for
+from rnnlab.training.assemble import assemble
+from rnnlab.training.optimizer import Optimizer
 from rnnlab.training.record import Recorded
 from rnnlab.training.run import execute
+from rnnlab.training.sampled_softmax import SampledSoftmax
 from rnnlab.training.spec import RunSpec, parse_model
+from rnnlab.training.update import Updater
 from rnnlab.use.writing import Manner as Choice
 
 SMALL = ["model.hidden=32", "model.embedding.width=16", "task.longest=12", "training.batch_size=16"]
@@ -127,6 +133,7 @@ def test_drawn_texts_follow_from_seed_and_number(run: RunDirectory, capsys: pyte
         ({"softmax_samples": 8}, ()),
         ({"forcing": "own"}, ()),
         ({}, ("model.tied=true",)),
+        ({"softmax_samples": None}, ("model.tied=true",)),
         ({}, ("model.decoder.input_feeding=true",)),
     ],
 )
@@ -135,6 +142,27 @@ def test_ways_to_train_learn(table: Path, tmp_path: Path, training: dict[str, An
     run = done(spec, tmp_path)
     losses = [event["valid_loss"] for event in run.events() if event.get("event") == "epoch"]
     assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("optimizer", ["lazy-adam", "adam", "sgd"])
+def test_sampling_all_words_is_scoring_all_words(table: Path, tied: bool, optimizer: str):
+    """The update of a batch that has all words, to rounding."""
+    found = []
+    for samples in (None, 10_000):
+        training = {"softmax_samples": samples, "optimizer": optimizer}
+        nothing_dropped = ("model.output_dropout=0", "model.embedding.dropout=0")
+        spec = planned(table, training=training, settings=(f"model.tied={str(tied).lower()}", *nothing_dropped))
+        data = spec.task.load()
+        torch.manual_seed(0)
+        network = assemble(spec, Preprocessor.of(data)).train()
+        assert spec.training is not None
+        chosen = Optimizer(network, spec.training)
+        updater = Updater(spec, network, chosen, 1, sampled=SampledSoftmax.of(spec, data))
+        list(updater.advance([collate(data.train, np.arange(200))] * 2, [0.01, 0.01]))
+        found.append(network.state_dict())
+    for name, whole in found[0].items():
+        assert torch.allclose(whole, found[1][name], atol=2e-5), name
 
 
 def test_stopped_and_resumed_has_the_same_bits(table: Path, tmp_path: Path, run: RunDirectory):

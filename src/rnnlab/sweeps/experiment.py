@@ -313,6 +313,8 @@ def _training_values(tree: dict[str, Any], arm: dict[str, Any] | None = None) ->
             values["schedule"] = given["schedule"]  # another shape has other settings
         if isinstance(given.get("forcing"), dict) and "mode" in given["forcing"]:
             values["forcing"] = given["forcing"]  # and so has another mode
+        if given.get("label_smoothing") and "softmax_samples" not in given:
+            values.pop("softmax_samples", None)  # of the task's own: who smooths labels scores all tokens
     if tree.get("match") == "seconds" and values.get("minutes") is not None:
         values |= {"epochs": None, "steps": None, "patience": None}
     return values

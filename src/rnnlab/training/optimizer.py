@@ -54,7 +54,8 @@ class Optimizer:
 
         table = network.embedding.table if network.embedding is not None else None
         self.embedding: TokenVectors | None = network.embedding if table is not None else None
-        self.tied: bool = isinstance(network.head, TiedHead)
+        shares = isinstance(network.head, TiedHead)
+        self.tied: bool = shares and network.decoder is None  # with the vectors that are read; else with those written
         self.head: ScoringHead | None = None  # where words are sampled
         if training.softmax_samples is not None and isinstance(network.head, ScoringHead):
             self.head = network.head
@@ -67,7 +68,7 @@ class Optimizer:
         self.tables: dict[str, Tensor] = {}  # whose rows in use alone are updated, (V, D) each
         if self.lazy and table is not None:
             self.tables["row"] = table
-        if keeps_still and self.head is not None and not self.tied:
+        if keeps_still and self.head is not None and not shares:
             self.tables["head"] = self.head.scoring[0]
         dense = [
             p for p in network.parameters() if p.requires_grad and not any(p is one for one in self.tables.values())
