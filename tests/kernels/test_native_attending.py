@@ -12,16 +12,19 @@ pytestmark = pytest.mark.skipif(kernels.library() is None, reason="no native cod
 SIZES = [(3, 4, 5, 16), (2, 1, 3, 7), (5, 9, 2, 40), (1, 3, 6, 33)]
 
 
-def made(sizes: tuple[int, int, int, int], dtype: torch.dtype):
+Given = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+def made(sizes: tuple[int, int, int, int], dtype: torch.dtype) -> tuple[Given, torch.Tensor]:
     batch, steps, places, hidden = sizes
     random = torch.Generator().manual_seed(sum(sizes))
-    given = [
+    queries, keys, v = (
         torch.randn(shape, generator=random, dtype=dtype, requires_grad=True)
         for shape in ((batch, steps, hidden), (batch, places, hidden), (hidden,))
-    ]
+    )
     lengths = torch.randint(1, places + 1, (batch,), generator=random)
     lengths[0] = places
-    return given, torch.arange(places) < lengths[:, None]
+    return (queries, keys, v), torch.arange(places) < lengths[:, None]
 
 
 def naive(queries, keys, v):
@@ -51,7 +54,7 @@ def test_scores_and_gradients_are_those_of_the_formula(sizes, dtype, close, thre
 def test_gradients_are_finite_differences():
     given, real = made((2, 3, 4, 5), torch.float64)
     every = torch.ones_like(real)
-    assert torch.autograd.gradcheck(lambda *them: ops.additive_scores(*them, every), given)
+    assert torch.autograd.gradcheck(lambda q, k, v: ops.additive_scores(q, k, v, every), given)
 
 
 def test_padding_has_no_gradient_and_no_influence():
