@@ -1,7 +1,8 @@
-// The page: loads the runtime and the model, then answers as one types or, with a language model, writes.
+// The page: loads the runtime and the model, then answers as one types, translates or, with a language model, writes.
 
 import * as ort from "./ort/ort.wasm.min.mjs";
 import { showAnswers } from "./page-answers.mjs";
+import { showTranslating } from "./page-translates.mjs";
 import { showWriting } from "./page-writes.mjs";
 
 ort.env.wasm.wasmPaths = new URL("./ort/", import.meta.url).href;
@@ -16,7 +17,8 @@ async function fetched(name) {
 try {
   const reading = await fetched("model.tokenizer.json").then((response) => response.json());
   const load = async (name) => new Uint8Array(await fetched(name).then((response) => response.arrayBuffer()));
-  await (reading.writing ? showWriting : showAnswers)(ort, load, reading);
+  const show = reading.translating ? showTranslating : reading.writing ? showWriting : showAnswers;
+  await show(ort, load, reading);
 } catch (error) {
   document.getElementById("state").textContent = error.message;
 }

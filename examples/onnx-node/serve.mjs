@@ -15,8 +15,10 @@ function ask(file) {
   console.error(`serve.mjs: ${file}: no such file; write it with: rnnlab export MODEL -o ${model}`);
   process.exit(1);
 }
-const { writing } = JSON.parse(readFileSync(ask(tokenizer), "utf-8"));
-const scripts = ["page", "page-answers", "page-writes", "answer", "looks", "tags", "tokenize", "writer"];
+const { writing, translating } = JSON.parse(readFileSync(ask(tokenizer), "utf-8"));
+const step = (translating ?? writing)?.step; // the file of a model that writes
+const pages = ["page", "page-answers", "page-translates", "page-writes"];
+const scripts = [...pages, "answer", "join", "looks", "tags", "tokenize", "translator", "writer"];
 
 // A list of addresses, each with its file: nothing else of this machine can be asked for.
 const files = new Map([
@@ -27,7 +29,7 @@ const files = new Map([
     join(runtime, name),
   ]),
   ["/model.onnx", ask(model)],
-  ...(writing?.step ? [["/model.step.onnx", ask(join(dirname(model), writing.step))]] : []), // of a language model
+  ...(step ? [["/model.step.onnx", ask(join(dirname(model), step))]] : []),
   ["/model.tokenizer.json", tokenizer],
 ]);
 const types = {

@@ -9,7 +9,7 @@ export class Tokenizer {
     if (reading.format !== 1) throw new Error(`model.tokenizer.json has format ${reading.format}; this reads 1`);
     const rules = reading.tokenizer;
     if (!rules) throw new Error(`this model (${reading.task}) reads no text: give it ${reading.input.name} of your own`);
-    if (!["words", "chars", "whitespace"].includes(rules.name)) {
+    if (!["words", "chars", "whitespace", "bpe"].includes(rules.name)) {
       throw new Error(
         `the tokeniser '${rules.name}' needs its own dictionary, which JavaScript lacks: ` +
           "train with --tokenizer chars or words to use the model here",
@@ -39,7 +39,10 @@ export class Tokenizer {
       this.pattern = compile(rules.pattern, "gu");
       this.sameLength = new Map(rules.same_length ?? []);
     }
-    if (rules.beside) this.beside = rules.beside.map((pattern) => compile(pattern, "gu"));
+    if (rules.name === "bpe") {
+      this.pattern = compile(rules.pattern, "gu");
+      this.ranks = new Map(rules.merges.map((merge, rank) => [merge, rank])); // "left right" → when it was learnt
+    }
     this.standing = this.pattern ?? compile(rules.name === "chars" ? "[^%space%]" : "[^%space%]+", "gu");
   }
 
@@ -80,28 +83,11 @@ export class Tokenizer {
     if (verbatim && this.rules.name === "chars") return Array.from(text);
     if (verbatim) text = text.replaceAll("\n", ` ${LINE_MARK} `);
     else if (this.rules.name === "words") text = text.replace(this.lineBreak, " ");
+    else if (this.rules.name === "bpe") text = text.replaceAll(this.rules.space, " ");
     const pieces = text.split(this.spaces).filter((piece) => piece !== "");
     if (this.rules.name === "chars") return Array.from(pieces.join(" "));
-    const cut = (piece) => (this.rules.name === "whitespace" ? [piece] : this.cut(piece));
+    const cut = { whitespace: (piece) => [piece], words: (piece) => this.cut(piece), bpe: (piece) => this.merge(piece) }[this.rules.name];
     return pieces.flatMap((piece) => (verbatim && piece === LINE_MARK ? ["\n"] : cut(piece)));
-  }
-
-  /** A function that takes the tokens of a text one by one, and gives what each adds to the text. */
-  joining() {
-    let last = "";
-    return (token) => {
-      const piece = last === "" ? token : this.join([last, token]).slice(last.length); // neighbours alone decide
-      last = token;
-      return piece;
-    };
-  }
-
-  /** Tokens as a text that a person would read: signs beside their words, and line ends as such. */
-  join(tokens) {
-    if (this.rules.name === "chars") return tokens.join("");
-    let text = tokens.join(" ");
-    for (const pattern of this.beside ?? []) text = text.replace(pattern, "$1");
-    return text.replaceAll(" \n", "\n").replaceAll("\n ", "\n");
   }
 
   /** Characters that the trained model's Unicode doesn't know stay as they are, whatever this one knows of them. */
@@ -120,10 +106,35 @@ export class Tokenizer {
     for (const [pattern, one] of this.runs) piece = piece.replace(pattern, () => one);
     return piece.match(this.pattern) ?? [];
   }
+
+  /** The symbols of byte-pair encoding in a piece without spaces: neighbours merged in the order that was learnt. */
+  merge(piece) {
+    return (this.rules.space + piece).match(this.pattern).flatMap((part) => {
+      let symbols = Array.from(part);
+      for (;;) {
+        const ranks = symbols.slice(1).map((right, at) => this.ranks.get(`${symbols[at]} ${right}`) ?? Infinity);
+        const first = Math.min(...ranks);
+        if (first === Infinity) return symbols; // also where one symbol is left
+        const at = ranks.indexOf(first);
+        symbols = mergedEverywhere(symbols, symbols[at], symbols[at + 1]);
+      }
+    });
+  }
+}
+
+/** With each such pair as one symbol, from left to right. */
+function mergedEverywhere(symbols, left, right) {
+  const found = [];
+  for (let at = 0; at < symbols.length; at++) {
+    const pair = symbols[at] === left && symbols[at + 1] === right;
+    found.push(pair ? left + right : symbols[at]);
+    if (pair) at += 1;
+  }
+  return found;
 }
 
 /** A pattern in which %name% became the ranges of that name. */
-function withClasses(pattern, classes) {
+export function withClasses(pattern, classes) {
   const point = (number) => `\\u{${number.toString(16)}}`;
   const spelled = (ranges) => ranges.map(([first, last]) => `${point(first)}-${point(last)}`).join("");
   return pattern.replace(/%([a-z]+)%/g, (_, name) => spelled(classes[name]));

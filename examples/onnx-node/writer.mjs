@@ -1,6 +1,7 @@
 // A language model writes: one token after the other, its state carried from step to step (model.step.onnx). What is
 // drawn is what `rnnlab generate` draws with the same seed. ``ort`` is onnxruntime-node or onnxruntime-web.
 
+import { Joiner } from "./join.mjs";
 import { Tokenizer } from "./tokenize.mjs";
 
 const MASK = (1n << 64n) - 1n;
@@ -36,7 +37,7 @@ export class Writer {
       [logits, state] = await this.step(id, state);
       yield "";
     }
-    const joined = this.tokenizer.joining();
+    const joined = new Joiner(this.tokenizer.rules).joining();
     for (let step = 0; step < length; step++) {
       for (const id of never) logits[id] = -Infinity;
       const id = choose(logits, { temperature, topK, topP }, uniform(step));

@@ -14,7 +14,7 @@ def test_a_run_is_exported_and_the_difference_is_said(compared, rnnlab):
     assert re.fullmatch(r"mine\.onnx: rnn, \d+ KB, \d+ operators \(1 RNN\)", first)
     assert shapes == "ids (batch, length), lengths (batch) → logits (batch, 2)"
     found = re.fullmatch(
-        r"ONNX Runtime and torch differ by at most (\S+) of the largest logit, over 12 shapes from 1×1 to 16×120 "
+        r"ONNX Runtime and torch differ by at most (\S+) of the largest output, over 12 shapes from 1×1 to 16×120 "
         r"\(1e-05 is accepted\)",
         difference,
     )

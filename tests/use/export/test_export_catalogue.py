@@ -15,8 +15,8 @@ from rnnlab.models.cells import Cell, Entered, State
 from rnnlab.models.pooling import Pooling
 from rnnlab.models.recurrent import Recurrent
 from rnnlab.use.onnx import ExportError
+from rnnlab.use.onnx.model_graph import model_graph
 from rnnlab.use.onnx.parity import SHAPES, TOLERANCE, check_parity
-from rnnlab.use.onnx.translating import translate
 
 REFUSED: dict[str, str] = {}  # kind → the reason why it can't be exported; all of the catalogue can
 SMALL = {"hidden": 8, "width": 12, "feedforward": 10, "filters": 4, "buckets": 30}
@@ -92,9 +92,9 @@ def test_exports_and_agrees(made, random_rows, architecture):
     model = made(architecture)
     if architecture.kind in REFUSED:
         with pytest.raises(ExportError, match=REFUSED[architecture.kind]):
-            translate(model)
+            model_graph(model)
         return
-    translated = translate(model)
+    translated = model_graph(model)
     onnx.checker.check_model(translated, full_check=True)
     content = translated.SerializeToString(deterministic=True)
     difference, _ = check_parity(model, content)
@@ -122,9 +122,9 @@ def test_shapes_that_are_compared():
 @pytest.mark.parametrize("kind", ["cnn2", "textcnn", "lstm"])
 def test_two_channels(made, kind):
     model = made(ARCHITECTURES[kind](), vectors=True)
-    names = {tensor.name for tensor in translate(model).graph.initializer}
+    names = {tensor.name for tensor in model_graph(model).graph.initializer}
     assert {"embedding.table", "embedding.frozen"} <= names
-    check_parity(model, translate(model).SerializeToString())
+    check_parity(model, model_graph(model).SerializeToString())
 
 
 @pytest.mark.parametrize("task", ["first-last", "addition", "adding"])
@@ -132,7 +132,7 @@ def test_two_channels(made, kind):
 def test_other_inputs_and_answers(made, kind, task):
     choices = {"look_ahead": False} if kind in ("dilated", "transformer") else {}
     model = made(ARCHITECTURES.parse({"kind": kind, **choices}), task)
-    translated = translate(model)
+    translated = model_graph(model)
     onnx.checker.check_model(translated, full_check=True)
     shapes = {
         value.name: [size.dim_param or size.dim_value for size in value.type.tensor_type.shape.dim]
@@ -154,7 +154,7 @@ def test_other_inputs_and_answers(made, kind, task):
 def test_recurrences_are_the_operators_of_onnx(made, kind, bidirectional):
     """And they are told the lengths."""
     settings = ARCHITECTURES.parse({"kind": kind.lower(), "layers": 2, "bidirectional": bidirectional, "hidden": 8})
-    graph = translate(made(settings)).graph
+    graph = model_graph(made(settings)).graph
     assert not any(node.op_type in ("Scan", "Loop") for node in graph.node)
     layers = [node for node in graph.node if node.op_type == kind]
     assert len(layers) == 2
@@ -167,7 +167,7 @@ def test_recurrences_are_the_operators_of_onnx(made, kind, bidirectional):
 
 def test_nothing_in_the_graph_is_idle(made):
     """The pooling of a model that answers at every step, for example."""
-    graph = translate(made(ARCHITECTURES.parse({"kind": "lstm", "pooling": "attention"}), "addition")).graph
+    graph = model_graph(made(ARCHITECTURES.parse({"kind": "lstm", "pooling": "attention"}), "addition")).graph
     read = {name for node in graph.node for name in node.input} | {"logits"}
     assert {name for node in graph.node for name in node.output if node.op_type != "LSTM"} <= read
     assert {tensor.name for tensor in graph.initializer} <= read
@@ -175,7 +175,7 @@ def test_nothing_in_the_graph_is_idle(made):
 
 def test_a_sequence_beyond_learned_positions_is_an_error(made):
     settings = ARCHITECTURES.parse({"kind": "transformer", "positions": "learned", "max_length": 6})
-    session = onnxruntime.InferenceSession(translate(made(settings)).SerializeToString())
+    session = onnxruntime.InferenceSession(model_graph(made(settings)).SerializeToString())
     ids = np.ones((2, 9), np.int64)
     session.run(None, {"ids": ids, "lengths": np.array([6, 2])})  # padding may go on
     with pytest.raises(Exception, match=r"out of data bounds|out of bounds"):
@@ -186,7 +186,7 @@ def test_a_sequence_beyond_learned_positions_is_an_error(made):
 def test_a_graph_that_computes_something_else_is_refused(made, kind):
     """Any single weight that is off by a thousandth of the largest is enough."""
     model = made(ARCHITECTURES[kind]())
-    translated = translate(model)
+    translated = model_graph(model)
     for tensor in translated.graph.initializer:
         array = onnx.numpy_helper.to_array(tensor)
         if tensor.name == "head.linear.bias":
@@ -201,7 +201,7 @@ def test_a_chaotic_recurrence_is_refused_and_torch_is_said_to_be_off_too(made):
     with torch.no_grad():
         model.network.get_parameter("encoder.ahead.0.weight_hh_l0").mul_(5)
     with pytest.raises(ExportError, match=r"in \d+ sequences of \d+ steps; torch's own rounding is \d"):
-        check_parity(model, translate(model).SerializeToString())
+        check_parity(model, model_graph(model).SerializeToString())
 
 
 def test_a_model_whose_logits_are_not_numbers_is_refused(made):
@@ -209,7 +209,7 @@ def test_a_model_whose_logits_are_not_numbers_is_refused(made):
     with torch.no_grad():
         model.network.get_parameter("head.linear.bias")[0] = torch.nan
     with pytest.raises(ExportError, match="answers a single step with what is no number"):
-        check_parity(model, translate(model).SerializeToString())
+        check_parity(model, model_graph(model).SerializeToString())
 
 
 def test_a_recurrence_that_explodes_beyond_its_training_is_exported(made):
@@ -219,7 +219,7 @@ def test_a_recurrence_that_explodes_beyond_its_training_is_exported(made):
         model.network.get_parameter("encoder.ahead.0.weight_hh_l0").abs_().mul_(10)
         ids, lengths = torch.full((1, 120), 7), torch.tensor([120])
         assert not model.network(ids, lengths).isfinite().all()
-    content = translate(model).SerializeToString()
+    content = model_graph(model).SerializeToString()
     assert check_parity(model, content)[0] <= TOLERANCE
     tamed = made(ARCHITECTURES.parse({"kind": "rnn", "activation": "relu", "hidden": 8}))
     with pytest.raises(ExportError, match="differ by inf"):
@@ -227,5 +227,5 @@ def test_a_recurrence_that_explodes_beyond_its_training_is_exported(made):
 
 
 def test_the_same_model_gives_the_same_bytes(made):
-    once, again = (translate(made(ARCHITECTURES["gru"]())).SerializeToString(deterministic=True) for _ in range(2))
+    once, again = (model_graph(made(ARCHITECTURES["gru"]())).SerializeToString(deterministic=True) for _ in range(2))
     assert once == again

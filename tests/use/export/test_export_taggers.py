@@ -20,8 +20,8 @@ from rnnlab.models.baselines import BASELINES
 from rnnlab.models.embedding import Embedding
 from rnnlab.training.spec import RunSpec
 from rnnlab.use.onnx import ExportError
+from rnnlab.use.onnx.model_graph import model_graph
 from rnnlab.use.onnx.parity import TOLERANCE, check_parity
-from rnnlab.use.onnx.translating import translate
 from rnnlab.use.onnx.writing import export_model
 
 HASHING = ("fasttext",)  # reads pairs of words by hashing, and so no other ids
@@ -54,7 +54,7 @@ def check_neighbours(model, content: bytes) -> None:
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_every_architecture_tags(made, kind, crf):
     model = made(ARCHITECTURES.parse({"kind": kind, "crf": crf}), "tag", vectors=kind == "cnn2")
-    translated = translate(model)
+    translated = model_graph(model)
     onnx.checker.check_model(translated, full_check=True)
     content = translated.SerializeToString()
     difference, _ = check_parity(model, content)
@@ -71,9 +71,9 @@ def test_what_reads_letters_and_channels(made, kind, letters, vectors):
     channels: dict[str, Any] = {"vectors": "some", "channels": "two"} if vectors else {}
     embedding = Embedding(width=6, letters=letters, letter_width=5, letter_filters=4, **channels)
     model = made(ARCHITECTURES.parse({"kind": kind}).replace(embedding=embedding), "tag", vectors=vectors)
-    names = {tensor.name for tensor in translate(model).graph.initializer}
+    names = {tensor.name for tensor in model_graph(model).graph.initializer}
     assert ("embedding.frozen" in names) is vectors
-    content = translate(model).SerializeToString()
+    content = model_graph(model).SerializeToString()
     check_parity(model, content)
     check_neighbours(model, content)
 
@@ -99,21 +99,21 @@ def of_few_inputs(made) -> dict[str, Preprocessor]:
 @pytest.mark.parametrize("vectors", [False, True])
 def test_inputs_one_by_one(made, inputs, vectors):
     model = made(ARCHITECTURES["gru"](), "tag", vectors=vectors, preprocessor=of_few_inputs(made)[inputs])
-    content = translate(model).SerializeToString()
+    content = model_graph(model).SerializeToString()
     check_parity(model, content)
     check_neighbours(model, content)
 
 
 def test_words_alone_by_hashing(made):
     model = made(ARCHITECTURES["fasttext"](), "tag", preprocessor=of_few_inputs(made)["words"])
-    content = translate(model).SerializeToString()
+    content = model_graph(model).SerializeToString()
     check_parity(model, content)
 
 
 @pytest.mark.parametrize("spoilt", ["embedding.spelled.filters.bias", "embedding.spelled.table", "head.linear.bias"])
 def test_a_graph_that_reads_otherwise_is_refused(made, spoilt):
     model = made(ARCHITECTURES.parse({"kind": "lstm", "crf": True}), "tag")
-    translated = translate(model)
+    translated = model_graph(model)
     (tensor,) = (tensor for tensor in translated.graph.initializer if tensor.name == spoilt)
     array = onnx.numpy_helper.to_array(tensor)
     tensor.CopyFrom(onnx.numpy_helper.from_array(array + np.float32(0.01), spoilt))
@@ -147,4 +147,4 @@ def test_baselines_of_taggers_are_refused_with_what_can_be_done(made, kind):
     model = made(ARCHITECTURES["linear"](), "tag")
     spec = RunSpec(model.spec.task, BASELINES[kind](), None, 0)
     with pytest.raises(ExportError, match=rf"no translation of the baseline '{kind}'; rnnlab predict and rnnlab serve"):
-        translate(replace(model, spec=spec))
+        model_graph(replace(model, spec=spec))

@@ -34,11 +34,13 @@ WRITERS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {  # model
 TEXTS = {"words": WORDY, "chinese": CHINESE}
 TOKENS = """\
 import { readFileSync } from "node:fs";
+import { Joiner } from "./join.mjs";
 import { Tokenizer } from "./tokenize.mjs";
 const { rules, texts, tokens } = JSON.parse(readFileSync(0, "utf-8"));
 const tokenizer = new Tokenizer({ format: 1, tokenizer: rules, unknown: 1, vocabulary: [] });
-const pieces = tokens.map((row) => row.map(tokenizer.joining()).join(""));
-const joined = tokens.map((row) => tokenizer.join(row));
+const joiner = new Joiner(rules);
+const pieces = tokens.map((row) => row.map(joiner.joining()).join(""));
+const joined = tokens.map((row) => joiner.join(row));
 console.log(JSON.stringify({ cut: texts.map((text) => tokenizer.tokenize(text)), pieces, joined }));
 """
 

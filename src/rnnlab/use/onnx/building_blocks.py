@@ -106,7 +106,7 @@ def standardise(g: Graph, x: str, mean: tuple[float, ...], std: tuple[float, ...
     return g.op("Cast", scaled, to=FLOAT)
 
 
-def embed(g: Graph, ids: str, rows: Rows, embedding: TokenVectors, tokens: int) -> str:
+def embed(g: Graph, ids: str, rows: Rows, embedding: TokenVectors, tokens: int, own_name: str = "embedding") -> str:
     """Ids (B, T), or several per step (B, T, K) → (B, T, K · width). Where the embedding is narrow, the frozen channel
     is that of the first id of a step alone, behind the vectors of all."""
     if type(embedding) is NgramVectors:
@@ -117,7 +117,7 @@ def embed(g: Graph, ids: str, rows: Rows, embedding: TokenVectors, tokens: int) 
     one_behind_the_other = g.constant([0, 0, -1])
     narrow = embedding.narrow and tokens > 1 and embedding.table is not None
     channels = [
-        g.op("Gather", g.constant(table, f"embedding.{name}"), own if name == "frozen" and narrow else ids)
+        g.op("Gather", g.constant(table, f"{own_name}.{name}"), own if name == "frozen" and narrow else ids)
         for name, table in (("table", embedding.table), ("frozen", embedding.frozen))
         if table is not None
     ]

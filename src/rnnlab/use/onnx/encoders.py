@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlab.models.base import Encoder
@@ -16,11 +15,12 @@ from rnnlab.models.linear import LinearEncoder
 from rnnlab.models.parallel import MinimalEncoder
 from rnnlab.models.pooling import Pool
 from rnnlab.models.recurrent import RecurrentEncoder
-from rnnlab.models.transformer import Layer, LearnedPositions, SinusoidalPositions, TransformerEncoder
+from rnnlab.models.transformer import Layer, LearnedPositions, TransformerEncoder
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.building_blocks import Rows, activate, layer_norm, linear, pooled
-from rnnlab.use.onnx.graph import FLOAT, Graph
+from rnnlab.use.onnx.graph import Graph
 from rnnlab.use.onnx.recurrent_layers import minimal, recurrent
+from rnnlab.use.onnx.transformer_layers import attend, feedforward, positions_at, query_key_value
 
 CHANNELS_SECOND = [0, 2, 1]  # the permutation between (B, T, D) and (B, D, T), either way
 
@@ -125,53 +125,18 @@ def _transformer(g: Graph, x: str, rows: Rows, encoder: TransformerEncoder, name
         query = g.op("Unsqueeze", rows.step, g.constant([1]))
         later = g.op("Where", g.op("Less", query, rows.step), g.constant(-np.inf), g.constant(0.0))
         hidden = g.op("Add", hidden, later)
-    x = g.op("Add", linear(g, x, encoder.project, f"{name}.project"), _positions(g, rows, encoder.positions, name))
+    place = rows.step
+    if isinstance(encoder.positions, LearnedPositions):  # padding may go beyond the last one, where any place does
+        longest = g.op("ReduceMax", rows.lengths, keepdims=0)
+        place = g.op("Where", g.op("Less", rows.step, longest), rows.step, g.constant(np.array(0)))
+    x = g.op("Add", linear(g, x, encoder.project, f"{name}.project"), positions_at(g, place, encoder.positions, name))
     for number, layer in enumerate(encoder.layers):
         assert isinstance(layer, Layer)
-        x = _layer(g, x, rows, layer, hidden, f"{name}.layers.{number}")
+        own = f"{name}.layers.{number}"
+        seen, _ = attend(g, *query_key_value(g, x, layer, own), layer, hidden)
+        x = feedforward(g, g.op("Add", x, linear(g, seen, layer.output, f"{own}.output")), layer, own)
     states = rows.zero_padding(layer_norm(g, x, encoder.norm, f"{name}.norm"))
     return states, pooled(g, states, rows, encoder.pool, f"{name}.pool")
-
-
-def _positions(g: Graph, rows: Rows, positions: nn.Module, name: str) -> str:
-    """(T, W)."""
-    if isinstance(positions, SinusoidalPositions):
-        step = g.op("Unsqueeze", g.op("Cast", rows.step, to=FLOAT), g.constant([1]))
-        angle = g.op("Mul", step, g.constant(positions.frequency, f"{name}.positions.frequency"))
-        return g.op("Sin", g.op("Add", angle, g.constant(positions.phase, f"{name}.positions.phase")))
-    assert isinstance(positions, LearnedPositions)
-    # Padding may go beyond the table, where any row does. A sequence that does so asks for a row that isn't there,
-    # which is an error when the model is run, as it is in torch.
-    longest = g.op("ReduceMax", rows.lengths, keepdims=0)
-    row = g.op("Where", g.op("Less", rows.step, longest), rows.step, g.constant(np.array(0)))
-    return g.op("Gather", g.constant(positions.table, f"{name}.positions.table"), row)
-
-
-def _layer(g: Graph, x: str, rows: Rows, layer: Layer, hidden: str, name: str) -> str:
-    attended = _attend(g, layer_norm(g, x, layer.attention_norm, f"{name}.attention_norm"), layer, hidden, name)
-    x = g.op("Add", x, attended)
-    norm, widen, _, narrow = layer.feedforward
-    assert isinstance(norm, nn.LayerNorm)
-    assert isinstance(widen, nn.Linear)
-    assert isinstance(narrow, nn.Linear)
-    inner = layer_norm(g, x, norm, f"{name}.feedforward.0")
-    inner = activate(g, linear(g, inner, widen, f"{name}.feedforward.1"), F.gelu)
-    return g.op("Add", x, linear(g, inner, narrow, f"{name}.feedforward.3"))
-
-
-def _attend(g: Graph, x: str, layer: Layer, hidden: str, name: str) -> str:
-    width = layer.output.in_features
-    each = width // layer.heads
-    split = linear(g, x, layer.query_key_value, f"{name}.query_key_value")
-    query, key, value = (
-        g.op("Transpose", g.op("Reshape", part, g.constant([0, 0, layer.heads, each])), perm=[0, 2, 1, 3])
-        for part in g.ops("Split", [split], 3, axis=2, num_outputs=3)
-    )  # each (B, heads, T, width / heads)
-    scores = g.op("MatMul", query, g.op("Transpose", key, perm=[0, 1, 3, 2]))
-    scores = g.op("Add", g.op("Mul", scores, g.constant(each**-0.5)), hidden)
-    seen = g.op("MatMul", g.op("Softmax", scores, axis=-1), value)
-    together = g.op("Reshape", g.op("Transpose", seen, perm=[0, 2, 1, 3]), g.constant([0, 0, width]))
-    return linear(g, together, layer.output, f"{name}.output")
 
 
 Translation = Callable[[Graph, str, Rows, Any, str], tuple[str, str]]

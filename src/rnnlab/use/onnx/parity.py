@@ -1,7 +1,7 @@
 """Whether an exported graph computes what torch does: both answer the same random batches."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import onnxruntime
@@ -12,6 +12,7 @@ from rnnlab.data.spelling import Spelling
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.transformer import LearnedPositions
 from rnnlab.use.onnx import ExportError
+from rnnlab.use.onnx.decoders import exportable
 from rnnlab.use.stored import StoredModel
 
 SHAPES = ((1, 1), (1, 2), (1, 7), (1, 120), (2, 3), (3, 17), (4, 1), (5, 33), (7, 64), (8, 25), (16, 120), (33, 12))
@@ -19,32 +20,30 @@ TOLERANCE = 1e-5
 
 
 def check_parity(model: StoredModel, exported: bytes) -> tuple[float, float]:
-    """Differences of logits, as shares of the largest one of the same answer where that is above 1: between ONNX
+    """Differences of outputs, as shares of the largest one of the same answer where that is above 1: between ONNX
     Runtime and torch, at most; and between torch and float64, where that had to decide, else 0. Raises where the first
     is more than `TOLERANCE`.
 
     Where they do, torch may be the one that is off: some trained recurrences magnify rounding a thousandfold over a
     hundred steps. Float64 decides then: an answer counts as right if it is torch's in either."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level, options.intra_op_num_threads = 3, 1
-    session = onnxruntime.InferenceSession(exported, options, providers=["CPUExecutionProvider"])
+    session = open_session(exported)
     name = session.get_inputs()[0].name
     difference, rounding, where = 0.0, 0.0, SHAPES[0]
     for number, (inputs, lengths) in enumerate(_batches(model)):
         expected = _answers(model, inputs, lengths)
-        if number == 0 and not np.isfinite(expected).all():
+        if number == 0 and not all(np.isfinite(values).all() for values in expected):
             raise ExportError("the model answers a single step with what is no number; nothing was written")
-        found = np.asarray(session.run(["logits"], {name: inputs, "lengths": lengths})[0])
-        off = _difference(found, expected)
+        found = [np.asarray(values) for values in session.run(None, {name: inputs, "lengths": lengths})]
+        off = _differences(found, expected)
         if off.max() > TOLERANCE and not model.is_baseline:
             exact = _answers(model, inputs, lengths, exact=True)
-            rounding = max(rounding, float(_difference(expected, exact).max()))
-            off = np.minimum(off, _difference(found, exact))
+            rounding = max(rounding, float(_differences(expected, exact).max()))
+            off = np.minimum(off, _differences(found, exact))
         if off.max() > difference:
             difference, where = float(off.max()), inputs.shape[:2]
     if difference > TOLERANCE:
         raise ExportError(
-            "ONNX Runtime and torch differ by {difference:.1e} of the largest logit (in {where} "
+            "ONNX Runtime and torch differ by {difference:.1e} of the largest output (in {where} "
             "sequences of {where_2} steps; torch's own rounding is {rounding:.1e}), and more than "
             "{tolerance:.0e} isn't accepted; nothing was written",
             difference=difference,
@@ -56,8 +55,19 @@ def check_parity(model: StoredModel, exported: bytes) -> tuple[float, float]:
     return difference, rounding
 
 
+def open_session(exported: bytes) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads = 3, 1
+    return onnxruntime.InferenceSession(exported, options, providers=["CPUExecutionProvider"])
+
+
+def _differences(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> np.ndarray:
+    """Of all numbers of all outputs, one behind the other."""
+    return np.concatenate([_difference(*both).ravel() for both in zip(found, expected, strict=True)])
+
+
 def _difference(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Of every logit. Both may overflow: a recurrence may explode beyond the lengths of its training."""
+    """Of every number. Both may overflow: a recurrence may explode beyond the lengths of its training."""
     if found.shape != expected.shape:
         return np.full(expected.shape, np.inf)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -101,18 +111,21 @@ def _longest(model: StoredModel) -> int:
     return positions.max_length if isinstance(positions, LearnedPositions) else max(steps for _, steps in SHAPES)
 
 
-def _answers(model: StoredModel, inputs: np.ndarray, lengths: np.ndarray, exact: bool = False) -> np.ndarray:
-    """Of a network in float64, if ``exact``."""
+def _answers(model: StoredModel, inputs: np.ndarray, lengths: np.ndarray, exact: bool = False) -> list[np.ndarray]:
+    """All outputs of the graph, as torch computes them: of a network in float64, if ``exact``."""
     scaler = model.preprocessor.scaler
     given = inputs if scaler is None else scaler.apply(inputs)
     if isinstance(model.spec.model, Baseline):
         real = np.arange(inputs.shape[1]) < lengths[:, None]
         nothing = np.zeros(len(lengths), np.int64)
         rows = Sequences.end_to_end(given[real], offsets_of(lengths), nothing, nothing)
-        return model.spec.model.logits(model.learnt, *model.spec.model.rows(rows, model.preprocessor))
+        return [model.spec.model.logits(model.learnt, *model.spec.model.rows(rows, model.preprocessor))]
     network, x = model.network, torch.from_numpy(given)
     if exact:
         network, x = copy.deepcopy(network).double(), x.double() if x.is_floating_point() else x
     with torch.inference_mode():
+        if network.decoder is not None:
+            told = exportable(network.decoder).told_by_torch(network.remember(x, torch.from_numpy(lengths)))
+            return [values.numpy() for values in told]
         found = network(x, torch.from_numpy(lengths)).numpy()
-    return found[:, : inputs.shape[1]] if network.reads == "states" else found  # below them, a chain may follow
+    return [found[:, : inputs.shape[1]] if network.reads == "states" else found]  # below them, a chain may follow

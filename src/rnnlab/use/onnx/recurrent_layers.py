@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rnnlab.core.words import note
+from rnnlab.models.base import Encoder
 from rnnlab.models.cells import Cell, GRUCell, LSTMCell, RNNCell
 from rnnlab.models.parallel import MinGRU, MinimalEncoder, MinimalLayer, MinLSTM
 from rnnlab.models.recurrent import RecurrentEncoder
@@ -85,6 +87,38 @@ def native_layer(g: Graph, x: str, lengths: str, cells: list[Cell], start: list[
     inputs = [x, weights, recurrent, stacked(biases, "B"), lengths, *start]
     kind = {RNNCell: "RNN", LSTMCell: "LSTM", GRUCell: "GRU"}[type(cell)]
     return g.ops(kind, inputs, 1 + cell.parts, **attributes)
+
+
+def recurrent_step(
+    g: Graph, x: str, state: Sequence[str], encoder: RecurrentEncoder, name: str
+) -> tuple[str, list[str]]:
+    """One step of all layers: (B, 1, D) and the parts of the state, (B, H) each, as `state_names` orders them → the
+    state of the last layer (B, H), and the parts after the step."""
+    x = g.op("Transpose", x, perm=TIME_FIRST)  # (1, B, D)
+    after: list[str] = []
+    for layer, cell in enumerate(encoder.ahead):
+        assert isinstance(cell, Cell)
+        first = layer * encoder.parts
+        start = [g.op("Unsqueeze", part, g.constant([0])) for part in state[first : first + encoder.parts]]
+        _, *ends = native_layer(g, x, "", [cell], start, [f"{name}.ahead.{layer}"])  # (1, B, H) each
+        after += [g.op("Squeeze", end, g.constant([0])) for end in ends]
+        x = g.op("Add", x, ends[0]) if encoder.settings.residual and layer > 0 else ends[0]
+    return g.op("Squeeze", x, g.constant([0])), after
+
+
+def state_names(encoder: RecurrentEncoder) -> list[str]:
+    """``h0``, of an LSTM ``c0``, ``h1`` … of further layers."""
+    letters = ("h", "c")[: encoder.parts]
+    return [f"{letter}{layer}" for layer in range(encoder.settings.layers) for letter in letters]
+
+
+def why_no_step(encoder: Encoder, kind: str) -> str | None:
+    """Why an encoder can't go on from a state in ONNX; None if it can."""
+    if type(encoder) is not RecurrentEncoder:
+        return note("one step of the model '{kind}' has no translation into ONNX", kind=kind)
+    if any(not isinstance(cell, Cell) or type(cell) not in GATES or cell.layer_norm for cell in encoder.ahead):
+        return note("layer norm, and cells of your own, have no step of ONNX's own")
+    return None
 
 
 def _in_order(cell: Cell, weight: Tensor) -> Tensor:

@@ -9,16 +9,19 @@ import importlib.metadata
 import sys
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from rnnlab.answers.tags import Tags
 from rnnlab.answers.text import Text
+from rnnlab.answers.translation import Translation
 from rnnlab.answers.words import Words
-from rnnlab.data import tokenizers
+from rnnlab.data import bpe, tokenizers
 from rnnlab.data.spelling import Spelling
 from rnnlab.data.tagged.schemes import SCHEMES
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import BEGIN, END, PADDING, SEPARATED, UNKNOWN
+from rnnlab.models.search import Manner
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.stored import StoredModel
 
@@ -51,6 +54,21 @@ _BESIDE = [
     "([(\\[{$]) ",
     f"(?:(?<=[%cjk%]) (?=[%cjk%])|(?<={tokenizers.WIDE_SIGN}) | (?={tokenizers.WIDE_SIGN}))()",
 ]
+_QUOTED = '" ([^"]*?) ?"'  # then, where a text is whole: the group, in quotes
+_BETWEEN = r"(?<=(?![_%cjk%])[%word%])\0(?=(?![_%cjk%])[%word%])"  # where a space stands between two words of jieba
+_MERGED = "(?:(?![_%digit%])[%word%]|[%marks%])"
+_PARTS = f"{bpe.SPACE}?{_MERGED}+(?:['’]{_MERGED}+)*|{bpe.SPACE}?[^%space%]"  # within which symbols are merged
+
+_CLASSES: dict[str, Callable[[str], bool]] = {
+    "space": str.isspace,
+    "word": lambda letter: letter.isalnum() or letter == "_",
+    "digit": str.isdecimal,
+    "assigned": lambda letter: unicodedata.category(letter) != "Cn",
+    "upper": str.isupper,
+    "letter": str.isalpha,
+    "numeral": str.isdigit,
+}
+_SPELLED = {"cjk": tokenizers.CJK, "marks": tokenizers.MARKS, "tone": tokenizers.TONE}
 
 
 def describe(model: StoredModel) -> dict[str, Any]:
@@ -92,10 +110,30 @@ def describe(model: StoredModel) -> dict[str, Any]:
             "end": None if model.spec.task.streams else END,  # of a row; a stream has none
             "never": [PADDING, UNKNOWN, BEGIN, *([END] if model.spec.task.streams else [])],  # are written
         }
+    if isinstance(model.spec.task.answer, Translation):
+        found["translating"] = _translating(model, model.spec.task.answer.manner)
     if preprocessor.text_columns:  # each is tokenised by itself; this id stands between; docs/export.md
         found["text_columns"] = list(preprocessor.text_columns)
         found["separator"] = SEPARATED
     return found
+
+
+def _translating(model: StoredModel, manner: Manner) -> dict[str, Any]:
+    """How the other text is written, how it is searched for, and how its tokens become a text."""
+    writes = model.preprocessor.writes
+    assert writes is not None
+    assert writes.tokenizer is not None
+    assert writes.vocabulary is not None
+    return {
+        "begin": BEGIN,
+        "end": END,
+        "never": [PADDING, BEGIN, *([] if manner.unknown else [UNKNOWN])],  # are written
+        "beam": manner.beam,
+        "length_penalty": manner.length_penalty,
+        "longest": manner.longest,
+        "tokenizer": joining(writes.tokenizer),
+        "vocabulary": list(writes.vocabulary.words),
+    }
 
 
 def _of_tagger(model: StoredModel, spelling: Spelling) -> dict[str, Any]:
@@ -104,16 +142,12 @@ def _of_tagger(model: StoredModel, spelling: Spelling) -> dict[str, Any]:
     assert preprocessor.tokenizer is not None
     assert preprocessor.vocabulary is not None
     cutting = rules(preprocessor.tokenizer)
-    cutting["classes"]["assigned"] = _assigned()  # tokens stay as they stand there, and are looked up in lower case
+    cutting["classes"] |= _classes("assigned")  # tokens stay as they stand there, and are looked up in lower case
     if cutting["name"] == "words":
         cutting["same_length"] = [pair for pair in cutting["replace"] if len(pair[0]) == len(pair[1]) == 1]
     found: dict[str, Any] = {"tokenizer": cutting, "spelling": spelling.to_dict()}
     if preprocessor.marks is not None:
-        cutting["classes"] |= {
-            "upper": _ranges(str.isupper),
-            "letter": _ranges(str.isalpha),
-            "numeral": _ranges(str.isdigit),
-        }
+        cutting["classes"] |= _classes("upper", "letter", "numeral")
         first = preprocessor.vocabulary.first_mark
         found["marks"] = {**preprocessor.marks.to_dict(), "first": first}
     if preprocessor.chain:
@@ -141,18 +175,12 @@ def rules(tokenizer: Tokenizer) -> dict[str, Any]:
     found: dict[str, Any] = {
         **tokenizer.to_dict(),
         "unicode": unicodedata.unidata_version,
-        "classes": {"space": _ranges(str.isspace)},
+        "classes": _classes("space"),
     }
     if tokenizer.lowercase:
-        found["classes"]["assigned"] = _assigned()
+        found["classes"] |= _classes("assigned")
     if tokenizer.name == "words":
-        found["classes"] |= {
-            "word": _ranges(lambda letter: letter.isalnum() or letter == "_"),
-            "digit": _ranges(str.isdecimal),
-            "cjk": _spelled(tokenizers.CJK),
-            "marks": _spelled(tokenizers.MARKS),
-            "tone": _spelled(tokenizers.TONE),
-        }
+        found["classes"] |= _classes("word", "digit", "cjk", "marks", "tone")
         spellings = {chr(old): new or "" for old, new in tokenizers.ONE_SPELLING.items()}
         found |= {
             "line_break": "<[bB][rR][%space%]*/?>",
@@ -164,30 +192,49 @@ def rules(tokenizer: Tokenizer) -> dict[str, Any]:
         }
         if tokenizer.verbatim:
             found["beside"] = _BESIDE
+    if tokenizer.name == "bpe":
+        found["classes"] |= _classes("word", "digit", "marks")
+        found |= {"space": bpe.SPACE, "pattern": _PARTS}
     return found
 
 
-def _assigned() -> list[list[int]]:
-    return _ranges(lambda letter: unicodedata.category(letter) != "Cn")
-
-
-def _ranges(belongs: Callable[[str], bool]) -> list[list[int]]:
-    """The code points that belong, as [first, last]."""
-    found: list[list[int]] = []
-    for point in range(sys.maxunicode + 1):
-        if belongs(chr(point)):
-            if found and found[-1][1] == point - 1:
-                found[-1][1] = point
-            else:
-                found.append([point, point])
+def joining(tokenizer: Tokenizer) -> dict[str, Any]:
+    """How tokens become a text, where texts aren't verbatim."""
+    found: dict[str, Any] = {"name": tokenizer.name, "unicode": unicodedata.unidata_version}
+    if tokenizer.name == "words":
+        found |= {"classes": _classes("word", "cjk"), "beside": _BESIDE, "quoted": _QUOTED}
+    if tokenizer.name == "jieba":
+        found |= {"classes": _classes("word", "cjk"), "between": _BETWEEN}
+    if tokenizer.name == "bpe":
+        found["space"] = bpe.SPACE
     return found
 
 
-def _spelled(content: str) -> list[list[int]]:
-    """The ranges in a class of characters: ``"a-cx"`` → [[a, c], [x, x]]."""
+def _classes(*names: str) -> dict[str, list[tuple[int, int]]]:
+    return {name: ranges(name) for name in names}
+
+
+@cache
+def ranges(name: str) -> list[tuple[int, int]]:
+    """The code points of a class, as (first, last). Kept: to look at all of Unicode takes a while."""
+    if name in _SPELLED:
+        return _spelled(_SPELLED[name])
+    belongs, found = _CLASSES[name], []
+    first: int | None = None
+    for point in range(sys.maxunicode + 2):
+        if point <= sys.maxunicode and belongs(chr(point)):
+            first = point if first is None else first
+        elif first is not None:
+            found.append((first, point - 1))
+            first = None
+    return found
+
+
+def _spelled(content: str) -> list[tuple[int, int]]:
+    """The ranges in a class of characters: ``"a-cx"`` → [(a, c), (x, x)]."""
     found, at = [], 0
     while at < len(content):
         last = at + 2 if content[at + 1 : at + 2] == "-" else at
-        found.append([ord(content[at]), ord(content[last])])
+        found.append((ord(content[at]), ord(content[last])))
         at = last + 1
     return found

@@ -1,4 +1,5 @@
-"""Writing ``model.onnx`` and, beside it, ``model.tokenizer.json``; but only if the graph computes what torch does."""
+"""Writing ``model.onnx`` and, beside it, ``model.tokenizer.json``, and ``model.step.onnx`` of a model that writes; but
+only if the graphs compute what torch does."""
 
 import importlib.util
 import json
@@ -37,9 +38,10 @@ class Exported:
     shapes: int
     tolerance: float
     left_out: str | None = None  # of what the model does elsewhere
-    step: Path | None = None  # of a language model: one token at a time
+    step: Path | None = None  # of a model that writes: one token at a time
     step_difference: float = 0.0
     no_step: str | None = None  # why there is none, where one would be expected
+    translates: bool = False  # the graph reads a text, and the one of a step writes another
 
     def lines(self) -> list[str]:
         """For a person, in the current language."""
@@ -64,13 +66,15 @@ class Exported:
             ),
             same(f"{', '.join(self.inputs)} → {self.output}"),
             both(
-                "ONNX Runtime and torch differ by at most {difference:.1e} of the largest logit, over {shapes} shapes "
+                "ONNX Runtime and torch differ by at most {difference:.1e} of the largest output, over {shapes} shapes "
                 "from 1×1 to 16×120 ({accepted})",
                 difference=self.difference,
                 shapes=self.shapes,
                 accepted=accepted,
             ),
-            both("{file}: how an input becomes numbers; labels; temperature", file=self.tokenizer),
+            both("{file}: how a text becomes numbers, and numbers a text; how to search", file=self.tokenizer)
+            if self.translates
+            else both("{file}: how an input becomes numbers; labels; temperature", file=self.tokenizer),
         ]
         if self.step is not None:
             told.append(
@@ -105,24 +109,24 @@ def export_model(model: str | PathLike[str] | StoredModel, path: str | Path) -> 
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
             raise ExportError("export needs the package '{package}': pip install 'rnnlab[onnx]'", package=package)
-    from rnnlab.use.onnx import parity, stepping, translating
+    from rnnlab.use.onnx import parity, stepping, translator_graphs
+    from rnnlab.use.onnx.model_graph import model_graph
 
     stored = model if isinstance(model, StoredModel) else open_model(model)
-    if stored.spec.task.answer.writes:
-        raise ExportError(
-            "{name}: a model that writes a text for another one has no ONNX form yet; use it with 'rnnlab predict', "
-            "'rnnlab serve' or rnnlab.load",
-            name=stored.name,
-        )
-    translated = translating.translate(stored)
-    content = translated.SerializeToString(deterministic=True)
+    translates = stored.spec.task.answer.writes
+    graph = translator_graphs.encoder_graph(stored) if translates else model_graph(stored)
+    content = graph.SerializeToString(deterministic=True)
     difference, rounding = parity.check_parity(stored, content)
     reading = describe(stored)
     no_step = stepping.why_not(stored) if stepping.writes(stored) else None
-    step = path.with_suffix(".step.onnx") if stepping.writes(stored) and no_step is None else None
+    step = path.with_suffix(".step.onnx") if translates or (stepping.writes(stored) and no_step is None) else None
     stepwise, step_difference = b"", 0.0
-    if step is not None:
-        stepwise = stepping.translate_step(stored).SerializeToString(deterministic=True)
+    if step is not None and translates:
+        stepwise = translator_graphs.decoder_graph(stored).SerializeToString(deterministic=True)
+        step_difference = translator_graphs.check_writing(stored, stepwise)
+        reading["translating"] |= {"step": step.name, **translator_graphs.names_of(stored)}
+    elif step is not None:
+        stepwise = stepping.step_graph(stored).SerializeToString(deterministic=True)
         step_difference = stepping.check_steps(stored, stepwise)
         reading["writing"] |= {"step": step.name, "states": [asdict(one) for one in stepping.states_of(stored)]}
     done = Exported(
@@ -130,9 +134,9 @@ def export_model(model: str | PathLike[str] | StoredModel, path: str | Path) -> 
         tokenizer=path.with_suffix(".tokenizer.json"),
         kind=stored.spec.model.kind,
         size=len(content),
-        inputs=tuple(_shaped(value) for value in translated.graph.input),
-        output=_shaped(translated.graph.output[0]),
-        operators=dict(Counter(node.op_type for node in translated.graph.node)),
+        inputs=tuple(_shaped(value) for value in graph.graph.input),
+        output=", ".join(_shaped(value) for value in graph.graph.output),
+        operators=dict(Counter(node.op_type for node in graph.graph.node)),
         difference=difference,
         rounding=rounding,
         shapes=len(parity.SHAPES),
@@ -143,6 +147,7 @@ def export_model(model: str | PathLike[str] | StoredModel, path: str | Path) -> 
         step=step,
         step_difference=step_difference,
         no_step=no_step,
+        translates=translates,
     )
     if step is not None:
         write_atomically(step, stepwise)

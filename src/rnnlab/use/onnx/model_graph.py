@@ -23,7 +23,7 @@ from rnnlab.use.onnx.letters import read_letters
 from rnnlab.use.stored import StoredModel
 
 
-def translate(model: StoredModel) -> onnx.ModelProto:
+def model_graph(model: StoredModel) -> onnx.ModelProto:
     """Inputs: ``ids`` (batch, length), or (batch, length, k) where a step has several, those of letters last; or
     ``features`` (batch, length, channels), as they stand in the data; and ``lengths`` (batch,). Rows are padded on the
     right, with zeros.
@@ -52,14 +52,19 @@ def translate(model: StoredModel) -> onnx.ModelProto:
 def _network_logits(
     g: Graph, x: str, rows: Rows, network: Network, preprocessor: Preprocessor
 ) -> tuple[str, list[int | str]]:
-    if network.embedding is not None:
-        x = _embedded(g, x, rows, network.embedding, preprocessor)
-    states, summary = encode(g, x, rows, network.encoder)
+    states, summary = read(g, x, rows, network, preprocessor)
     head = network.head.head if type(network.head) is ChainHead else network.head
     if type(head) is SummaryHead:
         return linear(g, summary, head.linear, "head.linear"), ["batch", head.linear.out_features]
     logits, outputs = state_logits(g, states, head)
     return logits, ["batch", "length", outputs]
+
+
+def read(g: Graph, x: str, rows: Rows, network: Network, preprocessor: Preprocessor) -> tuple[str, str]:
+    """Ids, or features → states (B, T, H), zero at padding, and their summary (B, S)."""
+    if network.embedding is not None:
+        x = _embedded(g, x, rows, network.embedding, preprocessor)
+    return encode(g, x, rows, network.encoder)
 
 
 def state_logits(g: Graph, states: str, head: nn.Module) -> tuple[str, int]:
@@ -108,6 +113,8 @@ def metadata(model: StoredModel) -> dict[str, str]:
         values["thresholds"] = preprocessor.thresholds
     if preprocessor.chain:
         values["chain"] = preprocessor.chain
+    if preprocessor.writes is not None:
+        values["writes"] = preprocessor.writes.to_dict()
     plain = {"spec": model.spec.digest, "task": model.spec.task.kind, "rnnlab": importlib.metadata.version("rnnlab")}
     return plain | {name: json.dumps(value, ensure_ascii=False, allow_nan=False) for name, value in values.items()}
 
@@ -144,7 +151,11 @@ def _baseline_logits(g: Graph, inputs: str, baseline: Baseline, rows: Rows, lear
         return _nbsvm(g, inputs, learnt)
     if type(baseline) is Statistics:
         return _statistics(g, inputs, rows, learnt)
-    raise ExportError(
+    raise untranslated(baseline)
+
+
+def untranslated(baseline: Baseline) -> ExportError:
+    return ExportError(
         "export has no translation of the baseline '{kind}'; rnnlab predict and rnnlab serve take the run as it is",
         kind=baseline.kind,
     )
