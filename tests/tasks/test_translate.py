@@ -14,7 +14,7 @@ import rnnlab
 from rnnlab.answers.bleu import BLEU
 from rnnlab.answers.heads import StateHead
 from rnnlab.cli.generate import generate
-from rnnlab.core.errors import ConfigError, DataError, RnnlabError, RunError
+from rnnlab.core.errors import ConfigError, DataError, RunError
 from rnnlab.data.batches import collate
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.vocabulary import UNKNOWN
@@ -184,11 +184,9 @@ def test_baselines_run_beside_it(table: Path, tmp_path: Path, name: str):
     assert name in BASELINES.names()
 
 
-def test_what_a_translator_cannot_do_is_said(run: RunDirectory, tmp_path: Path, reviews_csv: Path):
+def test_what_a_translator_cannot_do_is_said(run: RunDirectory, reviews_csv: Path):
     with pytest.raises(RunError, match="writes a text for another"):
         rnnlab.inspect_run(run.path)
-    with pytest.raises(RnnlabError, match="no ONNX form yet"):
-        rnnlab.export_model(run.path, tmp_path / "model.onnx")
     with pytest.raises(RunError, match="this model writes a text"):
         rnnlab.load(run.path).explain("we like rain now.")
     with pytest.raises(ConfigError, match="'classify' writes no text for another one"):

@@ -21,6 +21,9 @@ def export(
 
     The file works for any batch size and length. It is written only if ONNX Runtime gives the same answers as
     torch.
+
+    Of a language model or a translator, model.step.onnx beside it writes one token at a time, with the state in
+    and out; a translator's model.onnx reads the source alone.
     """
     import json
 

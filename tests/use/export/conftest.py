@@ -15,7 +15,7 @@ from node_example import EXAMPLE, IDS, ROOT, browsing, refuse
 
 from rnnlab.core.files import locked
 from rnnlab.data.marks import OF_WORDS, Marks
-from rnnlab.data.preprocessor import Preprocessor, Scaler
+from rnnlab.data.preprocessor import Preprocessor, Scaler, Side
 from rnnlab.data.spelling import Spelling
 from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import SPECIAL, WRITTEN, Vocabulary
@@ -47,6 +47,13 @@ CONTINUED = Preprocessor(
     tokenizer=Tokenizer("chars", lowercase=False, verbatim=True),
     vocabulary=Vocabulary((*WRITTEN, *"abcdefghijklmnop \n")),
 )
+TRANSLATOR = Preprocessor(
+    tokenizer=Tokenizer("words"),
+    vocabulary=Vocabulary(WORDS),
+    writes=Side(
+        tokenizer=Tokenizer("chars", lowercase=False), vocabulary=Vocabulary((*WRITTEN, *"abcdefghij "), written=True)
+    ),
+)
 INTERFACES = {
     "classify": TEXT,
     "first-last": SERIES,
@@ -54,8 +61,12 @@ INTERFACES = {
     "adding": ONE_NUMBER,
     "tag": TAGGER,
     "language-model": CONTINUED,
+    "translate": TRANSLATOR,
 }
-SETTLED = {"tag": {"data": "made-up", "labels": TAGS, "scheme": "BIO"}}
+SETTLED = {
+    "tag": {"data": "made-up", "labels": TAGS, "scheme": "BIO"},
+    "translate": {"data": "made-up", "longest": 9, "length_penalty": 0.5},
+}
 
 Maker = Callable[..., StoredModel]
 

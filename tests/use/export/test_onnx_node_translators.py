@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
 from corpora import write_pairs
 from node_example import browsing, many_texts, node
 
@@ -16,7 +18,7 @@ from rnnlab.data.vocabulary import SPECIAL, WRITTEN, Vocabulary
 from rnnlab.models.base import ARCHITECTURES
 from rnnlab.use.onnx.tokenizer_file import joining, rules
 from rnnlab.use.onnx.writing import export_model
-from rnnlab.use.stored import open_model
+from rnnlab.use.stored import StoredModel, open_model
 from rnnlab.use.translating import TranslationPrediction, Translator
 
 ENGLISH = ['He said: "It\'s 5 % (more)."', "Don't wait, we like tea now!", "they see birds here.", "Mr. O'Neill's café"]
@@ -44,8 +46,8 @@ for (const name of names) {
   const reading = JSON.parse(readFileSync(`${name}.tokenizer.json`, "utf-8"));
   const translator = await Translator.open(ort, `${name}.onnx`, `${name}.step.onnx`, reading);
   for (const beam of beams) {
-    told[`${name} ${beam}`] = [];
-    for (const text of texts) told[`${name} ${beam}`].push(await translator.translate(text, { beam, alternatives: beam }));
+    const found = (told[`${name} ${beam}`] = []);
+    for (const text of texts) found.push(await translator.translate(text, { beam, alternatives: beam }));
   }
 }
 console.log(JSON.stringify(told));
@@ -63,9 +65,20 @@ console.log(JSON.stringify({ cut, joined: tokens.map((row) => joiner.join(row)) 
 
 
 def side(tokenizer: Tokenizer, texts: list[str], written: bool = False) -> dict[str, Any]:
-    words = sorted({token for text in texts for token in tokenizer.tokenize(text)})
+    words = sorted({token for text in texts for token in tokenizer.tokenize(text)} - set(SPECIAL))
     special = WRITTEN if written else SPECIAL
     return {"tokenizer": tokenizer, "vocabulary": Vocabulary((*special, *words), written=written)}
+
+
+def decided(model: StoredModel) -> StoredModel:
+    """With larger differences between texts, so that there is something to find."""
+    weights = safetensors.torch.load(model.weights)
+    for name in weights:
+        if name.startswith("decoder") and name.endswith(("weight", "table", "weight_ih_l0")):
+            weights[name] = weights[name] * 1.5
+    weights["head.linear.weight"] *= 4
+    weights["head.linear.bias"] *= 0
+    return replace(model, weights=safetensors.torch.save(weights))
 
 
 @pytest.fixture(scope="session")
@@ -73,10 +86,10 @@ def translators(example: Path, made: Any, tmp_path_factory: pytest.TempPathFacto
     """A trained one from words to characters, and untrained ones."""
     folder = tmp_path_factory.mktemp("translators")
     run = rnnlab.train(
-        str(write_pairs(folder / "pairs.tsv", 300)),
+        str(write_pairs(folder / "pairs.tsv", 160)),
         model="gru",
         settings=["model.hidden=24", "model.embedding.width=16", "task.longest=12", "training.batch_size=16"],
-        training={"epochs": 5, "lr": 0.01},
+        training={"epochs": 8, "lr": 0.02},
         out=folder,
     )
     stored = {"gru": open_model(run.path)}
@@ -89,10 +102,7 @@ def translators(example: Path, made: Any, tmp_path_factory: pytest.TempPathFacto
     for name, settings in UNTRAINED.items():
         read, written = sides[name]
         preprocessor = Preprocessor(**read, writes=Side(**written))
-        stored[name] = made(
-            ARCHITECTURES.parse(settings), "translate", preprocessor=preprocessor, data="made-up", longest=9,
-            length_penalty=0.5,
-        )  # fmt: skip
+        stored[name] = decided(made(ARCHITECTURES.parse(settings), "translate", preprocessor=preprocessor))
     for name, model in stored.items():
         export_model(model, example / f"{name}.onnx")
     return {name: Translator(model) for name, model in stored.items()}
@@ -166,8 +176,8 @@ def test_texts_are_cut_and_joined_as_in_python(example: Path, name: str):
     tokens = [tokenizer.tokenize(text) for text in texts]
     (example / "joins.mjs").write_text(TOKENS, encoding="utf-8")
     cuts = None if name == "jieba" else rules(tokenizer)  # what is read by jieba can't be cut there
-    done = node(example, "joins.mjs",
-                given=json.dumps({"rules": cuts, "joining": joining(tokenizer), "texts": texts, "tokens": tokens}))  # fmt: skip
+    given = {"rules": cuts, "joining": joining(tokenizer), "texts": texts, "tokens": tokens}
+    done = node(example, "joins.mjs", given=json.dumps(given))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     if cuts is not None:

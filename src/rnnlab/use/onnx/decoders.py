@@ -66,9 +66,8 @@ def exportable(decoder: Decoder, kind: str = "") -> Exportable:
         if reason is None:
             return _Attending(decoder)
     raise ExportError(
-        "what writes a text for another one is exported as a graph that writes one token at a time, and {reason}; "
-        "take an rnn, lstm, gru or transformer that writes (model.decoder.model), or use the run with 'rnnlab predict' "
-        "or 'rnnlab serve'",
+        "export writes a translator as two graphs, of which one writes a token at a time, and {reason}; train with an "
+        "rnn, lstm, gru or transformer as the decoder (model.decoder.model), or use 'rnnlab predict' or 'rnnlab serve'",
         reason=retold(reason),
     )
 
