@@ -171,13 +171,14 @@ class _Transformer(Exportable):
         for number, layer in enumerate(self.layers.every):
             name, mine = f"decoder.layers.layers.{number}", slice(2 * number, 2 * number + 2)
             query, *new = query_key_value(g, x, layer, name)
-            known = [g.op("Concat", *both, axis=1) for both in zip(state[mine], new, strict=True)]
-            after += known
-            seen, _ = attend(g, query, *known, layer)
+            key, value = (g.op("Concat", *both, axis=1) for both in zip(state[mine], new, strict=True))
+            after += [key, value]
+            seen, _ = attend(g, query, key, value, layer)
             x = g.op("Add", x, linear(g, seen, layer.output, f"{name}.output"))
             asked = linear(g, layer_norm(g, x, layer.cross_norm, f"{name}.cross_norm"), layer.cross_query,
                            f"{name}.cross_query")  # fmt: skip
-            seen, weights = attend(g, asked, *told[mine], layer, hidden)
+            key, value = told[mine]
+            seen, weights = attend(g, asked, key, value, layer, hidden)
             x = g.op("Add", x, linear(g, seen, layer.cross_output, f"{name}.cross_output"))
             x = feedforward(g, x, layer, name)
         one = g.constant([1])

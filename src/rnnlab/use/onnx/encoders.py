@@ -133,7 +133,8 @@ def _transformer(g: Graph, x: str, rows: Rows, encoder: TransformerEncoder, name
     for number, layer in enumerate(encoder.layers):
         assert isinstance(layer, Layer)
         own = f"{name}.layers.{number}"
-        seen, _ = attend(g, *query_key_value(g, x, layer, own), layer, hidden)
+        query, key, value = query_key_value(g, x, layer, own)
+        seen, _ = attend(g, query, key, value, layer, hidden)
         x = feedforward(g, g.op("Add", x, linear(g, seen, layer.output, f"{own}.output")), layer, own)
     states = rows.zero_padding(layer_norm(g, x, encoder.norm, f"{name}.norm"))
     return states, pooled(g, states, rows, encoder.pool, f"{name}.pool")
