@@ -18,6 +18,7 @@ from rnnlab.core.errors import ConfigError, DataError, RunError
 from rnnlab.data.batches import collate
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.vocabulary import UNKNOWN
+from rnnlab.inspecting.translating import WritingInspection
 from rnnlab.models.baselines import BASELINES
 from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.sweeps.plan import experiment_tree, plan
@@ -185,7 +186,7 @@ def test_baselines_run_beside_it(table: Path, tmp_path: Path, name: str):
 
 
 def test_what_a_translator_cannot_do_is_said(run: RunDirectory, reviews_csv: Path):
-    with pytest.raises(RunError, match="writes a text for another"):
+    with pytest.raises(RunError, match="so say which: rnnlab inspect"):
         rnnlab.inspect_run(run.path)
     with pytest.raises(RunError, match="this model writes a text"):
         rnnlab.load(run.path).explain("we like rain now.")
@@ -222,3 +223,16 @@ def test_scores_are_kept_with_their_signatures(run: RunDirectory):
         "bleu": "nrefs:1|case:mixed|eff:no|tok:zh|smooth:exp|version:2.6.0",
         "chrf": "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0",
     }
+
+
+def test_inspect_looks_into_one_translation(run: RunDirectory):
+    text = "we like rain zebra."
+    found = rnnlab.inspect_run(run.path, text)
+    assert isinstance(found, WritingInspection)
+    (told,) = rnnlab.load(run.path).translate([text])
+    assert found.text == told.label
+    assert found.probability == pytest.approx(told.probability, rel=1e-4)
+    assert found.tokens == ("we", "like", "rain", "zebra", ".")
+    assert found.unknown == (3,)
+    for grid in (found.attention, found.gradients):
+        assert np.array(grid).shape == (len(found.written), 5)

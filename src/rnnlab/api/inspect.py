@@ -10,21 +10,24 @@ from torch import Tensor
 
 from rnnlab.answers.heads import SummaryHead
 from rnnlab.answers.text import Text
+from rnnlab.answers.translation import Translation
 from rnnlab.core.config import assign, parse_setting
 from rnnlab.core.errors import ConfigError, DataError, RnnlabError, RunError
 from rnnlab.core.seeding import stream_seed
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.spelling import UNKNOWN_LETTER
-from rnnlab.data.vocabulary import SPECIAL, UNKNOWN
+from rnnlab.data.vocabulary import END, SPECIAL, UNKNOWN
 from rnnlab.inspecting.cost import Cost, cost, has_formula
 from rnnlab.inspecting.exposure import Exposure, exposure
 from rnnlab.inspecting.inspection import Subject, examine
+from rnnlab.inspecting.translating import WritingInspection, attention_map, gradient_map, token_probabilities
 from rnnlab.inspecting.units import Units
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
-from rnnlab.models.network import build_network
+from rnnlab.models.network import Network, build_network
+from rnnlab.models.search import search
 from rnnlab.runs.directory import find_run
-from rnnlab.show.notebook import Inside, inside_of
+from rnnlab.show.notebook import Inside, InsideTranslator, inside_of, inside_translator
 from rnnlab.show.samples import units_of
 from rnnlab.sweeps.plan import named_model
 from rnnlab.training.monitor import probe_batch
@@ -38,17 +41,14 @@ RANDOM_ROWS = 16
 
 
 @own_process_state(threads=1)  # as in training
-def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside:
-    """A finished run: on a text, or on validation rows (random input, when the data can't be found any more)."""
+def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside | InsideTranslator:
+    """A finished run: on a text, or on validation rows (random input, when the data can't be found any more). One that
+    writes a text for another, on a text alone."""
     found = find_run(run)
     spec, preprocessor, network = open_run(found)
     assert isinstance(spec.model, Architecture)
-    if spec.task.answer.writes:
-        raise RunError(
-            "{run}: inspect looks into models that answer what they read, and this one writes a text for another; "
-            "rnnlab predict {run} TEXT --alternatives 5 shows what it hesitates between",
-            run=run,
-        )
+    if isinstance(spec.task.answer, Translation):
+        return _inspect_writing(found.path.resolve().name, spec, preprocessor, network, text)
     about = _about(found.path.resolve().name, spec.model, preprocessor)
     about = replace(about, by_step=spec.task.answer.reads == "states")
     if isinstance(spec.task.answer, Text) and preprocessor.vocabulary is not None:
@@ -75,6 +75,35 @@ def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside:
     )
     first, epochs = at_first(spec, preprocessor), recorded_gradients(found)
     return inside_of(examine(subject, network, inputs, lengths, at_first=first, epochs=epochs, cost=costs))
+
+
+def _inspect_writing(
+    name: str, spec: RunSpec, preprocessor: Preprocessor, network: Network, text: str | None
+) -> InsideTranslator:
+    if text is None:
+        raise RunError(
+            "{run}: this model writes a text for another one, so say which: rnnlab inspect {run} --text TEXT", run=name
+        )
+    answer, writes = spec.task.answer, preprocessor.writes
+    assert isinstance(answer, Translation)
+    assert writes is not None
+    assert writes.vocabulary is not None
+    inputs, lengths, tokens = _read_text(preprocessor, text)
+    best = search(network, inputs, lengths, answer.manner)[0][0]
+    read, written = inputs[0].tolist(), [*best.ids, *([END] if best.ended else [])]
+    found = WritingInspection(
+        name,
+        spec.model.kind,
+        {key: value for key, value in spec.model.to_dict().items() if key != "kind"},
+        tokens,
+        tuple(at for at, number in enumerate(read) if number == UNKNOWN),
+        writes.written(best.ids),
+        tuple(writes.vocabulary.spelled(written)),
+        token_probabilities(network, read, written),
+        attention_map(network, read, written),
+        gradient_map(network, read, written),
+    )
+    return inside_translator(found)
 
 
 @own_process_state(threads=1)  # as in training

@@ -39,7 +39,8 @@ def inspect(
     Example: rnnlab inspect runs/1f0c --text "The pace drags, but overall it is worth seeing"
 
     Shows gradients through time, what gates and attention do, and what an answer rests on: a summary, and a page with
-    charts, one file that needs no network. Without --text it looks at validation rows. A model that isn't trained:
+    charts, one file that needs no network. Without --text it looks at validation rows; of a translator, it shows which
+    tokens of a text its translation rests on. A model that isn't trained:
     rnnlab inspect --model lstm --set model.hidden=64 --length 100
     """
     import sys
@@ -55,10 +56,12 @@ def inspect(
 
     from rnnlab.api.inspect import inspect_model, inspect_run
     from rnnlab.core.files import write_atomically
+    from rnnlab.inspecting.translating import WritingInspection
     from rnnlab.runs.directory import pretty_json
     from rnnlab.show.inspection_texts import lines
     from rnnlab.show.result_files import make_room
     from rnnlab.show.terminal.output import Screen
+    from rnnlab.show.writing_inspection import writing_lines
 
     if output is not None:
         make_room(output)
@@ -66,17 +69,20 @@ def inspect(
         found = inspect_run(run, text)
     else:
         found = inspect_model(model or "", settings=settings or [], length=length, seed=seed or 0)
-    written = output if as_json else output or f"inspect-{found.subject.name}.html"
+    name = found.name if isinstance(found, WritingInspection) else found.subject.name
+    written = output if as_json else output or f"inspect-{name}.html"
     if written is not None:
-        from rnnlab.show.pages.inspection import page  # only now: it loads the charts
+        from rnnlab.show.pages.inspection import page, writing_page  # only now: they load the charts
 
-        write_atomically(written, page(found, chosen))
+        shown = writing_page(found, chosen) if isinstance(found, WritingInspection) else page(found, chosen)
+        write_atomically(written, shown)
     if as_json:
         sys.stdout.write(pretty_json(found.to_dict()))
         return
     out = Screen().out
-    for line in [*lines(found, chosen), "", say("Page: {file}", file=written)]:
-        out.print(line, soft_wrap=True)
+    said = writing_lines(found, chosen) if isinstance(found, WritingInspection) else lines(found, chosen)
+    for line in [*said, "", say("Page: {file}", file=written)]:
+        out.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def _show_exposure(run: str | None, others: dict[str, Any], as_json: bool) -> None:

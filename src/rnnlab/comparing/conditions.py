@@ -143,5 +143,5 @@ def provenance(records: Sequence[Record], command: str | None, experiment: str |
 def _signatures(records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
     """By the title of a score, in the order in which they are met: splits may have other references."""
     titles = {score.name: score.title for score in records[0].spec.task.answer.scores}
-    every = (pair for run in records for pair in run.result.get("signatures", {}).items())
+    every: list[tuple[str, str]] = [pair for run in records for pair in run.result.get("signatures", {}).items()]
     return tuple(dict.fromkeys((titles.get(name, name), text) for name, text in every))

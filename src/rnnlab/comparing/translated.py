@@ -227,8 +227,8 @@ def _beside(runs: Sequence[_Run], ours: str | None, one_right: bool, texts: _Tex
             )
         gap = own - theirs
         ahead, behind = (_pairs(_largest(side, groups, least), mine, other, texts) for side in (gap, -gap))
-        counts = (int((side > least).sum()) for side in (gap, -gap))
-        found.append(Beside(mine.record.label, other.record.label, *counts, len(gap), ahead, behind))
+        better, worse = int((gap > least).sum()), int((-gap > least).sum())
+        found.append(Beside(mine.record.label, other.record.label, better, worse, len(gap), ahead, behind))
     return tuple(found)
 
 

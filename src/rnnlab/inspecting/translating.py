@@ -30,6 +30,51 @@ FEWEST_ROWS = 20  # that have so many tokens: beyond, a mean says little
 Grid = tuple[tuple[float, ...], ...]
 
 
+@dataclass(frozen=True)
+class WritingInspection:
+    """What `rnnlab inspect` finds out about a model that writes, with one text."""
+
+    name: str  # the run's
+    kind: str
+    settings: dict[str, Any]  # of the model
+    tokens: tuple[str, ...]  # that were read
+    unknown: tuple[int, ...]  # positions of those that the model doesn't know
+    text: str  # that was written
+    written: tuple[str, ...]  # its tokens, the last of them `</s>` where it came to an end
+    probabilities: tuple[float, ...]  # of each of these, after those before
+    attention: Grid | None  # (T, S); None without attention
+    gradients: Grid  # (T, S)
+
+    @property
+    def probability(self) -> float:
+        """Of the whole text."""
+        return float(np.prod(self.probabilities))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "model": {"kind": self.kind, **self.settings},
+            "tokens": self.tokens,
+            "unknown": self.unknown,
+            "text": self.text,
+            "probability": self.probability,
+            "written": self.written,
+            "probabilities": self.probabilities,
+            "attention": self.attention,
+            "gradients": self.gradients,
+        }
+
+
+def token_probabilities(network: Network, read: Sequence[int], written: Sequence[int]) -> tuple[float, ...]:
+    """(T,): of each written token, after those before it, among those that a search may write."""
+    inputs, lengths, before, _ = _as_batch(read, written)
+    with undisturbed(network), torch.no_grad():
+        logits = network(inputs, lengths, before)[0].double()
+    logits[:, [PADDING, UNKNOWN, BEGIN]] = -torch.inf
+    chances = F.softmax(logits, dim=1)
+    return tuple(chances[torch.arange(len(written)), torch.tensor(list(written))].tolist())
+
+
 def attention_map(network: Network, read: Sequence[int], written: Sequence[int]) -> Grid | None:
     """(T, S): where it looked, among S tokens that were read, before it wrote each of T tokens (the last of them
     `</s>`); a line adds up to 1. None without attention. Of a Transformer, the mean of the heads of its last layer."""

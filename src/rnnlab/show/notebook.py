@@ -15,9 +15,11 @@ from rnnlab.comparing.studies import Study
 from rnnlab.core import words
 from rnnlab.core.words import Both, Language, both, spoken
 from rnnlab.inspecting.inspection import Inspection
+from rnnlab.inspecting.translating import WritingInspection
 from rnnlab.judging.wording import sentence_of
 from rnnlab.runs.directory import Failed, RunDirectory
 from rnnlab.show.inspection_texts import lines
+from rnnlab.show.writing_inspection import about_writing, writing_lines
 from rnnlab.training.spec import RunSpec
 
 MORE = both("All there is to see: rnnlab.write_report({folder!r})")
@@ -79,6 +81,29 @@ class Inside(Inspection):
 
     def __str__(self) -> str:
         return "\n".join(lines(self, words.language()))
+
+
+@dataclass(frozen=True)
+class InsideTranslator(WritingInspection):
+    """The same of a model that writes a text for another."""
+
+    def html(self, language: Language | None = None) -> str:
+        from rnnlab.show.figures.translated import inside_figures  # only now: they load Altair
+
+        language = language or words.language()
+        drawn = [figure for figures in inside_figures(self).values() for figure in figures]
+        pictures = _images(figure.draw(language, False) for figure in drawn)
+        return _block([one[language] for one in about_writing(self)], [], pictures, [])
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def __str__(self) -> str:
+        return "\n".join(writing_lines(self, words.language()))
+
+
+def inside_translator(found: WritingInspection) -> InsideTranslator:
+    return InsideTranslator(**{field.name: getattr(found, field.name) for field in fields(WritingInspection)})
 
 
 def result_of(comparison: Comparison) -> Result:

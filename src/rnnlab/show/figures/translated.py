@@ -8,6 +8,7 @@ from rnnlab.comparing.chapters import Chapter
 from rnnlab.comparing.translated import ByLength, Translated
 from rnnlab.core.terms import metric_text
 from rnnlab.core.words import Both, Language, both, capitalised, same
+from rnnlab.inspecting.translating import WritingInspection
 from rnnlab.show.figures import figure as fig
 from rnnlab.show.figures.figure import AnyChart, Figure, Row
 from rnnlab.show.figures.heatmap import slanted
@@ -33,6 +34,12 @@ ALIGNED_CAPTION = both(
     "The same tokens by ibm1, a dictionary that is learnt from the training pairs and knows no order: the darker, the "
     "likelier the token was written for that word. What a line lacks to 1 is for none."
 )
+GRADIENTS_CAPTION = both(
+    "By how much the log probability of each written token (a line) moves with the vector of each token that was read "
+    "(a column): ‖∂ log p / ∂ x‖, as a share of the largest of its line. It says for any model, with attention or "
+    "without, what a token rests on."
+)
+NORM, SHARE = both("norm of the gradient"), both("share of the largest")
 READ, WRITTEN, WEIGHT, CHANCE = both("read"), both("written"), both("weight"), both("probability")
 CELL = 20  # pixels
 SIGNS = {" ": "␣", "\n": "↵", "\t": "⇥"}
@@ -124,6 +131,17 @@ def attention_figures(chapter: Chapter) -> list[Figure]:
     return figures
 
 
+def inside_figures(found: WritingInspection) -> dict[str, list[Figure]]:
+    """Of one text, for `rnnlab inspect`: where it looked, if it has attention, and its gradients."""
+    tokens = found.tokens, found.written
+    shares = [[value / (max(line) or 1.0) for value in line] for line in found.gradients]
+    gradients = token_map("gradients", same(""), GRADIENTS_CAPTION, *tokens, shares, SHARE, (NORM, found.gradients))
+    if found.attention is None:
+        return {"gradients": [gradients]}
+    looked = token_map("attention", same(""), LOOKED_CAPTION, *tokens, found.attention, WEIGHT)
+    return {"attention": [looked], "gradients": [gradients]}
+
+
 def token_map(
     name: str,
     title: Both,
@@ -132,16 +150,20 @@ def token_map(
     written: Sequence[str],
     values: Sequence[Sequence[float]],
     named: Both,
-    most: float | None = 1.0,
+    beside: tuple[Both, Sequence[Sequence[float]]] | None = None,
 ) -> Figure:
-    """Values (T, S) of written tokens, a line each, and tokens that were read, a column each, from 0 to ``most``."""
+    """Values (T, S) from 0 to 1 of written tokens, a line each, and tokens that were read, a column each; ``beside``,
+    what else is told of each."""
     across, down = ([*numbered([SIGNS.get(token, token) for token in side])] for side in (read, written))
+    more = values if beside is None else beside[1]
     rows = [
-        {"read": to, "written": line, "value": round(value, 4)}
-        for line, of in zip(down, values, strict=False)
-        for to, value in zip(across, of, strict=False)
+        {"read": to, "written": line, "value": round(value, 4), "more": fig.short(other)}
+        for line, of, others in zip(down, values, more, strict=False)
+        for to, value, other in zip(across, of, others, strict=False)
     ]
-    shades = alt.Scale(scheme="blues", domain=[0, most]) if most is not None else alt.Scale(scheme="blues", domainMin=0)
+    shades = alt.Scale(scheme="blues", domain=[0, 1])
+    told = [("written:N", WRITTEN), ("read:N", READ), ("value:Q", named, ".3f")]
+    told += [] if beside is None else [("more:Q", beside[0], ".3~g")]
     axis = {"labelExpr": PLAIN, "labelOverlap": False, "ticks": False, "domain": False}
 
     def draw(language: Language, for_page: bool) -> alt.Chart:
@@ -162,7 +184,7 @@ def token_map(
                 ),
                 y=alt.Y("written:N", sort=down, title=WRITTEN[language], axis=alt.Axis(labelLimit=110, **axis)),
                 color=alt.Color("value:Q", title=named[language], scale=shades, legend=alt.Legend(gradientLength=80)),
-                tooltip=fig.tooltip(language, ("written:N", WRITTEN), ("read:N", READ), ("value:Q", named, ".3f")),
+                tooltip=fig.tooltip(language, *told),
             )
             .properties(**about)
         )

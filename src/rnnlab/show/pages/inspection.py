@@ -5,18 +5,22 @@ from dataclasses import dataclass
 from rnnlab.comparing.chapters import Look, TokenWeight
 from rnnlab.core.words import Both, Language, both
 from rnnlab.inspecting.inspection import Inspection
+from rnnlab.inspecting.translating import WritingInspection
 from rnnlab.show.figures.figure import Figure
 from rnnlab.show.figures.gates import gated
 from rnnlab.show.figures.sections import inspection_figures
+from rnnlab.show.figures.translated import inside_figures
 from rnnlab.show.inspection_texts import Wording
 from rnnlab.show.pages import shell
 from rnnlab.show.pages.table import Cell, Column, Row, Table, number
+from rnnlab.show.writing_inspection import NOT_LOOKED, about_writing
 
 SECTIONS = {
     "tokens": both("What the answer rests on"),
     "gradients": both("Gradients through time"),
     "gates": both("Gates"),
 }
+WRITING_SECTIONS = {"attention": both("Where it looked"), "gradients": both("What each written token rests on")}
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,26 @@ def page(found: Inspection, language: Language = "en") -> str:
         look=_look(found),
         strip=both("Red speaks for the answer, blue against it (integrated gradients). Dotted: unknown to the model."),
         filters=_filters(found, wording),
+    )
+
+
+def writing_page(found: WritingInspection, language: Language = "en") -> str:
+    """The same of a model that writes a text for another."""
+    figures = inside_figures(found)
+    said = {"attention": [NOT_LOOKED] if found.attention is None else [], "gradients": list[Both]()}
+    parts = [Section(name, title, said[name], figures.get(name, [])) for name, title in WRITING_SECTIONS.items()]
+    return shell.page(
+        "inspection.html",
+        title=both("Inside {name}", name=found.name),
+        language=language,
+        maker="rnnlab inspect",
+        sections=[(section.name, section.title) for section in parts],
+        figures=[figure for section in parts for figure in section.figures],
+        about=about_writing(found),
+        parts=parts,
+        look=None,
+        strip=None,
+        filters=None,
     )
 
 
