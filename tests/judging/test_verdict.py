@@ -657,3 +657,18 @@ def test_another_metric_and_level_are_named():
 def test_what_does_not_fit_together_is_refused(arms: list[ArmScores], groups: np.ndarray, message: str):
     with pytest.raises(ValueError, match=message):
         judge(arms, groups)
+
+
+def test_points_are_said_without_a_sign_and_judged_as_shares():
+    rng = np.random.default_rng(0)
+    arms = [
+        ArmScores(label, [0, 1, 2], (rng.random((3, 400)) < share).astype(float), 1.0)
+        for label, share in (("gru", 0.6), ("rnn", 0.3))
+    ]
+    shares, points = (judge(arms, np.arange(400), metric="BLEU", unit=unit) for unit in ("percent", "points"))
+    assert points.estimates == shares.estimates
+    mean = points.estimates["gru"].mean
+    assert f"{100 * mean:.1f} %" in shares.sentence
+    assert f"{100 * mean:.1f}" in points.sentence
+    assert f"{100 * mean:.1f} %" not in points.sentence
+    assert "points" in points.sentence  # differences are

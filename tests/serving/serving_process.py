@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from corpora import write_pairs
 
 import rnnlab
 from rnnlab.data.nested_sentences import nested_sentences
@@ -149,3 +150,17 @@ def writing_models(folder: Path) -> dict[str, str]:
         jobs=0,
     )
     return {arm.label: arm.runs[0].path for arm in (*result.arms, *result.baselines)}
+
+
+def translating_model(folder: Path) -> str:
+    """The path of a run that translates short sentences."""
+    result = rnnlab.compare(
+        str(write_pairs(folder / "pairs.tsv", 300)),
+        models=["gru"],
+        seeds=1,
+        training={"epochs": 12, "batch_size": 16, "lr": 0.01},
+        settings=["model.hidden=32", "model.embedding.width=16", "task.longest=12"],
+        out=folder / "runs",
+        jobs=0,
+    )
+    return result.arms[0].runs[0].path

@@ -47,6 +47,7 @@ class ServedModel:
         found = [asdict(one) for one in by_label(card.metrics)]
         told = {"labels": labels, **types, **columns, "card": asdict(card), "by_label": found}
         answers = "text" if self.writes else "tags" if self.predictor.tags_tokens else "label"
+        answers = "translation" if self.translates else answers
         asked = {"reads": "recording" if self.hears else "text", "answers": answers}
         if self.writes:
             asked["unit"] = "chars" if self.predictor.writer.tokenizer.name == "chars" else "words"
@@ -56,6 +57,11 @@ class ServedModel:
     def writes(self) -> bool:
         """Whether it is a language model, which continues texts and has no labels."""
         return isinstance(self.predictor.task.answer, Written)
+
+    @property
+    def translates(self) -> bool:
+        """Whether it writes a text for another one, and has no labels either."""
+        return self.predictor.task.answer.writes
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -332,8 +332,9 @@ def _schemas(models: Sequence[str]) -> dict[str, Any]:
                 "kind": {**string, "description": "The architecture or baseline."},
                 "reads": {"enum": ["text", "recording"]},
                 "answers": {
-                    "enum": ["label", "tags", "text"],
-                    "description": "One for all of it, a tag for every token, or how the text may go on.",
+                    "enum": ["label", "tags", "text", "translation"],
+                    "description": "One for all of it, a tag for every token, how the text may go on, or another text "
+                    "for it, which stands where a label would.",
                 },
                 "unit": {"enum": ["chars", "words"], "description": "Of a model that writes: what a token is."},
                 "labels": {"type": "array", "items": string},

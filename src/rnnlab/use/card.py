@@ -113,7 +113,7 @@ def card_of(
             "unit": judged.unit,
             "epochs": result.get("epochs"),
             "best_epoch": result.get("best_epoch"),
-            **({"chosen": result["chosen"]} if "chosen" in result else {}),
+            **{name: result[name] for name in ("chosen", "signatures") if name in result},
         },
         data=_data(spec, preprocessor, answers, profile),
         metrics={part: result[part] for part in ("valid", "test")},
@@ -209,6 +209,9 @@ def _data(
         found["channels"] = preprocessor.features
     if isinstance(answers.answer, Tags) and preprocessor.spelling is not None:
         found["scheme"] = answers.answer.scheme  # None: plain tags
+    if preprocessor.writes is not None and preprocessor.writes.vocabulary is not None:
+        written = preprocessor.writes.vocabulary
+        found["written"] = describe_scripts(scripts(written.words[len(written.special) :]))  # the script of its texts
     if isinstance(answers.answer, Text):
         found["tokens"] = int(answers.counts["tokens"].sum())  # of the test that are scored
         found["streams"] = spec.task.streams
@@ -241,6 +244,15 @@ def _intended_use(card: Card, question: str | None) -> str:
             script=script_text(data["script"]),
             name=data["name"],
             count=data["tokens"],
+        )
+    if "written" in data:
+        return say(
+            "Writes a text ({written}) for a text ({script}), as the pairs of '{name}' show. Tested on {count:,} "
+            "texts.",
+            written=script_text(data["written"]),
+            script=script_text(data["script"]),
+            name=data["name"],
+            count=data["rows"]["test"],
         )
     if "test_labels" not in data:
         return say(

@@ -56,6 +56,9 @@ def _lines(card: Card, name: str) -> Iterator[Both | str]:
     yield ""
     if card.accuracy is not None:
         yield from (both("Test: {measure} {figures}.", **_accuracy(card)), "")
+    for key, text in card.model.get("signatures", {}).items():
+        signed = say("Signature of {score}, in sacrebleu's words:", score=metric_text(key))
+        yield from (f"{signed} `{text}`", "")
     if by_label(card.metrics):
         yield from (both("## By label"), "")
         yield from _by_label(card)

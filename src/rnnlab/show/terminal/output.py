@@ -33,6 +33,8 @@ if TYPE_CHECKING:  # `rnnlab runs` need not wait for torch
 Row = tuple[Sequence[str], str | None]
 """Cells, and a style."""
 NUMBERS = ("bits_per_character", "perplexity")  # scores of language models, which are no shares
+OF_SOME = ("entity_f1", "micro_f1", "exact")  # shares that some tasks have
+OF_TEXTS = ("bleu", "chrf")  # of translators, said from 0 to 100
 
 
 def _console(stderr: bool = False) -> Console:
@@ -316,7 +318,7 @@ def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
                 "status": result.get("status", "unfinished"),
                 "accuracy": test.get("accuracy"),
                 "macro_f1": test.get("macro_f1"),
-                **{name: test[name] for name in ("micro_f1", "entity_f1", *NUMBERS) if name in test},
+                **{name: test[name] for name in (*OF_SOME, *NUMBERS, *OF_TEXTS) if name in test},
                 "best_epoch": result.get("best_epoch"),
             }
         )
@@ -324,18 +326,20 @@ def run_list(runs: Sequence[RunDirectory], as_json: bool) -> None:
         for row in rows:
             print(json.dumps(row, ensure_ascii=False))
         return
-    some = [name for name in ("entity_f1", "micro_f1") if any(name in row for row in rows)]  # of some tasks alone
+    some = [name for name in OF_SOME if any(name in row for row in rows)]
+    texts = [name for name in OF_TEXTS if any(name in row for row in rows)]
     numbers = [name for name in NUMBERS if any(name in row for row in rows)]
     scores = ("accuracy", *some, "macro_f1")
     columns = (
         *(both("run"), both("model"), both("data"), both("seed"), both("status")),
-        *(*map(metric_text, (*scores, *numbers)), both("best epoch")),
+        *(*map(metric_text, (*scores, *numbers, *texts)), both("best epoch")),
     )
     cells = [
         [
             *(row["run"], row["model"], Path(row["data"]).name, str(row["seed"]), str(status_text(row["status"]))),
             *("" if row.get(score) is None else percent(row[score]) for score in scores),
             *("" if row.get(score) is None else score_text(row[score], "number") for score in numbers),
+            *("" if row.get(score) is None else score_text(row[score], "points") for score in texts),
             str(row["best_epoch"] or ""),
         ]
         for row in rows

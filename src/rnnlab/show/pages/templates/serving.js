@@ -70,6 +70,7 @@
   const model = () => models.find((one) => one.name === at("model").value) ?? models[0];
 
   const writes = () => model()?.answers === "text";
+  const translates = () => model()?.answers === "translation";
   const writer = servedWriter({ at, say, told, request, failure, showTrouble, noTrouble, model, typed });
 
   const ask = async () => {
@@ -168,9 +169,11 @@
     const sure = answer.labels || answer.tags ? "" : percent(answer.probability); // of several, the rest tells
     at("label").replaceChildren(...[label].flat());
     at("sure").replaceChildren(sure);
-    at("bars").hidden = at("more").hidden = Boolean(answer.tags);
+    const bars = !answer.tags && !translates(); // a text has no labels beside it
+    at("bars").hidden = at("more").hidden = !bars;
     at("tagging").hidden = !answer.tags;
-    answer.tags ? showTags(answer) : showBars();
+    if (answer.tags) showTags(answer);
+    else if (bars) showBars();
     showTokens(answer.tokens ?? []);
     showKnown(answer.known);
     at("said").replaceChildren(...at("label").cloneNode(true).childNodes, " ", sure); // for those who listen
@@ -354,14 +357,17 @@
     const { accuracy, calibration, data = {} } = card;
     const facts = [fact(told("model"), kind)];
     if (card.model?.parameters) facts.push(fact(told("parameters"), number(card.model.parameters)));
-    if (!writes()) facts.push(fact(told("labels"), `${labels.length}`));
+    if (!writes() && !translates()) facts.push(fact(told("labels"), `${labels.length}`));
     if (accuracy) {
       const seeds = accuracy.seeds > 1 ? say(...told("seeds", { count: accuracy.seeds })) : [];
       const { score = "accuracy", unit = "percent", measure } = card.model ?? {};
-      const shown = unit === "percent" ? percent : (value) => value.toFixed(4);
+      const points = (value) => (100 * value).toFixed(1);
+      const shown = { percent, points }[unit] ?? ((value) => value.toFixed(4));
       const interval = `${shown(accuracy.mean)} (${shown(accuracy.low)} – ${shown(accuracy.high)}`;
       facts.push(fact(WORDS[score] ? told(score) : [measure, measure], interval, ...seeds, ")"));
     }
+    for (const [score, text] of Object.entries(card.model?.signatures ?? {}))
+      if (WORDS[`signature ${score}`]) facts.push(fact(told(`signature ${score}`), element("code", {}, text)));
     if (calibration) {
       const gap = (value) => (100 * value).toFixed(1);
       facts.push(
@@ -407,7 +413,11 @@
       noTrouble();
     } else if (!last) at("nothing").hidden = false;
     at("recording").hidden = !hears();
-    const lead = writes() ? "text" : hears() ? "recording" : !tags() ? "label" : model().types ? "entities" : "tags";
+    const named = translates() ? "translation" : "answer";
+    at("nothing").replaceChildren(...say(...told(`no ${named}`)));
+    [at("answer").dataset.en, at("answer").dataset.zh] = told(named);
+    at("answer").setAttribute("aria-label", at("answer").dataset[document.documentElement.dataset.lang]);
+    const lead = translates() ? "translation" : writes() ? "text" : hears() ? "recording" : !tags() ? "label" : model().types ? "entities" : "tags";
     at("lead").replaceChildren(...say(...told(`lead ${lead}`)));
     if (names.length) at("column-0").focus();
   };
