@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rnnlab.api.compare import UntilSure, compare, train
-    from rnnlab.api.inspect import inspect_exposure, inspect_model, inspect_run
+    from rnnlab.api.inspect import inspect_exposure, inspect_model, inspect_run, inspect_translation
     from rnnlab.api.report import write_report
     from rnnlab.api.sweep import run_sweep
     from rnnlab.auditing.audit import audit
@@ -38,6 +38,7 @@ _HOMES = {
     "inspect_run": "rnnlab.api.inspect",
     "inspect_exposure": "rnnlab.api.inspect",
     "inspect_model": "rnnlab.api.inspect",
+    "inspect_translation": "rnnlab.api.inspect",
     "load": "rnnlab.use",
     "pack": "rnnlab.use.stored",
     "export_model": "rnnlab.use.onnx.writing",
@@ -79,6 +80,7 @@ __all__ = [
     "inspect_exposure",
     "inspect_model",
     "inspect_run",
+    "inspect_translation",
     "judge",
     "load",
     "pack",

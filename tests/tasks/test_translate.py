@@ -18,7 +18,6 @@ from rnnlab.core.errors import ConfigError, DataError, RunError
 from rnnlab.data.batches import collate
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.vocabulary import UNKNOWN
-from rnnlab.inspecting.translating import WritingInspection
 from rnnlab.models.baselines import BASELINES
 from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.sweeps.plan import experiment_tree, plan
@@ -227,8 +226,7 @@ def test_scores_are_kept_with_their_signatures(run: RunDirectory):
 
 def test_inspect_looks_into_one_translation(run: RunDirectory):
     text = "we like rain zebra."
-    found = rnnlab.inspect_run(run.path, text)
-    assert isinstance(found, WritingInspection)
+    found = rnnlab.inspect_translation(run.path, text)
     (told,) = rnnlab.load(run.path).translate([text])
     assert found.text == told.label
     assert found.probability == pytest.approx(told.probability, rel=1e-4)

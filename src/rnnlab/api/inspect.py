@@ -24,7 +24,7 @@ from rnnlab.inspecting.translating import WritingInspection, attention_map, grad
 from rnnlab.inspecting.units import Units
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
-from rnnlab.models.network import Network, build_network
+from rnnlab.models.network import build_network
 from rnnlab.models.search import search
 from rnnlab.runs.directory import find_run
 from rnnlab.show.notebook import Inside, InsideTranslator, inside_of, inside_translator
@@ -41,14 +41,18 @@ RANDOM_ROWS = 16
 
 
 @own_process_state(threads=1)  # as in training
-def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside | InsideTranslator:
-    """A finished run: on a text, or on validation rows (random input, when the data can't be found any more). One that
-    writes a text for another, on a text alone."""
+def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside:
+    """A finished run: on a text, or on validation rows (random input, when the data can't be found any more). For one
+    that writes a text for another there is `inspect_translation`."""
     found = find_run(run)
     spec, preprocessor, network = open_run(found)
     assert isinstance(spec.model, Architecture)
-    if isinstance(spec.task.answer, Translation):
-        return _inspect_writing(found.path.resolve().name, spec, preprocessor, network, text)
+    if spec.task.answer.writes:
+        raise RunError(
+            "{run}: this model writes a text for another one, so say which: rnnlab inspect {run} --text TEXT, or "
+            "rnnlab.inspect_translation(run, text)",
+            run=run,
+        )
     about = _about(found.path.resolve().name, spec.model, preprocessor)
     about = replace(about, by_step=spec.task.answer.reads == "states")
     if isinstance(spec.task.answer, Text) and preprocessor.vocabulary is not None:
@@ -77,22 +81,29 @@ def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside | I
     return inside_of(examine(subject, network, inputs, lengths, at_first=first, epochs=epochs, cost=costs))
 
 
-def _inspect_writing(
-    name: str, spec: RunSpec, preprocessor: Preprocessor, network: Network, text: str | None
-) -> InsideTranslator:
-    if text is None:
-        raise RunError(
-            "{run}: this model writes a text for another one, so say which: rnnlab inspect {run} --text TEXT", run=name
-        )
+def writes_texts(run: str | PathLike[str]) -> bool:
+    """Whether a run is of a task whose answers are texts for others."""
+    return RunSpec.from_dict(find_run(run).spec()).task.answer.writes
+
+
+@own_process_state(threads=1)  # as in training
+def inspect_translation(run: str | PathLike[str], text: str) -> InsideTranslator:
+    """Where a finished run that writes a text for another looked, and what each written token rests on."""
+    found = find_run(run)
+    spec, preprocessor, network = open_run(found)
     answer, writes = spec.task.answer, preprocessor.writes
-    assert isinstance(answer, Translation)
-    assert writes is not None
+    if not isinstance(answer, Translation) or writes is None:
+        raise RunError(
+            "{run}: '{kind}' writes no text for another; rnnlab.inspect_run looks into it",
+            run=run,
+            kind=spec.task.kind,
+        )
     assert writes.vocabulary is not None
     inputs, lengths, tokens = _read_text(preprocessor, text)
     best = search(network, inputs, lengths, answer.manner)[0][0]
     read, written = inputs[0].tolist(), [*best.ids, *([END] if best.ended else [])]
-    found = WritingInspection(
-        name,
+    about = WritingInspection(
+        found.path.resolve().name,
         spec.model.kind,
         {key: value for key, value in spec.model.to_dict().items() if key != "kind"},
         tokens,
@@ -103,7 +114,7 @@ def _inspect_writing(
         attention_map(network, read, written),
         gradient_map(network, read, written),
     )
-    return inside_translator(found)
+    return inside_translator(about)
 
 
 @own_process_state(threads=1)  # as in training

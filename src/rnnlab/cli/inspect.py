@@ -54,8 +54,9 @@ def inspect(
         return
     chosen = words.language()
 
-    from rnnlab.api.inspect import inspect_model, inspect_run
+    from rnnlab.api.inspect import inspect_model, inspect_run, inspect_translation, writes_texts
     from rnnlab.core.files import write_atomically
+    from rnnlab.inspecting.inspection import Inspection
     from rnnlab.inspecting.translating import WritingInspection
     from rnnlab.runs.directory import pretty_json
     from rnnlab.show.inspection_texts import lines
@@ -65,10 +66,13 @@ def inspect(
 
     if output is not None:
         make_room(output)
-    if run is not None:
-        found = inspect_run(run, text)
-    else:
+    found: Inspection | WritingInspection
+    if run is None:
         found = inspect_model(model or "", settings=settings or [], length=length, seed=seed or 0)
+    elif text is not None and writes_texts(run):
+        found = inspect_translation(run, text)
+    else:
+        found = inspect_run(run, text)
     name = found.name if isinstance(found, WritingInspection) else found.subject.name
     written = output if as_json else output or f"inspect-{name}.html"
     if written is not None:
