@@ -91,8 +91,6 @@ class Writing(Task):
 class Translate(Writing):
     """A text in one language, or of one kind, for a text in another."""
 
-    training_defaults: ClassVar[dict[str, Any]] = {**Writing.training_defaults, "softmax_samples": 400}
-
     data: str = Field(min_length=1, description="A table with two columns of texts, or a name of the catalogue.")
     source: str | int | None = Field(default=None, description="Column of the texts that are read: a name, or 1, 2 …")
     target: str | int | None = Field(default=None, description="Column of the texts that are written.")
