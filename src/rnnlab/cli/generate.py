@@ -33,7 +33,7 @@ def generate(
     plugin: options.Plugins = None,
     lang: options.Lang = None,
 ) -> None:
-    """Let a trained language model write; of a translator, draw translations instead of searching for the best.
+    """Let a language model write, or a translator draw its texts.
 
     Example: rnnlab generate runs/1f0c "To be" --temperature 0.8 --length 200
 
