@@ -133,8 +133,20 @@ def test_charts_are_drawn_in_points(chapter: Chapter, html: str):
     best = max(score.mean for one in found.by_length for _, _, score in one.parts)
     assert max(row["y"] for row in rows) == pytest.approx(100 * best, rel=1e-4)
     assert '%"' not in json.dumps(charts["seeds"]["layer"])  # no format of an axis or a tooltip
-    scores = [row["v"] for row in charts["seeds"]["data"]["values"] if row["k"] == "mean"]
-    assert max(scores) == pytest.approx(100 * max(one.mean for one in chapter.comparison.verdict.estimates.values()))
+    verdict, drawn = chapter.comparison.verdict, charts["seeds"]["data"]["values"]
+    means = [row["v"] for row in drawn if row["k"] == "mean"]
+    assert max(means) == pytest.approx(100 * max(one.mean for one in verdict.estimates.values()))
+    runs = [row["v"] for row in drawn if row["k"] == "run"]
+    assert max(runs) == pytest.approx(100 * max(max(of.values()) for of in verdict.scores.values()))
+
+
+def test_a_notebook_draws_points_too(chapter: Chapter):
+    """Without the data, lengths are those of the summary."""
+    bare = replace(chapter, differences=replace(chapter.differences, translated=None))
+    (figure,) = [one for one in chapter_figures(bare)["differences"] if one.name == "by-length"]
+    rows = figure.draw("en", True).to_dict()["data"]["values"]
+    best = max(cell.score for arm in chapter.comparison.arms for cell in arm.by_length.values())
+    assert max(row["y"] for row in rows if not row["b"]) == pytest.approx(100 * best, rel=1e-4)
 
 
 def test_scores_are_plain_numbers_with_a_signature(chapter: Chapter, html: str):
