@@ -305,8 +305,8 @@ def _about(
 ) -> list[str]:
     lines = [
         note(
-            "{source}: {every:,} pairs; train {train:,}, validation {valid:,} texts with {valid_references:,} "
-            "references, test {test:,} with {test_references:,}",
+            "{source}: {every:,} pairs; {train:,} to train; validation texts: {valid:,} (references: "
+            "{valid_references:,}); test texts: {test:,} (references: {test_references:,})",
             source=parts["train"].source,
             every=sum(map(len, parts.values())),
             **{name: len(part) for name, part in sequences.items()},

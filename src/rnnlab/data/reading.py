@@ -213,6 +213,14 @@ def _ask(table: Table, role: str, candidates: list[str]) -> NoReturn:
     todo = both("pass --{role} NAME", role=role)
     if role == "text" and len(candidates) > 1:
         todo = both("{todo}, or several to be read together: --text {names}", todo=todo, names=_command(candidates))
+        if len(candidates) == 2:
+            read, written = map(shlex.quote, candidates)
+            todo = both(
+                "{todo}; to translate one into the other: --source {read} --target {written}",
+                todo=todo,
+                read=read,
+                written=written,
+            )
     raise DataError(
         "{path}: which column is the {role}? {found}; {todo}\n{described}{hint}",
         path=table.path,

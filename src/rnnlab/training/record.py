@@ -44,7 +44,7 @@ def record_answers(run: RunDirectory, task: Task, data: EncodedData, valid: Kept
         facts = {"unseen": rows.unseen, "characters": rows.characters}
         arrays |= {f"{part}.{name}": fact for name, fact in facts.items() if fact is not None}
     arrays |= {"test.groups": data.test.groups, "test.lengths": data.test.lengths}
-    if not task.fresh_batches and not task.streams:
+    if not (task.fresh_batches or task.streams or task.answer.writes):  # pairs that share a side are in one split
         arrays["test.seen"] = seen_rows(data.test, data.train)
     if data.test.tags is not None:
         arrays["test.tags"] = data.test.tags
