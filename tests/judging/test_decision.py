@@ -162,7 +162,7 @@ def picked(deviation: float, seeds: int, repeats: int) -> tuple[float, float, fl
     return estimated, true, inside
 
 
-@pytest.mark.parametrize("deviation", [0.0, 0.7, 1.5, 3.0])
+@pytest.mark.parametrize("deviation", [0.7, 3.0, *(pytest.param(one, marks=pytest.mark.long) for one in (0.0, 1.5))])
 def test_the_winners_optimism_is_known(deviation: float):
     estimated, true, inside = picked(deviation, seeds=3, repeats=60)
     assert estimated == pytest.approx(true, rel=0.3)

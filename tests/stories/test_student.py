@@ -56,12 +56,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_from_the_table_to_the_model_in_use(folder: Path, snapshot):
-    compared = typed(
-        folder, "compare", "酒店评论.csv", "--models", "textcnn", "--seeds", "2", "--epochs", "6", language="zh"
-    )
+    arms = ("--models", "textcnn", "--seeds", "2", "--epochs", "6")
+    compared = typed(folder, "compare", "酒店评论.csv", *arms, language="zh", in_own_process=True)
     assert sentences(compared) == snapshot(name="compare")
     model = run_in(compared)
-    asked = typed(folder, "predict", model, "早餐难吃，服务态度很差", language="zh")
+    asked = typed(folder, "predict", model, "早餐难吃，服务态度很差", language="zh", in_own_process=True)
     assert "差评" in asked
     assert sentences(asked) == snapshot(name="predict")
     answered = typed(folder, "predict", model, "--file", "新评论.csv", "-o", "答案.csv", language="zh")
