@@ -84,7 +84,7 @@ def svg(chart: Any) -> str:
 
 def _svg(chart: Any) -> tuple[str, str]:
     """A chart, and all texts in it."""
-    spec = themed(chart.to_dict(), LIGHT_CONFIG | {"background": "white"})
+    spec = themed(chart.to_dict(validate=False), LIGHT_CONFIG | {"background": "white"})
     texts = "".join(_strings(spec))
     spec["config"]["font"] = fonts_for(texts)
     return _renumbered(vl_convert.vegalite_to_svg(spec, vl_version=vega_lite_version())), texts

@@ -55,6 +55,10 @@ class Figure:
     arms: bool = False
     wide: bool = False  # among others: in a line of its own
 
+    def __post_init__(self) -> None:
+        """Altair would check every part of a chart against a schema: half of the time. The tests have it checked."""
+        object.__setattr__(self, "draw", debug_mode(False)(self.draw))
+
 
 def figure(
     name: str,

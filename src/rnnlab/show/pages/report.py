@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from altair.utils.schemapi import debug_mode
-
 from rnnlab.comparing.chapters import (
     Answered,
     Chapter,
@@ -116,7 +114,6 @@ class SweepParts:
     titles: list[Both]  # of the studies; one that has the name of its sweep was named already
 
 
-@debug_mode(False)  # Altair would check every part of every chart against a schema: half of the time
 def page(report: Report, language: Language = "en", date: datetime | None = None) -> str:
     """The whole page. Same report, same text, but for the date."""
     several = len(report.chapters) + bool(report.sweeps) > 1
