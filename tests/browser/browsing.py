@@ -4,8 +4,12 @@ import importlib.util
 import os
 import shutil
 import sys
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 AXE = Path(os.environ.get("RNNLAB_AXE") or ROOT / ".venv/axe/node_modules/axe-core/axe.min.js")
@@ -73,6 +77,17 @@ def examples(module: str) -> Any:
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
     return loaded
+
+
+def each_value(*choices: Sequence[Any]) -> list[Any]:
+    """All combinations, for `parametrize`. With every change, as many as have each value once or more; all of them in
+    `make test-long`."""
+    found = []
+    for places in product(*(range(len(values)) for values in choices)):
+        diagonal = all(place == max(places) % len(values) for place, values in zip(places, choices, strict=True))
+        chosen = [values[place] for place, values in zip(places, choices, strict=True)]
+        found.append(pytest.param(*chosen, marks=[] if diagonal else [pytest.mark.long]))
+    return found
 
 
 def missing() -> str | None:

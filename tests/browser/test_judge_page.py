@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import DESK, PHONE, axe, drawn, overflowing
+from browsing import DESK, PHONE, axe, drawn, each_value, overflowing
 
 from rnnlab.judging.findings import Verdict
 from rnnlab.judging.results import judge
@@ -30,9 +30,7 @@ def verdict() -> Verdict:
     return judged()
 
 
-@pytest.mark.parametrize(
-    ("viewport", "theme"), [(PHONE, "light"), (DESK, "light"), (DESK, "dark")], ids=["phone", "desk", "dark"]
-)
+@pytest.mark.parametrize(("viewport", "theme"), each_value([PHONE, DESK], ["light", "dark"]))
 def test_it_fits_and_can_be_read_by_everybody(open_page, verdict, viewport, theme):
     page = open_page(
         judge_page(verdict, source="results.csv", notes=["read as GB18030"]), viewport=viewport, color_scheme=theme

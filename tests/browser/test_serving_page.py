@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from browsing import DESK, PHONE, TABLET, WIDE, axe, overflowing
+from browsing import DESK, PHONE, TABLET, WIDE, axe, each_value, overflowing
 from visiting import ask, serving_process, shown
 
 MEDIUM = {"width": 1024, "height": 800}
@@ -120,14 +120,19 @@ def test_texts_stay_texts(visit, server):
 
 def test_asking_while_one_types(visit, server):
     page = visit(server)
-    page.locator("#text").press_sequentially("a great film", delay=20)
+    page.clock.install(time=0)  # its timers stand still, however long this machine takes for a key
+    page.clock.pause_at(1000)
+    page.locator("#text").press_sequentially("a great film")
+    assert visit.asked == []
+    page.clock.run_for(1000)
     page.wait_for_selector("#result:not([hidden])")
-    page.wait_for_timeout(400)
     assert [body["text"] for body in visit.asked] == ["a great film"]  # once, when the keys rest
     page.press("#text", "Shift+Enter")
-    page.locator("#text").press_sequentially("dull", delay=5)
-    page.press("#text", "Enter")  # at once, and not again after the pause
-    page.wait_for_timeout(600)
+    page.locator("#text").press_sequentially("dull")
+    with page.expect_response("**/v1/predict"):
+        page.press("#text", "Enter")  # at once, and not again after the pause
+    page.clock.run_for(1000)
+    page.wait_for_timeout(100)
     assert [body["text"] for body in visit.asked] == ["a great film", "a great film\ndull"]
 
 
@@ -277,9 +282,10 @@ def test_the_policy(visit, server):
     visit.complaints.clear()
 
 
-@pytest.mark.parametrize(
-    ("viewport", "scheme"), [(PHONE, "light"), (TABLET, "dark"), (DESK, "light"), (MEDIUM, "dark"), (WIDE, "dark")]
-)
+OTHER_SCREENS = [pytest.param(*way, marks=pytest.mark.long) for way in [(DESK, "light"), (MEDIUM, "dark")]]
+
+
+@pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "light"), (TABLET, "dark"), (WIDE, "dark"), *OTHER_SCREENS])
 def test_nothing_overflows(visit, server, viewport, scheme):
     page = visit(server, viewport=viewport, color_scheme=scheme)
     assert overflowing(page) == []
@@ -291,8 +297,7 @@ def test_nothing_overflows(visit, server, viewport, scheme):
     assert overflowing(page) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [PHONE, DESK])
+@pytest.mark.parametrize(("scheme", "viewport"), each_value(["light", "dark"], [PHONE, DESK]))
 def test_no_serious_accessibility_fault(visit, server, scheme, viewport):
     page = visit(server, viewport=viewport, color_scheme=scheme, refusals=True, reduced_motion="reduce")
     assert axe(page) == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import DESK, PHONE, axe, overflowing
+from browsing import DESK, PHONE, axe, each_value, overflowing
 from taggers import train_tagger
 from visiting import ask, serving_process, shown
 from waves import folder_of_tones, wav
@@ -138,9 +138,7 @@ def test_what_the_model_doesnt_read_stays_as_it_is(visit, server):
     assert plain(page) == "the cat ran"
 
 
-@pytest.mark.parametrize("viewport", [PHONE, DESK])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("viewport", "scheme", "language"), each_value([PHONE, DESK], ["light", "dark"], ["en", "zh"]))
 def test_legible_everywhere(visit, server, tones, viewport, scheme, language):
     page = visit(server, viewport=viewport, color_scheme=scheme, reduced_motion="reduce")
     page.click(f'[data-language="{language}"]')

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import DESK, PHONE, axe, overflowing
+from browsing import DESK, PHONE, axe, each_value, overflowing
 from visiting import serving_process
 
 LABELS = Path(__file__).parents[1] / "formats" / "v1"
@@ -121,9 +121,7 @@ def test_models_that_answer_with_labels_keep_their_page(visit, server):
     assert len(page.input_value("#text")) == len("a great film") + 20
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [DESK, PHONE])
+@pytest.mark.parametrize(("language", "scheme", "viewport"), each_value(["en", "zh"], ["light", "dark"], [DESK, PHONE]))
 def test_it_can_be_read_by_all(visit, server, language, scheme, viewport):
     page = visit(server, viewport=viewport, color_scheme=scheme)
     page.click(f'[data-language="{language}"]')

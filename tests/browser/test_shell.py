@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from browsing import DESK, PHONE, WIDE, axe, drawn, overflowing
+from browsing import DESK, PHONE, WIDE, axe, drawn, each_value, overflowing
 from kitchen import ARMS, FIGURES, LOOK, NASTY, kitchen
 
 MEDIUM = {"width": 1024, "height": 800}
@@ -53,8 +53,7 @@ def test_nothing_overflows(open_page, html, viewport):
     assert overflowing(page) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [PHONE, DESK])
+@pytest.mark.parametrize(("scheme", "viewport"), each_value(["light", "dark"], [PHONE, DESK]))
 def test_no_serious_accessibility_fault(open_page, html, scheme, viewport):
     page = open_page(html, color_scheme=scheme, viewport=viewport)
     assert axe(page) == []

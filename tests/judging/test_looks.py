@@ -55,7 +55,7 @@ def test_seeds_go_where_they_can_change_the_decision():
 
 @pytest.mark.parametrize(
     ("arms", "first"),
-    [(8, 2), (6, 5), *(pytest.param(arms, first, marks=pytest.mark.long) for arms, first in [(8, 3), (12, 3), (8, 5)])],
+    [(8, 2), (6, 5), *(pytest.param(*case, marks=pytest.mark.long) for case in [(8, 3), (12, 3), (8, 5)])],
 )
 def test_equal_arms_are_rarely_told_apart_however_often_one_looks(arms: int, first: int):
     truth = Truth([0.9] * arms, list(range(arms, 0, -1)), rows=1_000)
@@ -99,7 +99,10 @@ def within_budget(
     return verdicts, set(have) - set(labels)  # type: ignore[possibly-undefined]
 
 
-@pytest.mark.parametrize(("arms", "most"), [(2, 8), (5, 5), *(pytest.param(arms, most, marks=pytest.mark.long) for arms, most in [(6, 5), (8, 3), (8, 12)])])
+@pytest.mark.parametrize(
+    ("arms", "most"),
+    [(2, 8), (5, 5), *(pytest.param(arms, most, marks=pytest.mark.long) for arms, most in [(6, 5), (8, 3), (8, 12)])],
+)
 def test_a_budget_rarely_drops_an_arm_that_is_as_good(arms: int, most: int):
     """The family-wise error of all looks together, wherever the time ends them."""
     truth = Truth([0.9] * arms, list(range(arms, 0, -1)), rows=1_000)

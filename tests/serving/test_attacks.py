@@ -20,7 +20,7 @@ from rnnlab.serving.limits import Limits
 
 MODEL = Path(__file__).parents[1] / "formats" / "v1"
 LIMITS = Limits()
-BODIES, SLOW = 5_000, 200
+SLOW = 200
 CHUNK, STREAM = b"100000\r\n" + b"x" * 0x100000 + b"\r\n", 1024  # 1 MB, and how many of them
 GROWTH = 50_000_000  # bytes that the server may hold more than before
 PATIENCE = 5.0  # seconds for an ordinary request meanwhile, on a busy machine
@@ -133,11 +133,12 @@ def broken_body(rng: random.Random) -> tuple[bytes, str]:
     return kinds[rng.choice(list(kinds))]()
 
 
-def test_broken_bodies(server):
+@pytest.mark.parametrize("bodies", [1_000, pytest.param(5_000, marks=pytest.mark.long)])
+def test_broken_bodies(server, bodies):
     rng = random.Random(7)
     counts: Counter[int] = Counter()
     with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as client:
-        for _ in range(BODIES):
+        for _ in range(bodies):
             body, content_type = broken_body(rng)
             client.request("POST", "/v1/predict", body, {"Content-Type": content_type})
             answer = client.getresponse()
