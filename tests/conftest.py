@@ -1,6 +1,8 @@
 """Shared by all tests: a cache of their own, and small data."""
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ import torch
 
 from rnnlab import kernels as native
 from rnnlab.core.cache import cache_dir
+from rnnlab.models.base import ARCHITECTURES
+from rnnlab.tasks.base import TASKS
 
 if not os.environ.get("RNNLAB_DATA", "unset"):
     del os.environ["RNNLAB_DATA"]  # make exports an empty one where there are no data sets
@@ -39,6 +43,20 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory):
         del os.environ["RNNLAB_CACHE"]
     else:
         os.environ["RNNLAB_CACHE"] = before
+
+
+def _forgetting_plugins() -> Iterator[None]:
+    """What plugins register meanwhile is forgotten, and so are their modules."""
+    known = [(registry, {name: registry[name] for name in registry.names()}) for registry in (ARCHITECTURES, TASKS)]
+    yield
+    for registry, classes in known:
+        registry._classes = classes  # type: ignore[assignment] # each its own
+    for name in [name for name in sys.modules if name.startswith("rnnlab_plugin_")]:
+        del sys.modules[name]
+
+
+plugins_are_forgotten = pytest.fixture(_forgetting_plugins)  # after the test
+plugins_are_forgotten_later = pytest.fixture(scope="module")(_forgetting_plugins)  # after the module
 
 
 @pytest.fixture

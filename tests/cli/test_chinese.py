@@ -204,18 +204,22 @@ def test_mistakes_in_chinese(rnnlab, rows, monkeypatch, snapshot, command):
         assert english(done.err) == []
 
 
-def test_the_language_of_the_environment(rows):
-    """In a process of its own, as a user has it."""
-    command = [sys.executable, "-m", "rnnlab", "check", "none.toml"]
+def test_the_language_of_the_environment(rnnlab, monkeypatch):
     for variables, said in (
         ({"LANG": "zh_CN.UTF-8"}, "none.toml：没有这个文件"),
         ({"LANG": "zh_CN.UTF-8", "RNNLAB_LANG": "en"}, "none.toml: no such file"),
         ({"LANG": "C.UTF-8"}, "none.toml: no such file"),
         ({"RNNLAB_LANG": "fr"}, "RNNLAB_LANG=fr"),
     ):
-        kept = {k: v for k, v in os.environ.items() if k not in ("LANG", "LC_ALL", "LC_MESSAGES", "RNNLAB_LANG")}
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", env=kept | variables, check=False)
-        assert said in done.stderr
+        for name in ("LANG", "LC_ALL", "LC_MESSAGES", "RNNLAB_LANG"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        assert said in rnnlab("check", "none.toml").err
+    command = [sys.executable, "-m", "rnnlab", "check", "none.toml"]  # in a process of its own, as a user has it
+    kept = {name: value for name, value in os.environ.items() if name != "RNNLAB_LANG"} | {"LANG": "zh_CN.UTF-8"}
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", env=kept, check=False)
+    assert "none.toml：没有这个文件" in done.stderr
 
 
 def test_a_terminal_without_chinese_shows_question_marks():

@@ -1,8 +1,6 @@
 """What there is: runs, models, tasks, vectors, data sets; and a look at data."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Literal
 
@@ -179,15 +177,11 @@ def test_types_are_readable():
     }
 
 
-def test_a_plugin_is_listed_and_shown():
-    """In a process of its own: what a plugin registers stays."""
+@pytest.mark.usefixtures("plugins_are_forgotten")
+def test_a_plugin_is_listed_and_shown(rnnlab):
     plugin = str(Path(__file__).parents[2] / "examples" / "mgu.py")
-
-    def rnnlab(*words: str) -> str:
-        command = [sys.executable, "-m", "rnnlab", "list", "models", *words, "--plugin", plugin]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
-
-    assert rows_of(rnnlab("mgu"))["hidden"][:2] == ["whole number from 1", "128"]
+    shown = rnnlab("list", "models", "mgu", "--plugin", plugin).out
+    assert rows_of(shown)["hidden"][:2] == ["whole number from 1", "128"]
 
 
 def test_vectors(rnnlab):

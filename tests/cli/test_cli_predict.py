@@ -75,7 +75,8 @@ def test_whoever_types_gets_an_answer_to_every_line(compared):
         assert process.wait(timeout=60) == 0
 
 
-def test_a_plugin_model_can_be_asked(reviews_csv, tmp_path):
+@pytest.mark.usefixtures("plugins_are_forgotten")
+def test_a_plugin_model_can_be_asked(reviews_csv, tmp_path, rnnlab):
     (tmp_path / "mine.py").write_text(
         "from rnnlab.models.linear import Linear\n"
         "from rnnlab.models.base import architecture\n"
@@ -84,26 +85,13 @@ def test_a_plugin_model_can_be_asked(reviews_csv, tmp_path):
         '    """My own."""\n',
         encoding="utf-8",
     )
-    script = (
-        "import sys\n"
-        "from rnnlab.cli.main import app\n"
-        "for line in sys.argv[1:]:\n"
-        "    try:\n"
-        "        app(line.split('|'), standalone_mode=False)\n"
-        "    except Exception as error:\n"
-        "        print(error)\n"
-    )
-    compare = "compare|reviews.csv|--models|mine|--seeds|1|--epochs|1|--jobs|0|--plugin|mine.py"
-    done = subprocess.run([sys.executable, "-c", script, compare], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    compare = ["compare", "reviews.csv", "--models", "mine", "--seeds", "1", "--epochs", "1", "--jobs", "0"]
+    done = rnnlab(*compare, "--plugin", "mine.py")
+    assert done.code == 0, done.err
     run = next(path.parent for path in Path("runs").glob("*/spec.json") if '"kind": "mine"' in path.read_text())
-    ask = f"predict|{run}|a lovely film"
-    asked = [sys.executable, "-c", script, ask, f"{ask}|--plugin|mine.py"]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    without, *_, plugged = done.stdout.splitlines()
-    assert "unknown model 'mine'" in without
-    assert plugged.endswith("\ta lovely film")
+    without = [sys.executable, "-m", "rnnlab", "predict", str(run), "a lovely film"]  # which has never seen the plugin
+    assert "unknown model 'mine'" in subprocess.run(without, capture_output=True, text=True, check=False).stderr
+    assert rnnlab("predict", str(run), "a lovely film", "--plugin", "mine.py").out.endswith("\ta lovely film\n")
 
 
 def test_a_bundle_answers_like_its_run(compared, rnnlab):

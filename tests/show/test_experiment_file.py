@@ -1,8 +1,6 @@
 """The file that repeats a comparison: planned again, it asks for the same runs."""
 
 import json
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 import pytest
 
 from rnnlab.api.compare import prepare
+from rnnlab.core.registry import load_plugin
 from rnnlab.core.toml import toml_key, toml_value
 from rnnlab.show.experiment_file import experiment_file
 from rnnlab.sweeps.execution import baseline_specs
@@ -257,17 +256,11 @@ def test_an_endless_task_evaluated_at_its_own_rhythm_only():
     assert experiment_file("", recorded(plan(tree)[0])) is None
 
 
+@pytest.mark.usefixtures("plugins_are_forgotten")
 def test_a_plugin_is_not_in_a_file():
-    """In a process of its own: a plugin stays loaded."""
-    script = (
-        "from rnnlab.core.registry import load_plugin; from rnnlab.sweeps.plan import plan; "
-        "from rnnlab.show.experiment_file import experiment_file; "
-        f"load_plugin({str(PLUGIN)!r}); arms = {{'a': {{'model': {{'kind': 'mgu'}}}}}}; "
-        "tree = {'task': {'rows': 200}, 'arms': arms}; "
-        "print(experiment_file('', [(l, s.to_dict()) for l, s in plan(tree)[0].specs()]))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
-    assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
+    load_plugin(PLUGIN)
+    tree = {"task": {"rows": 200}, "arms": {"a": {"model": {"kind": "mgu"}}}}
+    assert experiment_file("", recorded(plan(tree)[0])) is None
 
 
 @pytest.mark.parametrize(

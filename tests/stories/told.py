@@ -33,16 +33,23 @@ def typed(folder: Path, *words: str, language: str = "en", in_own_process: bool 
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
+    code, out, err = run_here(folder, *words, **known)
+    assert code == 0, err
+    return out + err
+
+
+def run_here(folder: Path, *words: str, **environment: str) -> tuple[int, str, str]:
+    """``rnnlab WORDS`` in this process: exit code, standard output and standard error."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as here, redirect_stdout(out), redirect_stderr(err):
         here.chdir(folder)
         here.setattr(sys, "argv", ["rnnlab", *words])
-        for name, value in known.items():
+        for name, value in environment.items():
             here.setenv(name, value)
         with pytest.raises(SystemExit) as end:
             main()
-    assert end.value.code == 0, err.getvalue()
-    return out.getvalue() + err.getvalue()
+    assert isinstance(end.value.code, int)
+    return end.value.code, out.getvalue(), err.getvalue()
 
 
 def sentences(said: str) -> str:

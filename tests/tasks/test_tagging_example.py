@@ -1,22 +1,24 @@
 """A task of one's own is one file of at most 80 lines: a tagger, through compare, predict and report."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from told import run_here
 
+from rnnlab.core.registry import load_plugin
+from rnnlab.tasks.base import TASKS
+from rnnlab.testing import check_task
+
+pytestmark = pytest.mark.usefixtures("plugins_are_forgotten_later")
 PLUGIN = Path(__file__).parents[2] / "examples" / "tagging.py"
 
 
 def rnnlab(*arguments: str, code: int = 0) -> str:
-    """In a process of its own: a plugin stays registered."""
-    command = [sys.executable, "-m", "rnnlab", *arguments, "--plugin", str(PLUGIN)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
-    assert done.returncode == code, done.stderr
-    return done.stdout if code == 0 else done.stderr
+    ended, out, err = run_here(Path.cwd(), *arguments, "--plugin", str(PLUGIN))
+    assert ended == code, err
+    return out if code == 0 else err
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def compared(corpus: Path) -> dict:
+def compared(corpus: Path, plugins_are_forgotten_later: None) -> dict:
     out = corpus.parent / "runs"
     said = rnnlab(
         "compare", "--task", "tagging", "--set", f"task.data={corpus}", "--models", "gru,textcnn", "--seeds", "2",
@@ -48,13 +50,8 @@ def test_it_is_short():
 
 
 def test_it_obeys_the_laws(corpus: Path):
-    script = (
-        "from rnnlab.core.registry import load_plugin; "
-        f"load_plugin({str(PLUGIN)!r}); from rnnlab.tasks.base import TASKS; from rnnlab.testing import check_task; "
-        f"check_task(TASKS.parse({{'kind': 'tagging', 'data': {str(corpus)!r}}}))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 0, done.stderr
+    load_plugin(PLUGIN)
+    check_task(TASKS.parse({"kind": "tagging", "data": str(corpus)}))
 
 
 def test_compare_counts_every_tag(compared: dict):
