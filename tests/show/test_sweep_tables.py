@@ -170,7 +170,7 @@ def test_narrow_screens_get_portions():
 def test_names_and_numbers():
     assert quantity_name("valid_exact").en == "validation exact match"
     assert quantity_name("train_loss").zh == "训练损失"
-    assert quantity_name("valid_my_own").en == "validation my own"  # a plug-in's
+    assert quantity_name("valid_own").en == "validation own"  # a plug-in's
     assert quantity_name("steps").en == "steps"
     assert (score_text("exact", 0.125), score_text("loss", 0.012345)) == ("12.5 %", "0.01235")
     assert (step_text(1250), step_text(87.5)) == ("1,250", "87.5")
