@@ -50,7 +50,7 @@ def looks_like_pairs(path: str | Path) -> bool:
         cls = formats.format_of(path, holding="texts")
         if not Path(path).is_file():
             return False
-        file = cls(_head(path, cls))
+        file = cls(head_of(path, cls))
         if len(file.columns) > MOST_COLUMNS:
             return False
         values = _first_rows(file)
@@ -244,7 +244,7 @@ def _width(source: Source, cls: type[RowFile]) -> int:
         return len(line.split(delimiter))
 
 
-def _head(path: str | Path, cls: type[RowFile]) -> Source:
+def head_of(path: str | Path, cls: type[RowFile]) -> Source:
     """Of a file of lines, those at its beginning; another as it is on the disk."""
     if (cls.takes_names and not issubclass(cls, Delimited)) or Path(path).suffix.lower() == ".parquet":
         return Source.on_disk(path)

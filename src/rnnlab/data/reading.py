@@ -343,14 +343,18 @@ def few_blanks(table: Table, bad: list[BadRow]) -> bool:
 
 
 def refuse_rows(table: Table, bad: list[BadRow], hint: Both = NOTHING) -> NoReturn:
-    rows = len(table) + len(table.bad)
-    lines = [both("{path}:{row}", path=table.path, row=_line_of(row)) for row in bad[:SHOWN]]
+    refuse(table.path, len(table) + len(table.bad), bad, hint)
+
+
+def refuse(path: str, rows: int, bad: Sequence[BadRow], hint: Both = NOTHING) -> NoReturn:
+    """One error of all bad rows, of so many."""
+    lines = [both("{path}:{row}", path=path, row=_line_of(row)) for row in bad[:SHOWN]]
     if len(bad) > SHOWN:
         lines.append(both("... and {more:,} more", more=len(bad) - SHOWN))
     raise DataError(
         "{path}: {bad:,} of {rows:,} rows can't be used\n{listed}\nmend these rows, or pass --skip-bad to leave "
         "them out{hint}",
-        path=table.path,
+        path=path,
         bad=len(bad),
         rows=rows,
         listed=joined(lines, "\n"),

@@ -24,9 +24,12 @@ def all_formats() -> list[type[RowFile]]:
     return sorted(FORMATS, key=lambda cls: own.index(cls.__module__) if cls.__module__ in own else len(own))
 
 
-def read_whole(path: str | Path, names: Sequence[str] | None = None, *, holding: str = "") -> RowFile:
+def read_whole(
+    path: str | Path, names: Sequence[str] | None = None, *, holding: str = "", held: int | None = None
+) -> RowFile:
     """A file to learn from, or to judge, in memory. ``names`` are those of its columns if it has no header;
-    ``holding`` says what it must be able to hold: "texts" or "numbers"."""
+    ``holding`` says what it must be able to hold: "texts" or "numbers". One of more than ``held`` bytes stays on the
+    disk."""
     cls = format_of(path, holding=holding)
     if names is not None:
         if cls.fixed is not None:
@@ -42,7 +45,8 @@ def read_whole(path: str | Path, names: Sequence[str] | None = None, *, holding:
                 suffix=Path(path).suffix,
             )
         check_names(both("{path}: the given columns", path=path), names)
-    return cls(Source.load(path), names)
+    is_large = held is not None and Path(path).is_file() and Path(path).stat().st_size > held
+    return cls(Source.on_disk(path) if is_large else Source.load(path), names)
 
 
 def open_on_disk(path: str | Path) -> RowFile:

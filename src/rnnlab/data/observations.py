@@ -1,0 +1,444 @@
+"""Observations to forecast from, in a file or in memory: one or many series, one or several channels, with dates or
+without."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rnnlab.core.errors import DataError
+from rnnlab.core.words import Both, both, joined, note
+from rnnlab.data import formats
+from rnnlab.data.calendar import Spacing, steps_from_start, usual_spacing
+from rnnlab.data.classes import listed
+from rnnlab.data.formats.base import BadRow, RowFile
+from rnnlab.data.formats.delimited import Delimited
+from rnnlab.data.memory import as_files, is_in_memory
+from rnnlab.data.observation_columns import VALUE, is_numbered, look_at, reads_like_row, roles_of
+from rnnlab.data.observation_rows import Gathered, gather
+from rnnlab.data.pair_tables import head_of
+from rnnlab.data.reading import refuse
+
+HELD = 1 << 26  # bytes of a file that is held in memory while it is read
+SHOWN = 5  # dates that one error names
+MOST_FILLED = 4  # times the rows of a file that gaps may add
+FEWEST = 3  # rows, or values per row, of a file that is taken for observations
+KEYS = 6  # columns of which one or two may name the series
+
+
+@dataclass(frozen=True)
+class Observations:
+    """All series one behind the other, each in the order of time."""
+
+    source: str  # name of the file
+    values: np.ndarray  # (N, C) float64, NaN where a value is missing
+    offsets: np.ndarray  # (S + 1,) int64: series s is values[offsets[s] : offsets[s + 1]]
+    series: tuple[str, ...]  # their names; ("",) for one
+    channels: tuple[str, ...]
+    dates: np.ndarray | None  # (N,) datetime64[s]
+    spacing: Spacing | None  # of the dates
+    notes: tuple[str, ...]  # what was guessed or filled in, as sentences
+
+
+def read_observations(
+    data: Any,
+    *,
+    date: str | int | None = None,
+    targets: Sequence[str] = (),
+    series: str | None = None,
+    columns: Sequence[str] | None = None,
+    skip_bad: bool = False,
+) -> Observations:
+    """From a table with a date column (or none) and columns of numbers; with a column that names the ``series`` of a
+    row; or with one series per row, its name first. ``targets`` are the columns to read (all of numbers, if empty) and
+    ``columns`` those of a file that has no header. With ``skip_bad``, cells that are no numbers are missing values, and
+    rows without a date are left out."""
+    path = as_files(_with_names(data))["data"] if is_in_memory(data) else str(data)
+    file = _opened(path, columns)
+    head = next(iter(file.portions()), None)
+    looks = {} if head is None else look_at(file, head)
+    if head is None or not any(look.values for look in looks.values()):
+        if head is not None and head.problems and not skip_bad:
+            refuse(path, len(head.lines), [BadRow(head.lines[at], head.problems[at]) for at in sorted(head.problems)])
+        raise DataError("{path}: there are no rows to read", path=path)
+    roles = roles_of(path, looks, date, targets, series)
+    gathered = gather(file, roles, skip_bad)
+    if roles.one_per_row:
+        return _rows_as_series(gathered)
+    return _in_order(gathered)
+
+
+def _with_names(data: Any) -> Any:
+    """Numbers in memory as a table; a frame whose rows are named by dates, with these as a column."""
+    if getattr(getattr(getattr(data, "index", None), "dtype", None), "kind", "") == "M":  # pandas
+        return data.reset_index()
+    if isinstance(data, np.ndarray) and data.ndim in (1, 2):
+        return {f"column {number}": column for number, column in enumerate(np.atleast_2d(data.T), 1)}
+    if isinstance(data, list | tuple) and data and all(isinstance(v, int | float | np.number | None) for v in data):
+        return {VALUE: list(data)}
+    return data
+
+
+def _opened(path: str, columns: Sequence[str] | None) -> RowFile:
+    """With a header or without."""
+    if columns is not None:
+        return formats.read_whole(path, columns, holding="texts", held=HELD)
+    try:
+        file = formats.read_whole(path, holding="texts", held=HELD)
+    except DataError:
+        width = _width_without_header(path)
+        if width == 0:
+            raise
+    else:
+        if not file.takes_names or not reads_like_row(file.columns):
+            return file
+        width = len(file.columns)
+    file = formats.read_whole(path, [f"column {n}" for n in range(1, width + 1)], holding="texts", held=HELD)
+    file.notes += (note("no header: the first line is a row like the others; --columns names the columns"),)
+    return file
+
+
+def _width_without_header(path: str) -> int:
+    """Of a delimited file whose first line can't be names, because two are equal: 0 if it isn't a row either."""
+    cls = formats.format_of(path, holding="texts")
+    if not issubclass(cls, Delimited):
+        return 0
+    one = formats.read_whole(path, ["any"], holding="texts", held=HELD)
+    assert isinstance(one, Delimited)
+    line = next((line for line in one.source.lines() if line.strip()), "").rstrip("\r\n")
+    fields = [field.strip('"') for field in line.split(one.delimiter)]
+    return len(fields) if reads_like_row(fields) else 0
+
+
+# --- one series per row ---------------------------------------------------------------------------------------------
+
+
+def _rows_as_series(found: Gathered) -> Observations:
+    """Blanks at the end of a row are none of its values."""
+    codes, names = found.names[found.roles.series or ""]
+    if len(names) < len(codes):
+        first, again = _twice(codes)
+        raise DataError(
+            "{path}: two rows are named {name!r}, lines {first} and {second}",
+            path=found.path,
+            name=names[codes[again]],
+            first=found.lines[first],
+            second=found.lines[again],
+        )
+    filled = ~np.isnan(found.values)
+    width = found.values.shape[1]
+    lengths = np.where(filled.any(1), width - filled[:, ::-1].argmax(1), 0)
+    empty = np.flatnonzero(lengths == 0)
+    notes = found.notes
+    if len(empty):
+        told = listed([names[row] for row in empty.tolist()]).en
+        notes.append(note("series without any number, which are left out: {names}", names=told))
+    if len(empty) == len(lengths):
+        raise DataError("{path}: there are no numbers", path=found.path)
+    values = found.values[np.arange(width) < lengths[:, None]]
+    rows = np.flatnonzero(lengths)
+    offsets = np.concatenate([[0], np.cumsum(lengths[rows])]).astype(np.int64)
+    notes.append(
+        note(
+            "one series per row, without dates: {count:,} series of {fewest:,} to {most:,} values",
+            count=len(rows),
+            fewest=int(lengths[rows].min()),
+            most=int(lengths.max()),
+        )
+    )
+    return _made(found, values[:, None], offsets, tuple(names[row] for row in rows.tolist()), (VALUE,))
+
+
+def _twice(codes: np.ndarray) -> tuple[int, int]:
+    """The first two rows of one name."""
+    order = np.argsort(codes, kind="stable")
+    same = np.flatnonzero(np.diff(codes[order]) == 0)
+    return int(order[same[0]]), int(order[same[0] + 1])
+
+
+# --- in the order of time -------------------------------------------------------------------------------------------
+
+
+def _in_order(found: Gathered) -> Observations:
+    """Rows by series and date, each date once, gaps filled."""
+    roles = found.roles
+    rows = np.arange(len(found.values)) if found.kept is None else np.flatnonzero(found.kept)
+    if not len(rows):
+        raise DataError("{path}: there are no rows to read", path=found.path)
+    naming = (roles.series,) if roles.series is not None else _naming_columns(found, rows)
+    channels = tuple(name for name in roles.values if name not in naming)
+    if not channels:
+        raise DataError(
+            "{path}: no column of numbers to forecast\ncolumns: {listed}", path=found.path, listed=listed(roles.values)
+        )
+    codes = _codes(found, naming) if naming else np.zeros(len(found.values), np.int8)
+    order = _time_order(found, rows, codes)
+    begins = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    offsets = np.append(begins, len(order)).astype(np.int64)
+    names = tuple(_series_name(found, naming, row) for row in order[begins].tolist())
+    values = found.values
+    if len(order) < len(values) or (np.diff(order) != 1).any():
+        values = values[order]
+    if channels != roles.values:
+        values = values[:, [roles.values.index(name) for name in channels]]
+    notes, columns = found.notes, listed(channels).en
+    others = [name for name in roles.texts if name not in naming]
+    if others:
+        notes.append(note("columns that hold no numbers, which are left out: {columns}", columns=listed(others).en))
+    if roles.series is None and naming:
+        notes.append(
+            note(
+                "dates repeat, and {column} explains it: {count:,} series; --series chooses another column",
+                column=listed(naming).en,
+                count=len(names),
+            )
+        )
+    if found.dates is None:
+        notes.append(
+            note("no date column: one step per row, in the order of the file; values {columns}", columns=columns)
+        )
+        return _made(found, values, offsets, names, channels)
+    dates = found.dates if values is found.values else found.dates[order]
+    _refuse_repeated(found, dates, order, offsets, names)
+    spacing = usual_spacing(dates, offsets, found.path)
+    steps = _regular_steps(found, dates, order, offsets, spacing)
+    notes.append(
+        note(
+            "date column {date!r}, one step is {spacing}; values {columns}",
+            date=" ".join(roles.dates),
+            spacing=spacing.told.en,
+            columns=columns,
+        )
+    )
+    if int((steps[offsets[1:] - 1] + 1).sum()) > len(steps):
+        values, dates, offsets = _filled(found, values, dates, offsets, spacing, steps)
+    return _made(found, values, offsets, names, channels, dates, spacing)
+
+
+def _time_order(found: Gathered, rows: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """(n,) rows by series, then by date, and by place where there is none."""
+    order = rows[np.argsort(codes[rows], kind="stable")] if (np.diff(codes[rows]) < 0).any() else rows
+    if found.dates is None:
+        return order
+    backwards = (np.diff(found.dates[order]).astype(np.int64) < 0) & (np.diff(codes[order]) == 0)
+    if not backwards.any():
+        return order
+    found.notes.append(
+        note("rows that aren't in the order of time, which are sorted: {count:,}", count=int(backwards.sum()))
+    )
+    return rows[np.lexsort((found.dates[rows], codes[rows]))]
+
+
+# --- which column names the series ----------------------------------------------------------------------------------
+
+
+def _naming_columns(found: Gathered, rows: np.ndarray) -> tuple[str, ...]:
+    """One or two that explain why dates repeat: within a series they don't, and most steps are equal. None where no
+    date repeats, or nothing explains it."""
+    if found.dates is None:
+        return ()
+    dates = found.dates[rows]
+    if (np.diff(dates).astype(np.int64) > 0).all() or len(np.unique(dates)) == len(dates):
+        return ()
+    keys = list(found.names)[:KEYS]
+    for count in (1, 2):
+        fitting: dict[tuple[str, ...], int] = {}  # with the number of series
+        for columns in combinations(keys, count):
+            codes = _codes(found, columns)[rows]
+            if _explains(dates, codes):
+                fitting[columns] = len(np.unique(codes))
+        if fitting:
+            return min(fitting, key=fitting.__getitem__)
+    return ()
+
+
+def _explains(dates: np.ndarray, codes: np.ndarray) -> bool:
+    order = np.lexsort((dates, codes))
+    within = np.diff(codes[order]) == 0
+    steps = np.diff(dates[order]).astype(np.int64)[within]
+    if not len(steps) or (steps == 0).any():
+        return False
+    usual = np.unique(steps, return_counts=True)[1].max()
+    in_months = np.unique(steps // (27 * 86_400), return_counts=True)[1].max() if steps.min() > 27 * 86_400 else 0
+    return bool(max(usual, in_months) * 2 >= len(steps))
+
+
+def _codes(found: Gathered, columns: Sequence[str]) -> np.ndarray:
+    """(N,) int64: which series a row is of, in the order in which they first come."""
+    first, *others = (found.names[name] for name in columns)
+    codes = first[0].astype(np.int64)
+    for more, names in others:
+        codes = codes * len(names) + more
+        _, begins, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        codes = np.argsort(np.argsort(begins))[inverse]
+    return codes
+
+
+def _series_name(found: Gathered, columns: Sequence[str], row: int) -> str:
+    return " / ".join(found.names[name][1][found.names[name][0][row]] for name in columns)
+
+
+# --- dates that can't be used, and gaps -----------------------------------------------------------------------------
+
+
+def _refuse_repeated(
+    found: Gathered, dates: np.ndarray, order: np.ndarray, offsets: np.ndarray, names: tuple[str, ...]
+) -> None:
+    repeated = np.diff(dates).astype(np.int64) == 0
+    repeated[offsets[1:-1] - 1] = False
+    again = np.flatnonzero(repeated) + 1
+    if not len(again):
+        return
+    lines = [
+        both(
+            "{path}:{line}: {date} again, which is in line {first} too",
+            path=found.path,
+            line=found.lines[int(order[row])],
+            date=_told(dates[row]),
+            first=found.lines[int(order[row - 1])],
+        )
+        for row in again[:SHOWN].tolist()
+    ]
+    raise DataError(
+        "{path}: {count:,} dates are there twice\n{listed}\neach date is one step of a series: remove the others; if a "
+        "column names the series of a row, pass --series NAME",
+        path=found.path,
+        count=len(again),
+        listed=_with_more(lines, len(again)),
+    )
+
+
+def _regular_steps(
+    found: Gathered, dates: np.ndarray, order: np.ndarray, offsets: np.ndarray, spacing: Spacing
+) -> np.ndarray:
+    """(N,) int64: the step of each date in its series; irregular dates are an error."""
+    steps, fits = steps_from_start(dates, offsets, spacing)
+    wrong = np.flatnonzero(~fits)
+    lines = [
+        both(
+            "{path}:{line}: {date} comes after {before}",
+            path=found.path,
+            line=found.lines[int(order[row])],
+            date=_told(dates[row]),
+            before=_told(dates[row - 1]),
+        )
+        for row in wrong[:SHOWN].tolist()
+    ]
+    if lines:
+        raise DataError(
+            "{path}: the dates aren't regular: most are {spacing} apart, but not {count:,} of them\n{listed}\nmend "
+            "these rows, or bring the file to regular steps first",
+            path=found.path,
+            spacing=spacing.told,
+            count=len(wrong),
+            listed=_with_more(lines, len(wrong)),
+        )
+    total = int((steps[offsets[1:] - 1] + 1).sum())
+    if total > (MOST_FILLED + 1) * len(dates) + 1_000:
+        gaps = np.diff(steps)
+        gaps[offsets[1:-1] - 1] = 0
+        row = int(gaps.argmax()) + 1
+        raise DataError(
+            "{path}: one step is {spacing}, and then {count:,} steps have no row; the longest gap is before line "
+            "{line}, from {before} to {date}: is that date right?",
+            path=found.path,
+            spacing=spacing.told,
+            count=total - len(dates),
+            line=found.lines[int(order[row])],
+            before=_told(dates[row - 1]),
+            date=_told(dates[row]),
+        )
+    return steps
+
+
+def _filled(
+    found: Gathered,
+    values: np.ndarray,
+    dates: np.ndarray,
+    offsets: np.ndarray,
+    spacing: Spacing,
+    steps: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """With a row of missing values for every step that has none."""
+    lengths = steps[offsets[1:] - 1] + 1
+    filled = np.concatenate([[0], np.cumsum(lengths)])
+    places = np.repeat(filled[:-1], np.diff(offsets)) + steps
+    more = np.full((filled[-1], values.shape[1]), np.nan)
+    more[places] = values
+    since = np.arange(filled[-1]) - np.repeat(filled[:-1], lengths)
+    all_dates = spacing.shifted(np.repeat(dates[offsets[:-1]], lengths), since)
+    all_dates[places] = dates
+    found.notes.append(
+        note("gaps in the dates: {count:,} steps are filled with missing values", count=len(more) - len(values))
+    )
+    return more, all_dates, filled
+
+
+def _told(date: Any) -> str:
+    """Without a time of day where there is none."""
+    return str(date).replace("T", " ").removesuffix(" 00:00:00")
+
+
+def _with_more(lines: list[Both], count: int) -> Both:
+    more = [both("... and {more:,} more", more=count - len(lines))] if count > len(lines) else []
+    return joined([*lines, *more], "\n")
+
+
+def _made(
+    found: Gathered,
+    values: np.ndarray,
+    offsets: np.ndarray,
+    names: tuple[str, ...],
+    channels: tuple[str, ...],
+    dates: np.ndarray | None = None,
+    spacing: Spacing | None = None,
+) -> Observations:
+    """With what there is to say of the values."""
+    notes = found.notes
+    lowest, highest = np.fmin.reduce(values), np.fmax.reduce(values)
+    empty = [name for name, value in zip(channels, lowest, strict=True) if np.isnan(value)]
+    if len(empty) == len(channels):
+        raise DataError("{path}: there are no numbers in {columns}", path=found.path, columns=listed(channels))
+    notes += [note("the column {name!r} has no numbers, and is left out", name=name) for name in empty]
+    constant = [name for name, low, high in zip(channels, lowest, highest, strict=True) if low == high]
+    notes += [note("the column {name!r} is constant", name=name) for name in constant]
+    if empty:
+        values = values[:, [number for number, name in enumerate(channels) if name not in empty]]
+        channels = tuple(name for name in channels if name not in empty)
+    missing = int(np.isnan(values).sum())
+    if missing:
+        notes.append(note("missing values: {count:,} of {total:,}", count=missing, total=values.size))
+    return Observations(found.path, values, offsets, names, channels, dates, spacing, tuple(notes))
+
+
+# --- what a file is -------------------------------------------------------------------------------------------------
+
+
+def looks_like_observations(path: str | Path) -> bool:
+    """Whether a table is dates and otherwise numbers, maybe with a column that names the series; or one series per
+    row. Its head tells; in doubt, it isn't."""
+    try:
+        cls = formats.format_of(path, holding="texts")
+        if not Path(path).is_file():
+            return False
+        file = cls(head_of(path, cls))
+        head = next(iter(file.portions()), None)
+        if head is None or len(head.problems) * 10 > len(head.lines):
+            return False
+        looks = look_at(file, head)
+        roles = roles_of(str(path), looks, None, (), None)
+    except DataError:
+        return False
+    if roles.one_per_row:
+        return is_numbered(list(roles.values)) and len(roles.values) >= FEWEST
+    texts = [look for look in looks.values() if look.filled and not look.numeric and look.name not in roles.dates]
+    if not roles.dates or len(texts) > 1:
+        return False
+    days = [tuple(looks[name].values[row] for name in roles.dates) for row in range(len(looks[roles.dates[0]].values))]
+    if not texts:
+        return len(days) >= FEWEST
+    named = set(zip(days, texts[0].values, strict=True))
+    return len(set(texts[0].values)) * 2 <= len(days) and len(named) == len(days) > len(set(days))
