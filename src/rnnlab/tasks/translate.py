@@ -198,6 +198,8 @@ class MadePairs(Writing):
 
     shape: ClassVar[Answer] = ExactTranslation()
     regularised: ClassVar[bool] = False
+    training_defaults: ClassVar[dict[str, Any]] = {**Writing.training_defaults, "until": 1e-4}
+    """Nats per token: all is learnt that there is."""
 
     rows: int = Field(
         default=10_000, ge=100, le=1_000_000, description="Pairs in all: 10 % each to choose and to test."
