@@ -1,5 +1,6 @@
 """Files of observations: every layout, every mistake."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rnnlab.core.errors import DataError
+from rnnlab.core.words import retold
 from rnnlab.data.calendar import Spacing
 from rnnlab.data.observations import Observations, looks_like_observations, read_observations
 
@@ -31,8 +33,14 @@ def same(one: Observations, other: Observations) -> bool:
         np.array_equal(one.values, other.values, equal_nan=True)
         and np.array_equal(one.offsets, other.offsets)
         and (one.series, one.channels, one.spacing) == (other.series, other.channels, other.spacing)
-        and ((one.dates is None and other.dates is None) or np.array_equal(one.dates, other.dates))  # type: ignore
+        and same_dates(one, other)
     )
+
+
+def same_dates(one: Observations, other: Observations) -> bool:
+    if one.dates is None or other.dates is None:
+        return one.dates is other.dates
+    return np.array_equal(one.dates, other.dates)
 
 
 # --- the three layouts ----------------------------------------------------------------------------------------------
@@ -109,6 +117,23 @@ def test_one_series_per_row_by_its_ends_or_by_name(write: Write):
     assert read_observations(whole).channels == ("mon", "tue", "wed")  # else texts are left out
 
 
+def test_one_series_per_row_with_dates_in_the_header(write: Write):
+    path = write("a.csv", table("Page,2015-07-01,2015-07-02,2015-07-03", "x,1,2,", "y,,5,6", "z,7,8,9"))
+    found = read_observations(path)
+    assert found.spacing == Spacing(seconds=86400)
+    assert found.dates is not None
+    assert [str(date)[8:10] for date in found.dates] == ["01", "02", "01", "02", "03", "01", "02", "03"]
+    assert np.array_equal(found.values[:, 0], [1, 2, NAN, 5, 6, 7, 8, 9], equal_nan=True)
+    assert "its dates in the header, one step is 1 day: 3 series of 2 to 3 values" in found.notes[0]
+    assert looks_like_observations(path)
+    years = write("b.csv", table("country,1990,1991,1992", "x,1,2,3", "y,4,5,6"))
+    assert read_observations(years).spacing == Spacing(months=12)
+    with pytest.raises(DataError, match="the header: 2015-07-05 doesn't follow 2015-07-02 after 1 day"):
+        read_observations(write("c.csv", table("p,2015-07-01,2015-07-02,2015-07-05", "x,1,2,3", "y,4,5,6")))
+    with pytest.raises(DataError, match=r"c.csv: the header: the dates: row 2"):
+        read_observations(write("c.csv", table("p,2015-07-02,2015-07-01,2015-07-05", "x,1,2,3", "y,4,5,6")))
+
+
 def test_rows_that_are_no_series(write: Write):
     rows = [f"{name},1,2" for name in "abcdefghijklmnoc"]
     with pytest.raises(DataError, match="two rows are named 'c', lines 4 and 17"):
@@ -129,8 +154,8 @@ def test_rows_out_of_order_are_sorted_and_gaps_filled(write: Write):
     assert any("aren't in the order of time, which are sorted: 11" in note for note in found.notes)
     found = read_observations(write("c.csv", table(header, *rows[:3], *rows[5:])))
     assert np.isnan(found.values[3:5]).all()
-    assert np.array_equal(found.dates, whole.dates)
-    assert any("2 steps are filled" in note for note in found.notes)
+    assert same_dates(found, whole)
+    assert any("filled with missing values: 2" in note for note in found.notes)
     assert any("missing values: 4 of 24" in note for note in found.notes)
 
 
@@ -144,7 +169,9 @@ def test_months_have_their_own_steps(write: Write):
 
 def test_a_date_twice_is_an_error_with_its_lines(write: Write):
     header, *rows = hourly().splitlines()
-    with pytest.raises(DataError, match=r"1 dates are there twice\n.*a.csv:14: 2016-07-01 03:00:00 again, .* line 5"):
+    with pytest.raises(
+        DataError, match=r"dates that are there twice: 1\n.*a.csv:14: 2016-07-01 03:00:00 again, .* line 5"
+    ):
         read_observations(write("a.csv", table(header, *rows, rows[3])))
     two = [f"{date},{name},1" for date in HOURS for name in ("x", "y")]
     with pytest.raises(DataError, match=r"b.csv:26: 2016-07-01 11:00:00 again"):
@@ -319,6 +346,8 @@ def test_arrays_in_memory():
     found = read_observations(np.arange(12.0).reshape(6, 2))
     assert (found.values.shape, found.values[1].tolist()) == ((6, 2), [2, 3])
     assert read_observations([1, 2.5, 3]).values[:, 0].tolist() == [1, 2.5, 3]
+    with pytest.raises(DataError, match="'column 1' is infinite in row 2"):
+        read_observations(np.array([1.0, np.inf, 2.0]))
 
 
 def test_portions_change_nothing(write: Write, monkeypatch: pytest.MonkeyPatch):
@@ -341,6 +370,21 @@ def test_public_series(public: Path):
     assert (len(found.values), int(np.isnan(found.values).sum())) == (3652, 2)  # 31 December of two leap years
 
 
+def test_notes_are_told_in_chinese(write: Write):
+    rows = [f"{number},{date},sunny,{number},,5,{name}" for name in "xy" for number, date in enumerate(HOURS[::-1])]
+    found = read_observations(write("a.csv", table("no,date,sky,y,empty,same,id", *rows[:3], *rows[4:])))
+    german = read_observations(write("b.csv", table("a;b", "1,5;1", "2,5;2")))
+    others = [read_observations(write("c.csv", text)) for text in (
+        table("id,V2,V3", "a,1,2", "b,,"), table("id,2015,2016", "a,1,2", "b,3,4"))]  # fmt: skip
+    bad = read_observations(write("d.csv", table("a,b", "1,2", "x,3", "4,5")), skip_bad=True)
+    notes = [note for one in (found, german, *others, bad) for note in one.notes]
+    assert len(notes) == 17
+    told = [retold(note)["zh"] for note in notes]
+    assert "日期列 'date'，每步 1 小时；数值列 'no', 'y', 'same'" in told
+    assert "'a' 中的逗号读作小数点" in told
+    assert not [text for text in told if re.search(r"[a-z]{3}", re.sub("'.*?'|--[a-z]+", "", text))]
+
+
 # --- what a file is -------------------------------------------------------------------------------------------------
 
 
@@ -353,6 +397,7 @@ def test_public_series(public: Path):
         (table("id,height,weight", "a,1,2", "b,4,5", "c,6,7"), False),
         (table("date,rating,review", *(f"{d},{n % 5},it was film {n} of many" for n, d in enumerate(HOURS))), False),
         (table("date,rating,label", *(f"{d},{n},{'good' if n % 2 else 'bad'}" for n, d in enumerate(HOURS))), False),
+        (table("date,x,label", *(f"{d},{n},{n % 2}" for n, d in enumerate(HOURS))), False),
         (table("a,b", "1,2", "3,4", "5,6"), False),
         (table("text,label", "a b c,1", "d e f,0", "g h i,1"), False),
         ("x\n", False),
@@ -386,7 +431,27 @@ CELLS = st.one_of(
     st.text(max_size=4),
 )  # fmt: skip
 NAMES = st.sampled_from(
-    ["date", "year", "month", "day", "hour", "time", "a", "b", "id", "V1", "V2", "V3", "1", "日期", ""]
+    [
+        "date",
+        "year",
+        "month",
+        "day",
+        "hour",
+        "time",
+        "a",
+        "b",
+        "id",
+        "V1",
+        "V2",
+        "V3",
+        "1",
+        "日期",
+        "",
+        "2015",
+        "2016",
+        "2016-07-01",
+        "2016-07-02",
+    ]
 )
 
 

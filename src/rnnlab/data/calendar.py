@@ -29,8 +29,8 @@ class Spacing:
     seconds: int = 0
     months: int = 0
 
-    def after(self, date: np.datetime64, steps: int) -> np.ndarray:
-        """(steps,) datetime64[s]: the dates that follow."""
+    def after(self, date: np.datetime64 | np.ndarray, steps: int) -> np.ndarray:
+        """(steps,) datetime64[s]: the dates that follow one."""
         return self.shifted(np.array(date, "datetime64[s]"), np.arange(1, steps + 1))
 
     def shifted(self, dates: np.ndarray, steps: np.ndarray) -> np.ndarray:

@@ -73,7 +73,10 @@ def numbers_of(values: Sequence[Any], style: Style) -> tuple[np.ndarray, list[in
 
 
 def _has_underscore(values: Sequence[Any]) -> bool:
-    return isinstance(values[0], str) and any("_" in value for value in values if isinstance(value, str))
+    try:
+        return "_" in "".join(values)
+    except TypeError:  # not all are texts
+        return any("_" in value for value in values if isinstance(value, str))
 
 
 def _of_other(value: Any) -> float | None:

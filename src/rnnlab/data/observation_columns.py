@@ -38,6 +38,7 @@ class Roles:
     keys: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()  # columns that aren't numbers
     one_per_row: bool = False  # a row is a series
+    dated_names: bool = False  # whose values' dates are the names of the columns
     notes: tuple[str, ...] = ()
 
 
@@ -86,6 +87,13 @@ class Look:
         return all(value.isdecimal() for value in self.filled) and len(set(self.filled)) * 2 <= len(self.filled)
 
     @property
+    def is_label(self) -> bool:
+        """A class by its name and by what it holds."""
+        if guessing.Name(self.name).label_rank < 4:
+            return False
+        return guessing.Column(self.name, self.values).like_classes
+
+    @property
     def is_clock(self) -> bool:
         return bool(self.filled) and all(map(_CLOCK.fullmatch, self.filled))
 
@@ -123,7 +131,7 @@ def roles_of(
                 "{path}: every row is a series, so there are no columns to choose: leave out --targets", path=path
             )
         first, *others = looks
-        return Roles(tuple(others), series=first, one_per_row=True)
+        return Roles(tuple(others), series=first, one_per_row=True, dated_names=_are_dates(others))
     unreadable = next((look for look in free if look.says_date and look.filled and not look.numeric), None)
     if not dates and unreadable is not None:
         raise DataError(
@@ -245,7 +253,8 @@ def _is_series_per_row(looks: Mapping[str, Look], series: str | None) -> bool:
         return False
     if not all(look.numeric or not look.filled for look in others) or not any(look.filled for look in others):
         return False
-    if is_numbered([look.name for look in others]):
+    names = [look.name for look in others]
+    if is_numbered(names) or _are_dates(names):
         return True  # and a name that comes twice is a mistake
     return distinct == len(first.filled) and (series is not None or _is_ragged(others))
 
@@ -257,6 +266,12 @@ def is_numbered(names: Sequence[str]) -> bool:
         return False
     numbers = [int(match[2]) for match in found if match]
     return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def _are_dates(names: Sequence[str]) -> bool:
+    if not any(name.isdecimal() for name in names):
+        return look_like_dates(names)
+    return all(name.isdecimal() and len(name) == 4 and "1500" <= name <= "2200" for name in names)
 
 
 def _is_ragged(others: Sequence[Look]) -> bool:

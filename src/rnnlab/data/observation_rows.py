@@ -62,11 +62,12 @@ class Gathered:
 
     file: RowFile
     roles: Roles
-    values: np.ndarray  # (N, C), or where a row is a series (N, most values of one)
+    values: np.ndarray  # (N, C), or where a row is a series (all its values one behind the other, 1)
     dates: np.ndarray | None
     names: dict[str, tuple[np.ndarray, list[str]]]  # by column: (N,) int32, and what they stand for
     lines: Lines
     kept: np.ndarray | None  # (N,) bool, where rows were left out
+    lengths: np.ndarray  # (N,) int64, where a row is a series: without the blanks at its end
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -98,7 +99,8 @@ class _Pass:
 
     def __init__(self, file: RowFile, roles: Roles, styles: Mapping[str, Style], skip_bad: bool):
         self.file, self.roles, self.styles, self.skip_bad = file, roles, styles, skip_bad
-        self.values = Growing(np.float64, len(roles.values))
+        self.values = Growing(np.float64, 1 if roles.one_per_row else len(roles.values))
+        self.lengths = Growing(np.int64)
         self.dates = DateReader() if roles.dates else None
         wanted = (roles.series,) if roles.series is not None else roles.keys if roles.dates else ()
         self.names = {name: _Names() for name in wanted}
@@ -130,7 +132,8 @@ class _Pass:
         if self.bad:
             count = len(self.bad)
             notes.append(note("rows with problems: {count:,}; what can't be read there counts as missing", count=count))
-        return Gathered(self.file, self.roles, self.values.taken(), dates, names, self.lines, kept, notes)
+        values, lengths = self.values.taken(), self.lengths.taken()
+        return Gathered(self.file, self.roles, values, dates, names, self.lines, kept, lengths, notes)
 
     def _add(self, portion: Portion) -> dict[str, Style]:
         start = self.lines.count
@@ -153,6 +156,11 @@ class _Pass:
             for at in infinite.tolist():
                 self._note_cell(start + at, name, cells[at])
             matrix[infinite, number] = np.nan
+        if self.roles.one_per_row:
+            filled = ~np.isnan(matrix)
+            lengths = np.where(filled.any(1), matrix.shape[1] - filled[:, ::-1].argmax(1), 0)
+            self.lengths.extend(lengths)
+            matrix = matrix[np.arange(matrix.shape[1]) < lengths[:, None]][:, None]
         self.values.extend(matrix)
         if self.dates is not None:
             parts = [self._texts(portion, name) for name in self.roles.dates]

@@ -1,6 +1,7 @@
 """Observations to forecast from, in a file or in memory: one or many series, one or several channels, with dates or
 without."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -12,11 +13,11 @@ import numpy as np
 from rnnlab.core.errors import DataError
 from rnnlab.core.words import Both, both, joined, note
 from rnnlab.data import formats
-from rnnlab.data.calendar import Spacing, steps_from_start, usual_spacing
+from rnnlab.data.calendar import Spacing, parse_dates, spacing_of, steps_from_start, usual_spacing
 from rnnlab.data.classes import listed
 from rnnlab.data.formats.base import BadRow, RowFile
 from rnnlab.data.formats.delimited import Delimited
-from rnnlab.data.memory import as_files, is_in_memory
+from rnnlab.data.memory import as_files, columns_of, is_in_memory
 from rnnlab.data.observation_columns import VALUE, is_numbered, look_at, reads_like_row, roles_of
 from rnnlab.data.observation_rows import Gathered, gather
 from rnnlab.data.pair_tables import head_of
@@ -56,7 +57,7 @@ def read_observations(
     row; or with one series per row, its name first. ``targets`` are the columns to read (all of numbers, if empty) and
     ``columns`` those of a file that has no header. With ``skip_bad``, cells that are no numbers are missing values, and
     rows without a date are left out."""
-    path = as_files(_with_names(data))["data"] if is_in_memory(data) else str(data)
+    path = _written(data) if is_in_memory(data) else str(data)
     file = _opened(path, columns)
     head = next(iter(file.portions()), None)
     looks = {} if head is None else look_at(file, head)
@@ -69,6 +70,18 @@ def read_observations(
     if roles.one_per_row:
         return _rows_as_series(gathered)
     return _in_order(gathered)
+
+
+def _written(data: Any) -> str:
+    """The file that holds data in memory. An infinite number would be none there, so it is refused here."""
+    columns = columns_of(_with_names(data))
+    for name, values in columns.items():
+        for row, value in enumerate(values, 1):
+            if isinstance(value, float | np.floating) and math.isinf(value):
+                raise DataError(
+                    "the data in memory: {column!r} is infinite in row {row}; leave the value out", column=name, row=row
+                )
+    return as_files(columns)["data"]
 
 
 def _with_names(data: Any) -> Any:
@@ -128,28 +141,51 @@ def _rows_as_series(found: Gathered) -> Observations:
             first=found.lines[first],
             second=found.lines[again],
         )
-    filled = ~np.isnan(found.values)
-    width = found.values.shape[1]
-    lengths = np.where(filled.any(1), width - filled[:, ::-1].argmax(1), 0)
-    empty = np.flatnonzero(lengths == 0)
-    notes = found.notes
-    if len(empty):
-        told = listed([names[row] for row in empty.tolist()]).en
-        notes.append(note("series without any number, which are left out: {names}", names=told))
-    if len(empty) == len(lengths):
-        raise DataError("{path}: there are no numbers", path=found.path)
-    values = found.values[np.arange(width) < lengths[:, None]]
+    lengths, notes = found.lengths, found.notes
     rows = np.flatnonzero(lengths)
+    if not len(rows):
+        raise DataError("{path}: there are no numbers", path=found.path)
+    if len(rows) < len(lengths):
+        told = listed([names[row] for row in np.flatnonzero(lengths == 0).tolist()]).en
+        notes.append(note("series without any number, which are left out: {names}", names=told))
     offsets = np.concatenate([[0], np.cumsum(lengths[rows])]).astype(np.int64)
-    notes.append(
-        note(
-            "one series per row, without dates: {count:,} series of {fewest:,} to {most:,} values",
-            count=len(rows),
-            fewest=int(lengths[rows].min()),
-            most=int(lengths.max()),
+    dates, spacing = None, None
+    counts = {"count": len(rows), "fewest": int(lengths[rows].min()), "most": int(lengths.max())}
+    if found.roles.dated_names:
+        spacing, dates = _dates_above(found, lengths[rows])
+        notes.append(
+            note(
+                "one series per row, its dates in the header, one step is {spacing}: {count:,} series of {fewest:,} to "
+                "{most:,} values",
+                spacing=spacing.told.en,
+                **counts,
+            )
         )
-    )
-    return _made(found, values[:, None], offsets, tuple(names[row] for row in rows.tolist()), (VALUE,))
+    else:
+        notes.append(
+            note("one series per row, without dates: {count:,} series of {fewest:,} to {most:,} values", **counts)
+        )
+    series = tuple(names[row] for row in rows.tolist())
+    return _made(found, found.values, offsets, series, (VALUE,), dates, spacing)
+
+
+def _dates_above(found: Gathered, lengths: np.ndarray) -> tuple[Spacing, np.ndarray]:
+    """Of a header that names the steps by their dates, for series of these lengths."""
+    try:
+        header = parse_dates(found.roles.values)
+        spacing = spacing_of(header)
+    except DataError as error:
+        raise DataError("{path}: the header: {error}", path=found.path, error=error) from None
+    steps = np.diff(steps_from_start(header, np.array([0, len(header)]), spacing)[0])
+    if (steps > 1).any():
+        raise DataError(
+            "{path}: the header: {date} doesn't follow {before} after {spacing}; add a column for each date between",
+            path=found.path,
+            date=_told(header[steps.argmax() + 1]),
+            before=_told(header[steps.argmax()]),
+            spacing=spacing.told,
+        )
+    return spacing, np.concatenate([header[:length] for length in lengths.tolist()])
 
 
 def _twice(codes: np.ndarray) -> tuple[int, int]:
@@ -303,7 +339,7 @@ def _refuse_repeated(
         for row in again[:SHOWN].tolist()
     ]
     raise DataError(
-        "{path}: {count:,} dates are there twice\n{listed}\neach date is one step of a series: remove the others; if a "
+        "{path}: dates that are there twice: {count:,}\n{listed}\neach date is one step of a series: remove the others; if a "
         "column names the series of a row, pass --series NAME",
         path=found.path,
         count=len(again),
@@ -372,7 +408,7 @@ def _filled(
     all_dates = spacing.shifted(np.repeat(dates[offsets[:-1]], lengths), since)
     all_dates[places] = dates
     found.notes.append(
-        note("gaps in the dates: {count:,} steps are filled with missing values", count=len(more) - len(values))
+        note("steps without a row, which are filled with missing values: {count:,}", count=len(more) - len(values))
     )
     return more, all_dates, filled
 
@@ -432,8 +468,10 @@ def looks_like_observations(path: str | Path) -> bool:
         roles = roles_of(str(path), looks, None, (), None)
     except DataError:
         return False
+    if any(look.numeric and look.is_label for look in looks.values()):
+        return False
     if roles.one_per_row:
-        return is_numbered(list(roles.values)) and len(roles.values) >= FEWEST
+        return (roles.dated_names or is_numbered(roles.values)) and len(roles.values) >= FEWEST
     texts = [look for look in looks.values() if look.filled and not look.numeric and look.name not in roles.dates]
     if not roles.dates or len(texts) > 1:
         return False

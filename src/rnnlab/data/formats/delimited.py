@@ -25,6 +25,7 @@ from rnnlab.data.formats.source import Source
 
 QUOTES_ARE_TEXT = note("quotes are read as text")
 QUOTES_ENCLOSE = note("quotes are read as marks around fields")
+WIDE = 100  # columns from which on a portion has fewer rows
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
 Record = tuple[int, list[str], str]  # the line where it begins, its fields, and what is wrong with it
@@ -55,7 +56,8 @@ class Delimited(RowFile):
 
     def portions(self) -> Iterator[Portion]:
         blank = [""] * len(self.columns)
-        for rows in in_portions(self._rows()):
+        wide = len(self.columns) > WIDE
+        for rows in in_portions(self._rows(), weigh=(lambda row: 4 * len(row[1])) if wide else None):
             problems = {at: problem for at, (_, _, problem) in enumerate(rows) if problem}
             content = [fields for _, fields, _ in rows]
             usable = content
