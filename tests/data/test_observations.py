@@ -141,6 +141,11 @@ def test_rows_that_are_no_series(write: Write):
     found = read_observations(write("b.csv", table("id,y1,y2", "a,1,2", "b,,", "c,3,4")))
     assert found.series == ("a", "c")
     assert any("left out: 'b'" in note for note in found.notes)
+    bad = write("c.csv", table("id,y1,y2", "a,1,2", "b,1", ",5,6", "c,3", "d,3,4"))
+    with pytest.raises(DataError, match=r"3 of 5 rows .*\n.*\n.*:4: no name of a series in 'id'"):
+        read_observations(bad, series="id")
+    found = read_observations(bad, series="id", skip_bad=True)
+    assert (found.series, found.values[:, 0].tolist()) == (("a", "d"), [1, 2, 3, 4])
 
 
 # --- dates ----------------------------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ def usual_spacing(dates: np.ndarray, offsets: np.ndarray, where: str | Both) -> 
     within[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(dates))] - 1] = False
     if not within.any():
         raise DataError("{where}: a series needs at least two dates, to tell how far apart they are", where=where)
-    seconds = np.diff(dates).astype(np.int64)[within]
+    seconds = np.diff(dates)[within].view(np.int64)
     if seconds.min() >= 28 * DAY and _on_one_day_of_month(dates):
         return Spacing(months=_most_common(np.diff(dates.astype("datetime64[M]").astype(np.int64))[within]))
     return Spacing(seconds=_most_common(seconds))
@@ -155,7 +155,7 @@ def _most_common(values: np.ndarray) -> int:
 def steps_from_start(dates: np.ndarray, offsets: np.ndarray, spacing: Spacing) -> tuple[np.ndarray, np.ndarray]:
     """(N,) int64: steps since the first date of its series, and (N,) bool: whether a date is a whole number of steps
     after the one before it."""
-    since = dates.astype("datetime64[M]" if spacing.months else "datetime64[s]").astype(np.int64)
+    since = (dates.astype("datetime64[M]") if spacing.months else dates).view(np.int64)
     step = spacing.months or spacing.seconds
     fits = np.ones(len(dates), bool)
     fits[1:] = np.diff(since) % step == 0

@@ -162,7 +162,7 @@ def _table_roles(
             raise DataError(
                 "{path}: no column of numbers to forecast\ncolumns: {listed}", path=path, listed=listed(list(looks))
             )
-    texts = () if targets else tuple(look.name for look in others if look.filled and not look.numeric)
+    texts = tuple(look.name for look in others if look.filled and not look.numeric)
     return Roles(values, dates, series, keys, texts, notes=tuple(notes))
 
 
@@ -249,7 +249,8 @@ def _is_series_per_row(looks: Mapping[str, Look], series: str | None) -> bool:
     if series not in (None, first.name) or len(others) < 2 or first.numeric or not first.filled:
         return False
     distinct = len(set(first.filled))
-    if len(first.filled) < len(first.values) or distinct * 10 < 9 * len(first.filled):
+    nameless = len(first.values) - len(first.filled)
+    if nameless > max(1, len(first.values) // 10) or distinct * 10 < 9 * len(first.filled):
         return False
     if not all(look.numeric or not look.filled for look in others) or not any(look.filled for look in others):
         return False

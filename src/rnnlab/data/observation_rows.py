@@ -27,6 +27,7 @@ class Lines:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._blocks: list[Sequence[int]] = []
+        self._taken: np.ndarray | None = None
         self.count = 0
 
     def add(self, lines: Sequence[int]) -> None:
@@ -36,7 +37,12 @@ class Lines:
             self._blocks.append(range(lines[0], lines[-1] + 1) if consecutive else list(lines))
             self.count += len(lines)
 
+    def take(self, rows: np.ndarray) -> None:
+        """These alone, in this order."""
+        self._taken = rows if self._taken is None else self._taken[rows]
+
     def __getitem__(self, row: int) -> int:
+        row = row if self._taken is None else int(self._taken[row])
         block = bisect_right(self._starts, row) - 1
         return self._blocks[block][row - self._starts[block]]
 
@@ -58,7 +64,7 @@ class _Names:
 
 @dataclass
 class Gathered:
-    """What the rows hold, in the order of the file."""
+    """What the rows hold, in the order of the file until another is taken."""
 
     file: RowFile
     roles: Roles
@@ -66,13 +72,19 @@ class Gathered:
     dates: np.ndarray | None
     names: dict[str, tuple[np.ndarray, list[str]]]  # by column: (N,) int32, and what they stand for
     lines: Lines
-    kept: np.ndarray | None  # (N,) bool, where rows were left out
     lengths: np.ndarray  # (N,) int64, where a row is a series: without the blanks at its end
     notes: list[str] = field(default_factory=list)
 
     @property
     def path(self) -> str:
         return self.file.path
+
+    def take(self, rows: np.ndarray) -> None:
+        """These alone, in this order."""
+        self.values = self.values[rows]
+        self.dates = None if self.dates is None else self.dates[rows]
+        self.names = {column: (codes[rows], names) for column, (codes, names) in self.names.items()}
+        self.lines.take(rows)
 
 
 def gather(file: RowFile, roles: Roles, skip_bad: bool) -> Gathered:
@@ -123,17 +135,19 @@ class _Pass:
             self._find_nameless(*names[self.roles.series])
         if self.bad and not self.skip_bad:
             self._refuse()
-        kept = None
-        if self.unusable and (dates is not None or self.roles.series is not None):
-            # else the row is a step, whose values are missing
-            kept = np.ones(self.lines.count, bool)
-            kept[list(self.unusable)] = False
         notes = [*self.file.notes, *self.roles.notes]
         if self.bad:
             count = len(self.bad)
             notes.append(note("rows with problems: {count:,}; what can't be read there counts as missing", count=count))
         values, lengths = self.values.taken(), self.lengths.taken()
-        return Gathered(self.file, self.roles, values, dates, names, self.lines, kept, lengths, notes)
+        left = np.ones(self.lines.count, bool)
+        left[list(self.unusable)] = False
+        if self.roles.one_per_row and self.unusable:
+            values, lengths = values[np.repeat(left, lengths)], np.where(left, lengths, 0)
+        found = Gathered(self.file, self.roles, values, dates, names, self.lines, lengths, notes)
+        if self.unusable and not self.roles.one_per_row and (dates is not None or self.roles.series is not None):
+            found.take(np.flatnonzero(left))  # else such a row is a step, whose values are missing
+        return found
 
     def _add(self, portion: Portion) -> dict[str, Style]:
         start = self.lines.count

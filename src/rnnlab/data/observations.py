@@ -13,7 +13,7 @@ import numpy as np
 from rnnlab.core.errors import DataError
 from rnnlab.core.words import Both, both, joined, note
 from rnnlab.data import formats
-from rnnlab.data.calendar import Spacing, parse_dates, spacing_of, steps_from_start, usual_spacing
+from rnnlab.data.calendar import DAY, Spacing, parse_dates, spacing_of, steps_from_start, usual_spacing
 from rnnlab.data.classes import listed
 from rnnlab.data.formats.base import BadRow, RowFile
 from rnnlab.data.formats.delimited import Delimited
@@ -27,6 +27,7 @@ HELD = 1 << 26  # bytes of a file that is held in memory while it is read
 SHOWN = 5  # dates that one error names
 MOST_FILLED = 4  # times the rows of a file that gaps may add
 FEWEST = 3  # rows, or values per row, of a file that is taken for observations
+SAMPLE = 1_000_000  # rows that tell whether steps are equal
 KEYS = 6  # columns of which one or two may name the series
 
 
@@ -132,21 +133,13 @@ def _width_without_header(path: str) -> int:
 def _rows_as_series(found: Gathered) -> Observations:
     """Blanks at the end of a row are none of its values."""
     codes, names = found.names[found.roles.series or ""]
-    if len(names) < len(codes):
-        first, again = _twice(codes)
-        raise DataError(
-            "{path}: two rows are named {name!r}, lines {first} and {second}",
-            path=found.path,
-            name=names[codes[again]],
-            first=found.lines[first],
-            second=found.lines[again],
-        )
     lengths, notes = found.lengths, found.notes
     rows = np.flatnonzero(lengths)
     if not len(rows):
         raise DataError("{path}: there are no numbers", path=found.path)
+    _refuse_same_name(found, rows)
     if len(rows) < len(lengths):
-        told = listed([names[row] for row in np.flatnonzero(lengths == 0).tolist()]).en
+        told = listed([names[code] for code in codes[lengths == 0].tolist() if names[code]]).en
         notes.append(note("series without any number, which are left out: {names}", names=told))
     offsets = np.concatenate([[0], np.cumsum(lengths[rows])]).astype(np.int64)
     dates, spacing = None, None
@@ -165,7 +158,7 @@ def _rows_as_series(found: Gathered) -> Observations:
         notes.append(
             note("one series per row, without dates: {count:,} series of {fewest:,} to {most:,} values", **counts)
         )
-    series = tuple(names[row] for row in rows.tolist())
+    series = tuple(names[code] for code in codes[rows].tolist())
     return _made(found, found.values, offsets, series, (VALUE,), dates, spacing)
 
 
@@ -188,11 +181,19 @@ def _dates_above(found: Gathered, lengths: np.ndarray) -> tuple[Spacing, np.ndar
     return spacing, np.concatenate([header[:length] for length in lengths.tolist()])
 
 
-def _twice(codes: np.ndarray) -> tuple[int, int]:
-    """The first two rows of one name."""
-    order = np.argsort(codes, kind="stable")
-    same = np.flatnonzero(np.diff(codes[order]) == 0)
-    return int(order[same[0]]), int(order[same[0] + 1])
+def _refuse_same_name(found: Gathered, rows: np.ndarray) -> None:
+    codes, names = found.names[found.roles.series or ""]
+    order = rows[np.argsort(codes[rows], kind="stable")]
+    same = np.flatnonzero(codes[order[1:]] == codes[order[:-1]])
+    if len(same):
+        first, again = order[same[0]], order[same[0] + 1]
+        raise DataError(
+            "{path}: two rows are named {name!r}, lines {first} and {second}",
+            path=found.path,
+            name=names[codes[again]],
+            first=found.lines[int(first)],
+            second=found.lines[int(again)],
+        )
 
 
 # --- in the order of time -------------------------------------------------------------------------------------------
@@ -201,23 +202,19 @@ def _twice(codes: np.ndarray) -> tuple[int, int]:
 def _in_order(found: Gathered) -> Observations:
     """Rows by series and date, each date once, gaps filled."""
     roles = found.roles
-    rows = np.arange(len(found.values)) if found.kept is None else np.flatnonzero(found.kept)
-    if not len(rows):
+    if not len(found.values):
         raise DataError("{path}: there are no rows to read", path=found.path)
-    naming = (roles.series,) if roles.series is not None else _naming_columns(found, rows)
+    naming = (roles.series,) if roles.series is not None else _naming_columns(found)
     channels = tuple(name for name in roles.values if name not in naming)
     if not channels:
         raise DataError(
             "{path}: no column of numbers to forecast\ncolumns: {listed}", path=found.path, listed=listed(roles.values)
         )
-    codes = _codes(found, naming) if naming else np.zeros(len(found.values), np.int8)
-    order = _time_order(found, rows, codes)
-    begins = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    offsets = np.append(begins, len(order)).astype(np.int64)
-    names = tuple(_series_name(found, naming, row) for row in order[begins].tolist())
-    values = found.values
-    if len(order) < len(values) or (np.diff(order) != 1).any():
-        values = values[order]
+    codes = _sort(found, naming)
+    begins = np.append(0, np.flatnonzero(codes[1:] != codes[:-1]) + 1)
+    offsets = np.append(begins, len(codes)).astype(np.int64)
+    names = tuple(_series_name(found, naming, row) for row in begins.tolist())
+    values, dates = found.values, found.dates
     if channels != roles.values:
         values = values[:, [roles.values.index(name) for name in channels]]
     notes, columns = found.notes, listed(channels).en
@@ -232,15 +229,14 @@ def _in_order(found: Gathered) -> Observations:
                 count=len(names),
             )
         )
-    if found.dates is None:
+    if dates is None:
         notes.append(
             note("no date column: one step per row, in the order of the file; values {columns}", columns=columns)
         )
         return _made(found, values, offsets, names, channels)
-    dates = found.dates if values is found.values else found.dates[order]
-    _refuse_repeated(found, dates, order, offsets, names)
+    _refuse_repeated(found, dates, offsets)
     spacing = usual_spacing(dates, offsets, found.path)
-    steps = _regular_steps(found, dates, order, offsets, spacing)
+    steps = _regular_steps(found, dates, offsets, spacing)
     notes.append(
         note(
             "date column {date!r}, one step is {spacing}; values {columns}",
@@ -254,36 +250,43 @@ def _in_order(found: Gathered) -> Observations:
     return _made(found, values, offsets, names, channels, dates, spacing)
 
 
-def _time_order(found: Gathered, rows: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """(n,) rows by series, then by date, and by place where there is none."""
-    order = rows[np.argsort(codes[rows], kind="stable")] if (np.diff(codes[rows]) < 0).any() else rows
+def _sort(found: Gathered, naming: Sequence[str]) -> np.ndarray:
+    """Bring the rows into order, by series and date; by place where there is none. Returns the series of each."""
+    codes = _codes(found, naming)
+    if (codes[1:] < codes[:-1]).any():
+        found.take(np.argsort(codes, kind="stable"))
+        codes = _codes(found, naming)
     if found.dates is None:
-        return order
-    backwards = (np.diff(found.dates[order]).astype(np.int64) < 0) & (np.diff(codes[order]) == 0)
-    if not backwards.any():
-        return order
-    found.notes.append(
-        note("rows that aren't in the order of time, which are sorted: {count:,}", count=int(backwards.sum()))
-    )
-    return rows[np.lexsort((found.dates[rows], codes[rows]))]
+        return codes
+    backwards = (found.dates[1:] < found.dates[:-1]) & (codes[1:] == codes[:-1])
+    if backwards.any():
+        found.notes.append(
+            note("rows that aren't in the order of time, which are sorted: {count:,}", count=int(backwards.sum()))
+        )
+        found.take(np.lexsort((found.dates, codes)))
+        codes = np.sort(codes)
+    return codes
 
 
 # --- which column names the series ----------------------------------------------------------------------------------
 
 
-def _naming_columns(found: Gathered, rows: np.ndarray) -> tuple[str, ...]:
+def _naming_columns(found: Gathered) -> tuple[str, ...]:
     """One or two that explain why dates repeat: within a series they don't, and most steps are equal. None where no
     date repeats, or nothing explains it."""
-    if found.dates is None:
+    dates = found.dates
+    if dates is None or (dates[1:] > dates[:-1]).all():
         return ()
-    dates = found.dates[rows]
-    if (np.diff(dates).astype(np.int64) > 0).all() or len(np.unique(dates)) == len(dates):
+    in_order = np.sort(dates)
+    if (in_order[1:] > in_order[:-1]).all():
         return ()
+    del in_order
     keys = list(found.names)[:KEYS]
-    for count in (1, 2):
+    texts = [name for name in keys if name in found.roles.texts]
+    for candidates in (combinations(texts, 1), combinations(keys, 1), combinations(keys, 2)):
         fitting: dict[tuple[str, ...], int] = {}  # with the number of series
-        for columns in combinations(keys, count):
-            codes = _codes(found, columns)[rows]
+        for columns in candidates:
+            codes = _codes(found, columns)
             if _explains(dates, codes):
                 fitting[columns] = len(np.unique(codes))
         if fitting:
@@ -292,22 +295,27 @@ def _naming_columns(found: Gathered, rows: np.ndarray) -> tuple[str, ...]:
 
 
 def _explains(dates: np.ndarray, codes: np.ndarray) -> bool:
-    order = np.lexsort((dates, codes))
-    within = np.diff(codes[order]) == 0
-    steps = np.diff(dates[order]).astype(np.int64)[within]
-    if not len(steps) or (steps == 0).any():
+    if (codes[1:] < codes[:-1]).any() or ((dates[1:] < dates[:-1]) & (codes[1:] == codes[:-1])).any():
+        order = np.lexsort((dates, codes))
+        dates, codes = dates[order], codes[order]
+    within = codes[1:] == codes[:-1]
+    if not within.any() or ((dates[1:] == dates[:-1]) & within).any():
         return False
-    usual = np.unique(steps, return_counts=True)[1].max()
-    in_months = np.unique(steps // (27 * 86_400), return_counts=True)[1].max() if steps.min() > 27 * 86_400 else 0
-    return bool(max(usual, in_months) * 2 >= len(steps))
+    steps = np.diff(dates[:SAMPLE])[within[: SAMPLE - 1]].view(np.int64)
+    if not len(steps):
+        return False
+    if steps.min() > 27 * DAY:  # months differ by a few days
+        steps = (steps + 5 * DAY) // (30 * DAY)
+    return bool(np.unique(steps, return_counts=True)[1].max() * 2 >= len(steps))
 
 
 def _codes(found: Gathered, columns: Sequence[str]) -> np.ndarray:
-    """(N,) int64: which series a row is of, in the order in which they first come."""
-    first, *others = (found.names[name] for name in columns)
-    codes = first[0].astype(np.int64)
+    """(N,) integers: which series a row is of, in the order in which they first come."""
+    if not columns:
+        return np.zeros(len(found.values), np.int8)
+    (codes, _), *others = (found.names[name] for name in columns)
     for more, names in others:
-        codes = codes * len(names) + more
+        codes = codes.astype(np.int64) * len(names) + more
         _, begins, inverse = np.unique(codes, return_index=True, return_inverse=True)
         codes = np.argsort(np.argsort(begins))[inverse]
     return codes
@@ -320,10 +328,8 @@ def _series_name(found: Gathered, columns: Sequence[str], row: int) -> str:
 # --- dates that can't be used, and gaps -----------------------------------------------------------------------------
 
 
-def _refuse_repeated(
-    found: Gathered, dates: np.ndarray, order: np.ndarray, offsets: np.ndarray, names: tuple[str, ...]
-) -> None:
-    repeated = np.diff(dates).astype(np.int64) == 0
+def _refuse_repeated(found: Gathered, dates: np.ndarray, offsets: np.ndarray) -> None:
+    repeated = dates[1:] == dates[:-1]
     repeated[offsets[1:-1] - 1] = False
     again = np.flatnonzero(repeated) + 1
     if not len(again):
@@ -332,24 +338,22 @@ def _refuse_repeated(
         both(
             "{path}:{line}: {date} again, which is in line {first} too",
             path=found.path,
-            line=found.lines[int(order[row])],
+            line=found.lines[row],
             date=_told(dates[row]),
-            first=found.lines[int(order[row - 1])],
+            first=found.lines[row - 1],
         )
         for row in again[:SHOWN].tolist()
     ]
     raise DataError(
-        "{path}: dates that are there twice: {count:,}\n{listed}\neach date is one step of a series: remove the others; if a "
-        "column names the series of a row, pass --series NAME",
+        "{path}: dates that are there twice: {count:,}\n{listed}\neach date is one step of a series: remove the "
+        "others; if a column names the series of a row, pass --series NAME",
         path=found.path,
         count=len(again),
         listed=_with_more(lines, len(again)),
     )
 
 
-def _regular_steps(
-    found: Gathered, dates: np.ndarray, order: np.ndarray, offsets: np.ndarray, spacing: Spacing
-) -> np.ndarray:
+def _regular_steps(found: Gathered, dates: np.ndarray, offsets: np.ndarray, spacing: Spacing) -> np.ndarray:
     """(N,) int64: the step of each date in its series; irregular dates are an error."""
     steps, fits = steps_from_start(dates, offsets, spacing)
     wrong = np.flatnonzero(~fits)
@@ -357,7 +361,7 @@ def _regular_steps(
         both(
             "{path}:{line}: {date} comes after {before}",
             path=found.path,
-            line=found.lines[int(order[row])],
+            line=found.lines[row],
             date=_told(dates[row]),
             before=_told(dates[row - 1]),
         )
@@ -383,7 +387,7 @@ def _regular_steps(
             path=found.path,
             spacing=spacing.told,
             count=total - len(dates),
-            line=found.lines[int(order[row])],
+            line=found.lines[row],
             before=_told(dates[row - 1]),
             date=_told(dates[row]),
         )
