@@ -134,6 +134,13 @@ def test_one_series_per_row_with_dates_in_the_header(write: Write):
         read_observations(write("c.csv", table("p,2015-07-02,2015-07-01,2015-07-05", "x,1,2,3", "y,4,5,6")))
 
 
+def test_one_series_per_row_with_more_about_it(write: Write):
+    path = write("a.csv", table("id,shop,d_1,d_2,d_3", "a,x,1,2,3", "b,x,4,5,6", "c,y,7,8,9"))
+    found = read_observations(path)
+    assert (found.series, found.offsets.tolist()) == (("a", "b", "c"), [0, 3, 6, 9])
+    assert "columns that hold no numbers, which are left out: 'shop'" in found.notes
+
+
 def test_rows_that_are_no_series(write: Write):
     rows = [f"{name},1,2" for name in "abcdefghijklmnoc"]
     with pytest.raises(DataError, match="two rows are named 'c', lines 4 and 17"):
@@ -205,6 +212,14 @@ def test_dates_in_several_columns(write: Write):
     assert found.dates is not None
     assert str(found.dates[0]) == "2006-12-16T00:30:00"
     assert found.values[2, 0] == 2.5
+
+
+def test_a_date_and_an_hour(write: Write):
+    rows = [f"2011-01-{1 + number // 24:02d},{number % 24},{number * 7 % 11}" for number in range(72)]
+    found = read_observations(write("a.csv", table("dteday,hr,cnt", *rows)))
+    assert (found.series, found.channels, found.spacing) == (("",), ("cnt",), Spacing(seconds=3600))
+    packed = read_observations(write("b.csv", table("date,hour,cnt", *(row.replace("-", "") for row in rows))))
+    assert same(packed, found)
 
 
 def test_which_column_is_the_date(write: Write):
@@ -324,6 +339,7 @@ def test_names_of_columns(write: Write):
         read_observations(path, date="date", targets=["date"])
     with pytest.raises(DataError, match=r"'date' seems to be the date, but 'Week 1' can't be read"):
         read_observations(write("c.csv", table("date,y", "Week 1,1", "Week 2,2")))
+    assert read_observations(write("c.csv", table("date,y", "Week 1,1", "Week 2,2")), targets=["y"]).dates is None
     with pytest.raises(DataError, match="no column of numbers"):
         read_observations(write("d.csv", table("a,b", "x,y", "z,w")))
 

@@ -87,6 +87,14 @@ class Look:
         return all(value.isdecimal() for value in self.filled) and len(set(self.filled)) * 2 <= len(self.filled)
 
     @property
+    def is_name_of_row(self) -> bool:
+        """Texts that nearly all differ."""
+        nameless = len(self.values) - len(self.filled)
+        if self.numeric or not self.filled or nameless > max(1, len(self.values) // 10):
+            return False
+        return len(set(self.filled)) * 10 >= 9 * len(self.filled)
+
+    @property
     def is_label(self) -> bool:
         """A class by its name and by what it holds."""
         if guessing.Name(self.name).label_rank < 4:
@@ -130,13 +138,15 @@ def roles_of(
             raise DataError(
                 "{path}: every row is a series, so there are no columns to choose: leave out --targets", path=path
             )
-        first, *others = looks
-        return Roles(tuple(others), series=first, one_per_row=True, dated_names=_are_dates(others))
+        name, values, left = _row_layout(looks, series)
+        notes = [note("columns that hold no numbers, which are left out: {columns}", columns=listed(left).en)]
+        dated = _are_dates(values)
+        return Roles(values, series=name, one_per_row=True, dated_names=dated, notes=tuple(notes if left else ()))
     unreadable = next((look for look in free if look.says_date and look.filled and not look.numeric), None)
-    if not dates and unreadable is not None:
+    if not dates and not targets and unreadable is not None:
         raise DataError(
             "{path}: {column!r} seems to be the date, but {value!r} can't be read as one; write the dates as {layout}, "
-            "or leave the column out",
+            "or name the columns of values with --targets, to read them without dates",
             path=path,
             column=unreadable.name,
             value=unreadable.filled[0][:40],
@@ -201,10 +211,12 @@ def _date_columns(looks: Sequence[Look]) -> tuple[str, ...]:
     found = next((look for look in dated if look.says_date), dated[0] if dated else None)
     if found is None or found.name in parts:
         return parts or (() if found is None else (found.name,))
+    if any(":" in value for value in found.filled):
+        return (found.name,)
     clock = next((look for look in looks if look.is_clock and look is not found), None)
-    if clock is not None and not any(":" in value for value in found.filled):
-        return found.name, clock.name
-    return (found.name,)
+    if clock is None and len(set(found.filled)) < len(found.filled):
+        clock = next((look for look in looks if look.name.strip().casefold() in _PARTS["hour"] and _whole(look)), None)
+    return (found.name,) if clock is None else (found.name, clock.name)
 
 
 def _parts(looks: Sequence[Look]) -> tuple[str, ...]:
@@ -227,7 +239,7 @@ def date_texts(columns: Sequence[Sequence[str]]) -> Sequence[str]:
     if len(columns) == 1:
         return columns[0]
     rows = zip(*columns, strict=True)
-    if len(columns) == 2 and any(not value.strip().isdecimal() for value in columns[0]):
+    if len(columns) == 2 and any(len(value.strip()) > 4 for value in columns[0]):
         return [f"{date} {clock.replace('.', ':')}" for date, clock in rows]
     separators = ("-", "-", " ", ":")
     return [_put_together(row, separators) for row in rows]
@@ -244,20 +256,27 @@ def _put_together(parts: Sequence[str], separators: Sequence[str]) -> str:
 
 
 def _is_series_per_row(looks: Mapping[str, Look], series: str | None) -> bool:
-    """Names in the first column, numbers in the others, which end in blanks or whose names are numbered."""
-    first, *others = looks.values()
-    if series not in (None, first.name) or len(others) < 2 or first.numeric or not first.filled:
+    """Names in the first column, numbers in the others, which end in blanks or whose names are numbers or dates. Other
+    texts may follow the name."""
+    name, values, _ = _row_layout(looks, series)
+    if len(values) < 2 or not name:
         return False
-    distinct = len(set(first.filled))
-    nameless = len(first.values) - len(first.filled)
-    if nameless > max(1, len(first.values) // 10) or distinct * 10 < 9 * len(first.filled):
-        return False
+    first, others = looks[name], [looks[value] for value in values]
     if not all(look.numeric or not look.filled for look in others) or not any(look.filled for look in others):
         return False
-    names = [look.name for look in others]
-    if is_numbered(names) or _are_dates(names):
+    if is_numbered(values) or _are_dates(values):
         return True  # and a name that comes twice is a mistake
-    return distinct == len(first.filled) and (series is not None or _is_ragged(others))
+    distinct = len(set(first.filled)) == len(first.filled)
+    return len(looks) == len(values) + 1 and distinct and (series is not None or _is_ragged(others))
+
+
+def _row_layout(looks: Mapping[str, Look], series: str | None) -> tuple[str, tuple[str, ...], list[str]]:
+    """The column of the names, those of the values, and texts between them. The name is empty if nothing is one."""
+    columns = list(looks.values())
+    texts = next((at for at, look in enumerate(columns) if look.numeric or not look.filled), len(columns))
+    named = [look.name for look in columns[:texts] if series in (None, look.name) and look.is_name_of_row]
+    name = named[0] if named else ""
+    return name, tuple(list(looks)[texts:]), [look.name for look in columns[:texts] if look.name != name]
 
 
 def is_numbered(names: Sequence[str]) -> bool:
