@@ -91,6 +91,17 @@ def test_long_with_numbers_as_names(write: Write):
     assert (found.series, found.channels) == (("7", "8"), ("sales",))
 
 
+def test_each_series_has_its_own_dates(write: Write):
+    """One begins where the other ends, or at another minute."""
+    one = [f"{date},x,1" for date in HOURS[:6]]
+    for minute in ("00", "30"):
+        other = [f"{date.replace(':00', f':{minute}')},y,2" for date in HOURS[5:]]
+        found = read_observations(write("a.csv", table("date,id,y", *one, *other)), series="id")
+        assert (found.offsets.tolist(), found.spacing) == ([0, 6, 13], Spacing(seconds=3600))
+        assert found.dates is not None
+        assert str(found.dates[6]) == f"2016-07-01T05:{minute}:00"
+
+
 def test_series_of_different_lengths_without_dates(write: Write):
     path = write("a.csv", table("id,y", "b,1", "a,2", "b,3", "a,4", "b,5"))
     found = read_observations(path, series="id")
@@ -179,6 +190,13 @@ def test_months_have_their_own_steps(write: Write):
         "2015-09-30", "2015-10-31", "2015-11-30", "2015-12-31", "2016-01-31"]  # fmt: skip
 
 
+def test_dates_of_the_file_stay_as_they_are(write: Write):
+    days = ["2015-04-30", "2015-05-30", "2015-06-30", "2015-08-30"]
+    found = read_observations(write("a.csv", table("date,y", *(f"{day},{number}" for number, day in enumerate(days)))))
+    assert found.dates is not None
+    assert [str(date)[:10] for date in found.dates[[0, 1, 2, 4]]] == days
+
+
 def test_a_date_twice_is_an_error_with_its_lines(write: Write):
     header, *rows = hourly().splitlines()
     with pytest.raises(
@@ -192,6 +210,8 @@ def test_a_date_twice_is_an_error_with_its_lines(write: Write):
 
 def test_irregular_dates_are_an_error_with_their_lines(write: Write):
     text = hourly().replace("2016-07-01 04:00", "2016-07-01 04:10")
+    with pytest.raises(DataError, match=r"a.csv:8: 2016-07-01 04:10:00 comes after 2016-07-01 03:00:00"):
+        read_observations(write("a.csv", text.replace("\n2016-07-01 02", "\n\n\n2016-07-01 02")))
     with pytest.raises(DataError, match=r"most are 1 hour apart, but not 2 of them\n.*:6: 2016-07-01 04:10:00 comes"):
         read_observations(write("a.csv", text))
 
@@ -278,6 +298,8 @@ def test_decimal_commas_and_thousands(write: Write):
     found = read_observations(write("b.csv", table("date,y", *english)))
     assert found.values[3, 0] == 1003
     assert any("'y' are read as separators of thousands" in note for note in found.notes)
+    of_semicolons = table("date;y", *(f"{date};1,{number:03d}" for number, date in enumerate(HOURS)))
+    assert read_observations(write("d.csv", of_semicolons)).values[3, 0] == 1.003
     three = [f'{date},"0,{number:03d}"' for number, date in enumerate(HOURS)]
     assert read_observations(write("c.csv", table("date,y", *three))).values[3, 0] == 0.003
 
