@@ -19,8 +19,11 @@ POOL = 50  # batches sorted by length together: enough to leave little padding, 
 class Batch:
     inputs: Tensor  # (B, T) or (B, T, K) int64 token ids, or (B, T, D) float32 features, right-padded with zero
     lengths: Tensor  # (B,) int64, each >= 1
-    targets: Tensor  # (B,) int64 classes or float32 numbers; (B, L) int64, IGNORE at padding; or (B, C) uint8
+    targets: (
+        Tensor  # (B,) int64 classes or float32 numbers; (B, L) int64, IGNORE at padding; (B, C) uint8; or (B, H, C)
+    )
     read: Tensor | None = None  # (B, L) int64, where a text is written: what is read in place of the true tokens before
+    scales: Tensor | None = None  # (B, 3, C) float32, of windows of series: as `Sequences.scales`
 
     @property
     def tokens(self) -> int:
@@ -29,8 +32,8 @@ class Batch:
     def to(self, device: torch.device) -> "Batch":
         if device.type == "cpu":
             return self
-        read = None if self.read is None else self.read.to(device)
-        return Batch(self.inputs.to(device), self.lengths.to(device), self.targets.to(device), read)
+        read, scales = (None if part is None else part.to(device) for part in (self.read, self.scales))
+        return Batch(self.inputs.to(device), self.lengths.to(device), self.targets.to(device), read, scales)
 
 
 def collate(data: Sequences, rows: np.ndarray) -> Batch:
@@ -44,7 +47,9 @@ def collate(data: Sequences, rows: np.ndarray) -> Batch:
     inputs[~inside] = 0
     if inputs.dtype.kind == "i":
         inputs = inputs.astype(np.int64)
-    return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(targets_of(data, rows)))
+    scales = None if data.scales is None else torch.from_numpy(data.scales_of(rows))
+    targets = data.ahead(rows) if data.horizon is not None else targets_of(data, rows)
+    return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(targets), scales=scales)
 
 
 def targets_of(data: Sequences, rows: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ class Targets:
     offsets: np.ndarray | None = None  # (rows + 1,) int64
     unseen: np.ndarray | None = None  # (M,) bool: of tokens that the training rows lack; None: nobody asks
     characters: np.ndarray | None = None  # (M,) int32: how many a token is in a running text; None: one, or nobody asks
+    scales: np.ndarray | None = None  # (rows, 3, C), of windows of series: as `Sequences.scales`, row by row
 
     def __len__(self) -> int:
         return len(self.values) if self.offsets is None else len(self.offsets) - 1
@@ -48,6 +49,11 @@ class Sequences:
     scored_from: np.ndarray | None = None  # (rows,) int64: targets before are context, read and not counted; None: 0
     unseen: np.ndarray | None = None  # as `Targets.unseen`
     characters: np.ndarray | None = None  # as `Targets.characters`
+    horizon: int | None = None  # of windows: row i's targets are targets[ends[i] : ends[i] + horizon], (H, C) float32
+    series: np.ndarray | None = None  # (rows,) int64: of which series a window is
+    scales: np.ndarray | None = None
+    """(series, 3, C) of windows: mean and standard deviation by which values were standardised, and the mean error of
+    the seasonal naive forecast before the test part, all as in the file."""
 
     @classmethod
     def end_to_end(
@@ -135,12 +141,25 @@ class Sequences:
     @cached_property
     def truth(self) -> Targets:
         """What is asked and counted: targets that are context alone are ignored."""
+        if self.horizon is not None:
+            return Targets(self.ahead(np.arange(len(self))), scales=self.scales_of(np.arange(len(self))))
         if self.scored_from is None or self.target_offsets is None:
             return Targets(self.targets, self.target_offsets, self.unseen, self.characters)
         number = np.arange(len(self.targets)) - np.repeat(self.target_offsets[:-1], self.target_counts)
         context = number < np.repeat(self.scored_from, self.target_counts)
         asked = np.where(context, IGNORE, self.targets)
         return Targets(asked, self.target_offsets, self.unseen, self.characters)
+
+    def ahead(self, rows: np.ndarray) -> np.ndarray:
+        """(B, H, C) float32, of windows: what comes after each; NaN where it is missing."""
+        assert self.horizon is not None
+        return self.targets[self.ends[rows][:, None] + np.arange(self.horizon)]
+
+    def scales_of(self, rows: np.ndarray) -> np.ndarray:
+        """(B, 3, C) float32, of windows."""
+        assert self.series is not None
+        assert self.scales is not None
+        return self.scales[self.series[rows]].astype(np.float32)
 
     @property
     def ids_per_step(self) -> int:

@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -166,7 +167,10 @@ def _from_files(files: Mapping[str, bytes]) -> EncodedData:
         arrays = {k: np.load(io.BytesIO(content), allow_pickle=False) for k, content in found.items()}
         if rest.get("per_step"):
             arrays["target_offsets"] = arrays["offsets"]
-        further = {field: arrays.pop(field) for field in ("unseen", "characters") if field in arrays}
+        names = ("unseen", "characters", "series", "scales", "horizon")
+        further: dict[str, Any] = {field: arrays.pop(field) for field in names if field in arrays}
+        if "horizon" in further:
+            further["horizon"] = int(further["horizon"])
         made = (Sequences.end_to_end if "offsets" in arrays else Sequences)(**arrays)
         sequences[name] = replace(made, **further)
     rest["tokens"] = sequences["train"].ids_per_step - rest.get("spelling", {}).get("length", 0)
@@ -181,7 +185,8 @@ def _arrays_of(rows: Sequences) -> dict[str, np.ndarray]:
     every = {"values": rows.values}
     every |= {"offsets": rows.offsets} if rows.laid_end_to_end else {"starts": rows.starts, "ends": rows.ends}
     every |= {"targets": rows.targets, "groups": rows.groups, "tags": rows.tags, "scored_from": rows.scored_from}
-    every |= {"unseen": rows.unseen, "characters": rows.characters}
+    every |= {"unseen": rows.unseen, "characters": rows.characters, "series": rows.series, "scales": rows.scales}
+    every |= {"horizon": None if rows.horizon is None else np.array(rows.horizon)}
     if not _target_per_step(rows):
         every["target_offsets"] = rows.target_offsets
     return {name: array for name, array in every.items() if array is not None}

@@ -45,6 +45,9 @@ def share_right(logits: np.ndarray, targets: np.ndarray) -> float:
     return float(2 * (answered & (targets > 0)).sum() / max(1, answered.sum() + targets.sum(dtype=np.int64)))
 
 
+Taught = Literal["row", "words", "tags", "next", "translation", "forecast"]
+
+
 class Baseline(Config):
     """Fitted in one go: no epochs, no seed."""
 
@@ -53,7 +56,7 @@ class Baseline(Config):
     """Its settings in a comparison unless the user says otherwise; as in `Architecture`."""
     title: ClassVar[str] = ""
     inputs: ClassVar[Inputs] = "any"
-    answers: ClassVar[Literal["row", "words", "tags", "next", "translation"]] = "row"
+    answers: ClassVar[Taught] = "row"
     """What it is taught and answers: a label per row, words in their order, a tag per token, or what comes next
     (`models.continuing`). Of words, targets are
     (rows, L), `IGNORE` behind the last one, and outputs (N, C + 1) of all steps, the last one for none; of tags, both
@@ -98,6 +101,7 @@ BASELINES: Registry[Baseline] = Registry(
         "rnnlab.models.crf",
         "rnnlab.models.continuing",
         "rnnlab.models.translating",
+        "rnnlab.models.forecasting",
     ),
 )
 B = TypeVar("B", bound=Baseline)

@@ -1,13 +1,13 @@
 """What continues a text without a network: how often each token stands there at all, and n-grams."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from rnnlab.data.sequences import IGNORE, Sequences
 from rnnlab.models import kneser_ney
-from rnnlab.models.baselines import Baseline, Inputs, Learnt, baseline
+from rnnlab.models.baselines import Baseline, Inputs, Learnt, Taught, baseline
 
 FEW_KINDS = 500  # of tokens: an alphabet, whose n-grams may be long
 
@@ -16,7 +16,7 @@ class Continuing(Baseline):
     """It knows a probability for every next token."""
 
     inputs: ClassVar[Inputs] = "tokens"
-    answers: ClassVar[Literal["row", "words", "tags", "next", "translation"]] = "next"
+    answers: ClassVar[Taught] = "next"
 
     def fit_text(self, train: Sequences, valid: Sequences, words: int) -> Learnt:
         """``words`` is the size of the vocabulary; what is left open is chosen on the validation rows."""

@@ -12,7 +12,7 @@ to learn, and of an unknown word the others are all there is (docs/decisions/002
 
 import hashlib
 import itertools
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -20,7 +20,7 @@ from pydantic import Field
 from rnnlab.data.preprocessor import Side
 from rnnlab.data.sequences import Sequences, gather_rows
 from rnnlab.kernels import ops
-from rnnlab.models.baselines import Baseline, Choice, Inputs, Labelled, Learnt, baseline, share_right
+from rnnlab.models.baselines import Baseline, Choice, Inputs, Labelled, Learnt, Taught, baseline, share_right
 from rnnlab.models.chain import best_paths, path_losses
 from rnnlab.models.space import Between, Space
 from rnnlab.models.tag_features import Template, attributes_of, features_of, learn_features, templates_for
@@ -38,7 +38,7 @@ class Crf(Baseline):
 
     title: ClassVar[str] = "CRF of hand-made features"
     inputs: ClassVar[Inputs] = "tokens"
-    answers: ClassVar[Literal["row", "words", "tags", "next", "translation"]] = "tags"
+    answers: ClassVar[Taught] = "tags"
     space: ClassVar[Space] = {"model.C": Between(0.2, 30.0, log=True), "model.dropout": Between(0.0, 0.5)}
 
     C: float | None = Field(

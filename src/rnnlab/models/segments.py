@@ -1,14 +1,14 @@
 """What needs no network to hear words in their order: cut where it is quiet, and tell each piece by itself."""
 
 import itertools
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from rnnlab.data.preprocessor import Side
 from rnnlab.data.sequences import IGNORE, Sequences, offsets_of
-from rnnlab.models.baselines import Baseline, Choice, Inputs, Labelled, Learnt, baseline, share_right
+from rnnlab.models.baselines import Baseline, Choice, Inputs, Labelled, Learnt, Taught, baseline, share_right
 from rnnlab.models.mfcc import Mfcc
 from rnnlab.models.space import Between, Space
 
@@ -27,7 +27,7 @@ class Segments(Baseline):
 
     title: ClassVar[str] = "cut where it is quiet + MFCC statistics"
     inputs: ClassVar[Inputs] = "sound"
-    answers: ClassVar[Literal["row", "words", "tags", "next", "translation"]] = "words"
+    answers: ClassVar[Taught] = "words"
     space: ClassVar[Space] = {"model.C": Between(0.003, 10.0, log=True)}
 
     C: float = Field(default=0.03, gt=0, description="Inverse strength of the L2 penalty.")

@@ -4,14 +4,14 @@ Both know of a word what the training rows say of it, and of an unknown one what
 like it.
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from rnnlab.data.preprocessor import Side
 from rnnlab.data.sequences import Sequences
-from rnnlab.models.baselines import Baseline, Choice, Inputs, Labelled, Learnt, baseline, share_right
+from rnnlab.models.baselines import Baseline, Choice, Inputs, Labelled, Learnt, Taught, baseline, share_right
 from rnnlab.models.tag_features import AFFIX, SEGMENT, SHORT_SHAPE, SUFFIX, WORD, attributes_of
 
 Counts = tuple[np.ndarray, np.ndarray]
@@ -25,7 +25,7 @@ class Tagger(Baseline):
     """One that reads the attributes of tokens."""
 
     inputs: ClassVar[Inputs] = "tokens"
-    answers: ClassVar[Literal["row", "words", "tags", "next", "translation"]] = "tags"
+    answers: ClassVar[Taught] = "tags"
 
     def rows(self, data: Sequences, side: Side) -> tuple[np.ndarray, np.ndarray]:
         return attributes_of(data, side), data.offsets

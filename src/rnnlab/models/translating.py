@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -13,7 +13,7 @@ from pydantic import Field
 from rnnlab.data.preprocessor import Preprocessor, Side
 from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.data.vocabulary import END, PADDING, UNKNOWN
-from rnnlab.models.baselines import Baseline, Inputs, Learnt, baseline
+from rnnlab.models.baselines import Baseline, Inputs, Learnt, Taught, baseline
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -27,7 +27,7 @@ class Translating(Baseline):
     """One that writes a text for a text."""
 
     inputs: ClassVar[Inputs] = "tokens"
-    answers: ClassVar[Literal["row", "words", "tags", "next", "translation"]] = "translation"
+    answers: ClassVar[Taught] = "translation"
 
     def fit_pairs(self, train: Sequences, valid: Sequences, preprocessor: Preprocessor) -> Learnt:
         """Targets are what is to be written, each ending with `</s>`."""

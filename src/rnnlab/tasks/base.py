@@ -287,6 +287,7 @@ TASKS: Registry[Task] = Registry(
         "rnnlab.tasks.recognise",
         "rnnlab.tasks.language_model",
         "rnnlab.tasks.translate",
+        "rnnlab.tasks.forecast",
         "rnnlab.tasks.synthetic",
         "rnnlab.tasks.addition",
     ),

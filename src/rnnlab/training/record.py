@@ -38,13 +38,17 @@ def record_answers(run: RunDirectory, task: Task, data: EncodedData, valid: Kept
     arrays: dict[str, np.ndarray] = {}
     for part, kept, rows in (("valid", valid, data.valid), ("test", test, data.test)):
         arrays |= {f"{part}.{name}": array for name, array in kept.items()}
+        if rows.horizon is not None:  # what they count is kept: windows overlap, and would be kept many times over
+            arrays[f"{part}.targets"] = np.zeros((len(rows), 0), np.float32)
+            continue
         arrays[f"{part}.targets"] = rows.truth.values
         if rows.truth.offsets is not None:
             arrays[f"{part}.target_offsets"] = rows.truth.offsets
         facts = {"unseen": rows.unseen, "characters": rows.characters}
         arrays |= {f"{part}.{name}": fact for name, fact in facts.items() if fact is not None}
     arrays |= {"test.groups": data.test.groups, "test.lengths": data.test.lengths}
-    if not (task.fresh_batches or task.streams or task.answer.writes):  # pairs that share a side are in one split
+    known_apart = task.answer.writes or data.test.horizon is not None  # pairs that share a side, and later times
+    if not (task.fresh_batches or task.streams or known_apart):
         arrays["test.seen"] = seen_rows(data.test, data.train)
     if data.test.tags is not None:
         arrays["test.tags"] = data.test.tags

@@ -16,6 +16,7 @@ import torch
 
 from rnnlab import kernels as native
 from rnnlab.answers.base import Kept
+from rnnlab.answers.forecast import Forecast
 from rnnlab.answers.translation import Translation
 from rnnlab.core.errors import RunError
 from rnnlab.core.files import write_atomically
@@ -28,6 +29,7 @@ from rnnlab.data.sequences import Sequences, Targets
 from rnnlab.models.baselines import Baseline, Labelled, share_right
 from rnnlab.models.chain_head import ChainHead
 from rnnlab.models.continuing import Continuing
+from rnnlab.models.forecasting import Forecasting, residual_quantiles
 from rnnlab.models.network import Network, measure_pace, parameter_counts
 from rnnlab.models.translating import Translating
 from rnnlab.runs.directory import Diverged, Finished, Outcome, RunDirectory, Stopped
@@ -120,6 +122,8 @@ def _fit(task: Task, baseline: Baseline, data: EncodedData, run: RunDirectory) -
         return _fit_text(task, baseline, data, run)
     if isinstance(baseline, Translating):
         return _fit_pairs(task, baseline, data, run)
+    if isinstance(baseline, Forecasting):
+        return _fit_windows(task, baseline, data, run)
     train, held_out = (Labelled(*baseline.rows(part, data), answer.taught(part)) for part in (data.train, data.valid))
     by = answer.chosen
 
@@ -172,6 +176,34 @@ def _fit_text(task: Task, baseline: Continuing, data: EncodedData, run: RunDirec
             **({"chosen": chosen} if (chosen := baseline.chosen(learnt)) else {}),
             "row_seconds": row_seconds,
             **record_answers(run, task, data, valid, test),
+            "environment": environment(1),
+        }
+    )
+
+
+def _fit_windows(task: Task, baseline: Forecasting, data: EncodedData, run: RunDirectory) -> dict[str, Any]:
+    """A baseline that forecasts."""
+    answer = task.answer
+    assert isinstance(answer, Forecast)
+    learnt = baseline.fit_windows(data.train, data.valid, data.profile["settled"]["season"])
+    found, started = {}, time.perf_counter()
+    for split, rows in (("valid", data.valid), ("test", data.test)):
+        points = baseline.forecast(learnt, rows)[..., None]
+        if split == "valid" and answer.quantiles:
+            learnt["off"] = residual_quantiles(points[..., 0], rows, answer.quantiles)
+        every = np.arange(len(rows))
+        points = points + learnt["off"] if answer.quantiles else points
+        found[split] = answer.counted(points, rows.ahead(every), rows.scales_of(every))
+    row_seconds = (time.perf_counter() - started) / (len(data.valid) + len(data.test))
+    write_atomically(run / "model.json", Preprocessor.of(data).to_json())
+    write_atomically(run / "weights.safetensors", safetensors.numpy.save(learnt))
+    return run.seal(
+        {
+            "status": "finished",
+            "parameters": {"total": int(learnt["weights"].size) if "weights" in learnt else 0},
+            **({"chosen": chosen} if (chosen := baseline.chosen(learnt)) else {}),
+            "row_seconds": row_seconds,
+            **record_answers(run, task, data, found["valid"], found["test"]),
             "environment": environment(1),
         }
     )

@@ -1,0 +1,150 @@
+"""What comes next in a series, so many steps ahead: points, or quantiles, of each channel."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rnnlab.answers.base import Answer, Kept
+from rnnlab.answers.heads import SummaryHead
+from rnnlab.answers.score import Score, ratio
+from rnnlab.data.batches import Batch
+from rnnlab.data.preprocessor import Preprocessor
+from rnnlab.data.sequences import Targets
+from rnnlab.models.pooling import inside
+
+MASE = ratio("mase", "MASE", "scaled", "values", lower_is_better=True, unit="number")
+MAE = ratio("mae", "MAE", "absolute", "values", lower_is_better=True, unit="number")
+MSE = ratio("mse", "MSE", "squared", "values", lower_is_better=True, unit="number")
+SMAPE = ratio("smape", "sMAPE", "relative", "values", lower_is_better=True)
+CRPS = ratio("crps", "scaled CRPS", "pinball", "values", lower_is_better=True, unit="number")
+LOSS = ratio("loss", "loss", "lost", "values", lower_is_better=True, unit="number")
+COVERAGE = ratio("coverage", "share within the outer quantiles", "inside", "values")
+LEAST_SPREAD = 0.05  # of a window, in standard deviations of its series: less is no reason to stretch it
+
+Scaling = Literal["none", "last", "window"]
+
+
+class Forecast(Answer):
+    """Outputs (B, H · C · Q), targets (B, H, C) float, NaN where a value is missing and nothing is counted.
+
+    All numbers are standardised by their series. ``scaling`` is what a window is measured by besides: ``last``, its
+    last value, which is taken off what is read and put back on what is forecast; ``window``, the same, and by how much
+    its values differ. What is kept of a row are the sums that scores are made of."""
+
+    beside: str = MSE.name
+    counts_whole: bool = False
+    baselines: tuple[str, ...] = ("last-value", "seasonal-naive", "moving-average", "ridge")
+
+    def __init__(self, horizon: int, channels: int, quantiles: Sequence[float] = (), scaling: Scaling = "last"):
+        """Without ``quantiles`` the mean is forecast, by squared errors; else the quantiles, of which the middle one is
+        the point."""
+        self.horizon, self.channels, self.quantiles, self.scaling = horizon, channels, tuple(quantiles), scaling
+        of_quantiles = (CRPS, COVERAGE) if quantiles else ()
+        self.scores: tuple[Score, ...] = (MASE, MSE, MAE, SMAPE, *of_quantiles, LOSS)
+
+    @property
+    def numbers(self) -> int:
+        """Per step and channel."""
+        return max(1, len(self.quantiles))
+
+    def outputs(self, preprocessor: Preprocessor) -> int:
+        return self.horizon * self.channels * self.numbers
+
+    def head(self, width: int, outputs: int) -> nn.Module:
+        return SummaryHead(width, outputs)
+
+    def measured_by(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Level and spread of each window and channel, (B, 1, C) each: of what is read alone."""
+        read, lengths = batch.inputs[:, :, : self.channels], batch.lengths
+        if self.scaling == "none":
+            level = read.new_zeros(len(read), 1, self.channels)
+            return level, torch.ones_like(level)
+        level = read[torch.arange(len(read)), lengths - 1][:, None]
+        if self.scaling == "last":
+            return level, torch.ones_like(level)
+        real = inside(lengths, read.shape[1])[:, :, None]
+        mean = (read * real).sum(1, keepdim=True) / lengths[:, None, None]
+        spread = (((read - mean) * real) ** 2).sum(1, keepdim=True) / lengths[:, None, None]
+        return level, spread.sqrt().clamp(min=LEAST_SPREAD)
+
+    def given(self, batch: Batch) -> tuple[Tensor, ...]:
+        """With windows measured by themselves; padding stays zero."""
+        if self.scaling == "none":
+            return batch.inputs, batch.lengths
+        level, spread = self.measured_by(batch)
+        real = inside(batch.lengths, batch.inputs.shape[1])[:, :, None]
+        own = (batch.inputs[:, :, : self.channels] - level) / spread * real
+        return torch.cat([own, batch.inputs[:, :, self.channels :]], dim=2), batch.lengths
+
+    def loss(self, out: Tensor, batch: Batch) -> Tensor:
+        """Of a window as it is measured by itself, so that windows of all sizes count alike."""
+        level, spread = self.measured_by(batch)
+        known = ~batch.targets.isnan()
+        asked = ((batch.targets.nan_to_num() - level) / spread)[..., None]  # (B, H, C, 1)
+        error = asked - out.view(*batch.targets.shape, self.numbers)
+        if self.quantiles:
+            at = out.new_tensor(self.quantiles)
+            error = torch.maximum(at * error, (at - 1) * error)
+        else:
+            error = error**2
+        return (error.mean(3) * known).sum() / known.sum().clamp(min=1)
+
+    def right(self, out: Tensor, batch: Batch) -> float:
+        return 0.0
+
+    def forecasts(self, out: Tensor, batch: Batch) -> Tensor:
+        """(B, H, C, Q), standardised by the series; quantiles ascend."""
+        level, spread = self.measured_by(batch)
+        found = out.view(len(out), self.horizon, self.channels, self.numbers) * spread[..., None] + level[..., None]
+        return found.sort(dim=3).values if self.quantiles else found
+
+    def keep(self, out: Tensor, batch: Batch) -> dict[str, Tensor]:
+        assert batch.scales is not None
+        found = self.counted(
+            *(part.cpu().numpy() for part in (self.forecasts(out, batch), batch.targets, batch.scales))
+        )
+        return {name: torch.from_numpy(column) for name, column in found.items()}
+
+    def counted(self, forecasts: np.ndarray, targets: np.ndarray, scales: np.ndarray) -> dict[str, np.ndarray]:
+        """What scores are sums of, (B,) each, and ``by_step`` (B, H): of forecasts (B, H, C, Q), targets (B, H, C) and
+        scales (B, 3, C). MASE and CRPS are in units of the seasonal naive forecast's mean error in the training part,
+        sMAPE is of the values as they stand in the file, the others are of standardised values."""
+        mean, std, naive = (scales[:, None, number].astype(np.float64) for number in range(3))  # (B, 1, C) each
+        known = ~np.isnan(targets)
+        truth = np.where(known, targets, 0.0).astype(np.float64)
+        point = forecasts[..., self.numbers // 2].astype(np.float64)
+        error = np.where(known, np.abs(truth - point), 0.0)
+        unit = std / naive
+        raw, raw_point = truth * std + mean, point * std + mean
+        size = np.abs(raw) + np.abs(raw_point)
+        relative = np.where(known & (size > 0), 2 * error * std / np.where(size > 0, size, 1.0), 0.0)
+
+        def per_row(column: np.ndarray) -> np.ndarray:
+            return column.sum((1, 2))
+
+        found = {
+            "values": per_row(known.astype(np.float64)),
+            "absolute": per_row(error),
+            "squared": per_row(error**2),
+            "scaled": per_row(error * unit),
+            "relative": per_row(relative),
+            "by_step": (error * unit).sum(2).astype(np.float32),
+            "lost": per_row(error**2),
+        }
+        if self.quantiles:
+            at = np.array(self.quantiles)
+            missed = truth[..., None] - forecasts.astype(np.float64)
+            pinball = np.where(known, np.maximum(at * missed, (at - 1) * missed).mean(3), 0.0)
+            within = (truth >= forecasts[..., 0]) & (truth <= forecasts[..., -1]) & known
+            found |= {
+                "lost": per_row(pinball),
+                "pinball": per_row(2 * pinball * unit),
+                "inside": per_row(within.astype(np.float64)),
+            }
+        return found
+
+    def counts(self, kept: Kept, targets: Targets) -> dict[str, np.ndarray]:
+        return {name: column for name, column in kept.items() if column.ndim == 1}

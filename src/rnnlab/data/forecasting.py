@@ -1,0 +1,201 @@
+"""From observations to windows: split by time, standardised by what came before, with what is known of the calendar.
+
+A window ends at an *origin*; what is read lies before it, and what is asked at it and after it. The targets of a window
+lie in one split alone. What is read may reach back into the split before: it is known by then.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rnnlab.core.errors import DataError
+from rnnlab.core.words import note
+from rnnlab.data.calendar import calendar_features
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.observations import Observations
+from rnnlab.data.preprocessor import Scaler
+from rnnlab.data.sequences import Sequences, offsets_of
+
+MANY = 20  # series from which on the last horizon of each is the test, unless the user says otherwise
+SEASONS_BACK = 14  # that are read, unless the user says otherwise
+MOST_EVALUATED = 20_000  # windows of a split that is not trained on: of more, every second, third …
+FEWEST_BLOCKS = 5
+
+
+@dataclass(frozen=True)
+class Borders:
+    """Of one series: where training, validation and test end, in steps."""
+
+    train: int
+    valid: int
+    test: int
+
+
+def encode_observations(
+    seen: Observations,
+    *,
+    horizon: int,
+    lookback: int | None = None,
+    season: int | None = None,
+    valid_fraction: float = 0.1,
+    test_fraction: float = 0.2,
+    borders: Sequence[int] = (),
+    last_only: bool | None = None,
+    calendar: bool = True,
+) -> tuple[EncodedData, int, int]:
+    """The data, the look-back and the season. ``borders``: steps at which training, validation and test end, the same
+    for all series; ``last_only``: the last horizon of each series is the test, that before it validation."""
+    season = season or usual_season(seen)
+    last_only = len(seen.series) >= MANY if last_only is None else last_only
+    lengths = np.diff(seen.offsets)
+    found = [borders_of(seen, number, horizon, valid_fraction, test_fraction, borders, last_only)
+             for number in range(len(lengths))]  # fmt: skip
+    shortest = min(one.train for one in found)
+    lookback = lookback or usual_lookback(season, horizon, int(np.median([one.train for one in found])))
+    if shortest < horizon + 2:
+        raise DataError(
+            "{source}: the shortest series has {steps:,} steps to train on, too few for a horizon of {horizon:,}; take "
+            "a shorter horizon, or leave short series out",
+            source=seen.source,
+            steps=shortest,
+            horizon=horizon,
+        )
+    scales = np.stack([_scales(seen, number, one, season) for number, one in enumerate(found)])  # (S, 3, C)
+    features = _features(seen, scales, calendar)
+    parts = {split: _windows(seen, features, scales, found, split, horizon, lookback)
+             for split in ("train", "valid", "test")}  # fmt: skip
+    missing = int(np.isnan(seen.values).sum())
+    lines = [
+        *seen.notes,
+        note("{source}: {series:,} series of {channels:,} channels, {steps:,} steps in all", source=seen.source,
+             series=len(seen.series), channels=len(seen.channels), steps=len(seen.values)),
+        note("{lookback:,} steps are read, {horizon:,} are forecast; the season is {season:,}; windows: train "
+             "{train:,}, validation {valid:,}, test {test:,}", lookback=lookback, horizon=horizon, season=season,
+             **{split: len(rows) for split, rows in parts.items()}),
+    ]  # fmt: skip
+    if missing:
+        lines.append(note("{missing:,} values are missing: they are read as such, and not counted", missing=missing))
+    blocks = len(np.unique(parts["test"].groups))
+    if blocks < FEWEST_BLOCKS:
+        lines.append(note("too short to judge: the test part has {blocks} times the horizon; {fewest} are needed",
+                          blocks=blocks, fewest=FEWEST_BLOCKS))  # fmt: skip
+    width = features.shape[1]
+    data = EncodedData(
+        scaler=Scaler((0.0,) * width, (1.0,) * width),
+        labels=seen.channels,
+        profile={"lines": lines, "blocks": blocks, "missing": missing},
+        **parts,
+    )
+    return data, lookback, season
+
+
+def usual_season(seen: Observations) -> int:
+    return 1 if seen.spacing is None else seen.spacing.season
+
+
+def usual_lookback(season: int, horizon: int, steps: int) -> int:
+    """Two weeks of hours; never more than a quarter of what is there to train on, where that is short."""
+    wanted = SEASONS_BACK * season if season > 1 else 4 * horizon
+    return max(2, min(wanted, max(steps // 4, 2 * min(season, steps // 8))))
+
+
+def borders_of(
+    seen: Observations,
+    number: int,
+    horizon: int,
+    valid_fraction: float,
+    test_fraction: float,
+    borders: Sequence[int],
+    last_only: bool,
+) -> Borders:
+    steps = int(seen.offsets[number + 1] - seen.offsets[number])
+    if borders:
+        train, valid, test = borders
+        if not 0 < train < valid < test <= steps:
+            raise DataError(
+                "{source}: borders must ascend and end within the {steps:,} steps of a series (got {borders})",
+                source=seen.source,
+                steps=steps,
+                borders=list(borders),
+            )
+        return Borders(train, valid, test)
+    test_steps = horizon if last_only else max(horizon, round(test_fraction * steps))
+    valid_steps = horizon if last_only else max(horizon, round(valid_fraction * steps))
+    return Borders(steps - test_steps - valid_steps, steps - test_steps, steps)
+
+
+def _scales(seen: Observations, number: int, borders: Borders, season: int) -> np.ndarray:
+    """(3, C): mean and standard deviation in the training part; and the mean error of the seasonal naive forecast in
+    all that comes before the test part, which is a unit to measure in, as the M4 competition has it, and not read."""
+    first = seen.offsets[number]
+    values, before = (seen.values[first : first + end] for end in (borders.train, borders.valid))
+    known = ~np.isnan(values)
+    count = np.maximum(known.sum(0), 1)
+    mean = np.where(known, values, 0).sum(0) / count
+    std = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(0) / count)
+    std = np.where(std > 0, std, 1.0)
+    back = min(season, len(before) - 1)
+    steps = np.abs(before[back:] - before[:-back])
+    naive = np.nanmean(np.where(np.isnan(steps).all(0), 0.0, steps), axis=0)
+    return np.stack([mean, std, np.where(naive > 0, naive, std)])
+
+
+def _features(seen: Observations, scales: np.ndarray, calendar: bool) -> np.ndarray:
+    """(N, C + …) float32: values standardised by their series, 0 where they are missing; where some are, which ones;
+    and what is known of the dates."""
+    series = np.repeat(np.arange(len(seen.series)), np.diff(seen.offsets))
+    values = np.empty(seen.values.shape, np.float32)
+    for channel in range(values.shape[1]):
+        mean, std = scales[series, 0, channel], scales[series, 1, channel]
+        values[:, channel] = (seen.values[:, channel] - mean) / std
+    columns = [np.nan_to_num(values)]
+    if (missing := np.isnan(values)).any():
+        columns.append(missing.astype(np.float32))
+    if calendar and seen.dates is not None and seen.spacing is not None:
+        columns.append(calendar_features(seen.dates, seen.spacing))
+    return np.concatenate(columns, axis=1) if columns[1:] else columns[0]
+
+
+def _windows(
+    seen: Observations,
+    features: np.ndarray,
+    scales: np.ndarray,
+    borders: Sequence[Borders],
+    split: str,
+    horizon: int,
+    lookback: int,
+) -> Sequences:
+    """Of the steps that the windows of a split reach, in arrays of their own."""
+    pieces, origins, series, at = [], [], [], 0
+    for number, one in enumerate(borders):
+        begin, end = {"train": (0, one.train), "valid": (one.train, one.valid), "test": (one.valid, one.test)}[split]
+        reach = max(0, begin - lookback)
+        first = max(begin, min(lookback, end - horizon), 1)
+        own = np.arange(first, end - horizon + 1)
+        base = int(seen.offsets[number])
+        pieces.append(np.arange(base + reach, base + end))
+        origins.append(own - reach + at)
+        series.append(np.full(len(own), number))
+        at += end - reach
+    steps, origin, of_series = np.concatenate(pieces), np.concatenate(origins), np.concatenate(series)
+    if split != "train" and len(origin) > MOST_EVALUATED:
+        kept = slice(None, None, -(-len(origin) // MOST_EVALUATED))
+        origin, of_series = origin[kept], of_series[kept]
+    channels = seen.values.shape[1]
+    values = features[steps]
+    targets = values[:, :channels].copy()
+    targets[np.isnan(seen.values[steps])] = np.nan
+    begins = offsets_of(np.array([len(piece) for piece in pieces]))[:-1]
+    starts = np.maximum(origin - lookback, begins[of_series])
+    return Sequences(values, starts, origin, targets, _blocks(origin, of_series, horizon), horizon=horizon,
+                     series=of_series, scales=scales)  # fmt: skip
+
+
+def _blocks(origin: np.ndarray, series: np.ndarray, horizon: int) -> np.ndarray:
+    """(rows,): windows that overlap in what is asked are in one block or in two that touch: each has the origins of a
+    horizon of one series."""
+    changes = np.flatnonzero(np.diff(series, prepend=-1))
+    first = origin[changes][np.searchsorted(changes, np.arange(len(series)), side="right") - 1]
+    _, blocks = np.unique(np.stack([series, (origin - first) // horizon]), axis=1, return_inverse=True)
+    return blocks.reshape(-1).astype(np.int64)

@@ -1,0 +1,161 @@
+"""What forecasts without a network: the last value, that of a season ago, a mean, a straight line of what was read."""
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from rnnlab.data.sequences import Sequences
+from rnnlab.models.baselines import Baseline, Inputs, Learnt, Taught, baseline
+
+AT_A_TIME = 2048  # windows
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of ridge, as a share of the mean variance of what is read
+MEANS = (1, 2, 4, 8)  # seasons of which a moving average may be the mean
+
+
+class Forecasting(Baseline):
+    """One that forecasts points; quantiles come from how far it was off on the validation windows."""
+
+    inputs: ClassVar[Inputs] = "any"
+    answers: ClassVar[Taught] = "forecast"
+
+    def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
+        raise NotImplementedError
+
+    def points(self, learnt: Learnt, read: np.ndarray, horizon: int) -> np.ndarray:
+        """(B, H, C) for what was read, (B, L, C), each window at the end of its row: what is before a short one is its
+        first value."""
+        raise NotImplementedError
+
+    def forecast(self, learnt: Learnt, data: Sequences) -> np.ndarray:
+        """(rows, H, C) float32, as standardised as what is read."""
+        assert data.horizon is not None
+        longest = int(data.lengths.max(initial=1))
+        parts = [
+            self.points(learnt, read_before(data, rows, longest), data.horizon)
+            for rows in np.array_split(np.arange(len(data)), max(1, -(-len(data) // AT_A_TIME)))
+        ]
+        return np.concatenate(parts).astype(np.float32)
+
+
+def read_before(data: Sequences, rows: np.ndarray, longest: int) -> np.ndarray:
+    """(B, longest, C): the values that windows read, the last ones at the end."""
+    channels = data.targets.shape[1]
+    at = np.maximum(data.ends[rows][:, None] - longest + np.arange(longest), data.starts[rows][:, None])
+    return data.values[at][:, :, :channels].astype(np.float64)
+
+
+def residual_quantiles(forecasts: np.ndarray, data: Sequences, quantiles: tuple[float, ...]) -> np.ndarray:
+    """(H, C, Q): of what forecasts (rows, H, C) were off by, at each step. The middle one is 0: a point stays what the
+    model says."""
+    assert data.horizon is not None
+    off = data.ahead(np.arange(len(data))) - forecasts
+    found = np.moveaxis(np.nan_to_num(np.nanquantile(off, quantiles, axis=0)), 0, 2).astype(np.float32)
+    below, above = found[..., : len(quantiles) // 2], found[..., len(quantiles) // 2 + 1 :]
+    return np.concatenate([np.minimum(below, 0), np.zeros_like(found[..., :1]), np.maximum(above, 0)], axis=2)
+
+
+@baseline("last-value")
+class LastValue(Forecasting):
+    """Nothing changes."""
+
+    title: ClassVar[str] = "the last value"
+
+    def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
+        return {"season": np.array(1)}
+
+    def points(self, learnt: Learnt, read: np.ndarray, horizon: int) -> np.ndarray:
+        return np.repeat(read[:, -1:], horizon, axis=1)
+
+
+@baseline("seasonal-naive")
+class SeasonalNaive(Forecasting):
+    """As it was a season ago."""
+
+    title: ClassVar[str] = "the value of a season ago"
+
+    def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
+        return {"season": np.array(season)}
+
+    def points(self, learnt: Learnt, read: np.ndarray, horizon: int) -> np.ndarray:
+        season = min(int(learnt["season"]), read.shape[1])
+        return read[:, read.shape[1] - season + np.arange(horizon) % season]
+
+
+@baseline("moving-average")
+class MovingAverage(Forecasting):
+    """The mean of the last seasons, as many as are best on the validation windows."""
+
+    title: ClassVar[str] = "the mean of the last seasons"
+
+    def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
+        longest = int(valid.lengths.max(initial=1))
+        sizes = sorted({min(longest, max(2, season * count)) for count in MEANS})
+        return {"size": np.array(min(sizes, key=lambda size: _absolute_error(self, {"size": np.array(size)}, valid)))}
+
+    def chosen(self, learnt: Learnt) -> dict[str, float | str]:
+        return {"steps": float(learnt["size"])}
+
+    def points(self, learnt: Learnt, read: np.ndarray, horizon: int) -> np.ndarray:
+        return np.repeat(read[:, -int(learnt["size"]) :].mean(1, keepdims=True), horizon, axis=1)
+
+
+@baseline("ridge")
+class Ridge(Forecasting):
+    """A straight line: every step ahead is a weighted sum of what was read, less the last value, which is added again
+    (as NLinear has it). The weights are those of least squares with a penalty, in closed form, the same for all
+    channels and series or of each channel; which, and the penalty, is chosen on the validation windows."""
+
+    title: ClassVar[str] = "least squares on the look-back"
+
+    penalty: float | None = Field(
+        default=None, ge=0, description="As a share of the mean variance of what is read; else chosen on validation."
+    )
+
+    def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
+        assert train.horizon is not None
+        longest, channels = int(train.lengths.max(initial=1)), train.targets.shape[1]
+        size = longest
+        xx, xy = np.zeros((channels, size, size)), np.zeros((channels, size, train.horizon))
+        for rows in np.array_split(np.arange(len(train)), max(1, -(-len(train) // AT_A_TIME))):
+            read, ahead = read_before(train, rows, longest), train.ahead(rows).astype(np.float64)
+            last = read[:, -1:]
+            asked, known = np.nan_to_num(ahead) - last, ~np.isnan(ahead).any(1)  # (B, C)
+            for channel in range(channels):
+                own = known[:, channel]
+                x = (read - last)[own, :, channel]
+                xx[channel] += x.T @ x
+                xy[channel] += x.T @ asked[own, :, channel]
+        best: tuple[float, Learnt] | None = None
+        for shared in (True, False) if channels > 1 else (True,):
+            a, b = (xx.sum(0, keepdims=True), xy.sum(0, keepdims=True)) if shared else (xx, xy)
+            for penalty in PENALTIES if self.penalty is None else (self.penalty,):
+                sizes = penalty * np.trace(a, axis1=1, axis2=2) / size + 1e-9
+                weights = np.linalg.solve(a + sizes[:, None, None] * np.eye(size), b)  # (C or 1, L, H)
+                learnt = {"weights": weights.astype(np.float32), "penalty": np.array(penalty)}
+                error = _absolute_error(self, learnt, valid)
+                if best is None or error < best[0]:
+                    best = error, learnt
+        assert best is not None
+        return best[1]
+
+    def chosen(self, learnt: Learnt) -> dict[str, float | str]:
+        return {
+            "penalty": float(learnt["penalty"]),
+            "weights": "shared" if len(learnt["weights"]) == 1 else "by channel",
+        }
+
+    def points(self, learnt: Learnt, read: np.ndarray, horizon: int) -> np.ndarray:
+        weights = learnt["weights"].astype(np.float64)
+        size = weights.shape[1]
+        if read.shape[1] < size:
+            read = np.concatenate([np.repeat(read[:, :1], size - read.shape[1], axis=1), read], axis=1)
+        read = read[:, read.shape[1] - size :]
+        last = read[:, -1:]
+        of_channel = np.arange(read.shape[2]) if len(weights) > 1 else np.zeros(read.shape[2], np.int64)
+        return last + np.einsum("blc,clh->bhc", read - last, weights[of_channel], optimize=True)
+
+
+def _absolute_error(model: Forecasting, learnt: Learnt, valid: Sequences) -> float:
+    """The mean over all validation windows, of standardised values."""
+    return float(np.nanmean(np.abs(valid.ahead(np.arange(len(valid))) - model.forecast(learnt, valid))))

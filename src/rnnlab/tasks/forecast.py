@@ -1,0 +1,138 @@
+"""Forecast: what comes next in a series, or in many."""
+
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, field_validator
+
+from rnnlab.answers.base import Answer
+from rnnlab.answers.forecast import Forecast
+from rnnlab.core.config import digest_of
+from rnnlab.core.errors import WrongValue
+from rnnlab.data import catalogue, store
+from rnnlab.data.encoded import EncodedData
+from rnnlab.data.forecasting import encode_observations
+from rnnlab.data.observations import Observations, read_observations
+from rnnlab.data.unchanged import Changed, Content, forget_contents, until_unchanged
+from rnnlab.tasks.base import Task, task
+
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+RECURRENT: dict[str, Any] = {"hidden": 64}
+
+
+@task("forecast")
+class ForecastTask(Task):
+    """The next steps of a series, so many as the horizon says, from the last ones."""
+
+    shape: ClassVar[Answer] = Forecast(1, 1)
+    default_models: ClassVar[tuple[str, ...]] = ("gru", "lstm", "dilated")
+    training_defaults: ClassVar[dict[str, Any]] = {"batch_size": 64, "lr": 0.002}
+    recurrent_pooling: ClassVar[str] = "last"
+    model_defaults: ClassVar[dict[str, dict[str, Any]]] = {"rnn": RECURRENT, "lstm": RECURRENT, "gru": RECURRENT}
+
+    data: str = Field(min_length=1, description="A table of numbers over time, or a name of the catalogue.")
+    horizon: int = Field(ge=1, le=10_000, description="Steps to forecast.")
+    lookback: int | None = Field(default=None, ge=1, le=100_000, description="Steps that are read; else by the season.")
+    season: int | None = Field(default=None, ge=1, description="Steps after which it begins anew; else by the dates.")
+    targets: tuple[str, ...] = Field(default=(), description="Columns to forecast; else all that are numbers.")
+    date: str | int | None = Field(default=None, description="The column with the dates; else guessed.")
+    series: str | None = Field(default=None, description="The column that names the series, where there are several.")
+    skip_bad: bool = Field(default=False, description="Leave bad rows out and count them.")
+    calendar: bool = Field(default=True, description="Whether the dates are read, too: hour, weekday, day of the year.")
+    scaling: Literal["none", "last", "window"] = Field(
+        default="last",
+        description="What a window is measured by, besides the mean and spread of its series in the training part: its "
+        "last value; or that and its own spread (window).",
+    )
+    quantiles: tuple[float, ...] = Field(
+        default=QUANTILES, description="That are forecast, the middle one being the point; none: the mean."
+    )
+    valid_fraction: float = Field(default=0.1, gt=0, lt=0.5, description="Share of the steps, before the test part.")
+    test_fraction: float = Field(default=0.2, gt=0, lt=0.5, description="Share of the steps, at the end.")
+    borders: tuple[int, ...] = Field(
+        default=(), description="Instead: the steps at which training, validation and test end."
+    )
+    last_only: bool | None = Field(
+        default=None, description="Whether the last horizon of each series is the test; else for 20 series or more."
+    )
+    channels: int | None = Field(default=None, ge=1, description="How many are forecast; filled in.")
+
+    @field_validator("quantiles")
+    @classmethod
+    def _around_the_middle(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        if value and (len(value) % 2 == 0 or value[len(value) // 2] != 0.5 or list(value) != sorted(set(value))):
+            raise WrongValue("quantiles ascend, and the middle one is 0.5: for example [0.1, 0.5, 0.9]")
+        if any(not 0 < one < 1 for one in value):
+            raise WrongValue("quantiles lie between 0 and 1")
+        return value
+
+    @field_validator("borders")
+    @classmethod
+    def _three(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if value and len(value) != 3:
+            raise WrongValue("borders are three numbers of steps: where training, validation and test end")
+        return value
+
+    @property
+    def settled(self) -> bool:
+        return self.channels is not None
+
+    def answered(self) -> Answer:
+        return Forecast(self.horizon, self.channels or 1, self.quantiles, self.scaling)
+
+    def resolve(self) -> Self:
+        data = self.encoded()
+        return self.replace(channels=len(data.labels), fingerprint=store.fingerprint(data), **data.profile["settled"])
+
+    def encoded(self) -> EncodedData:
+        return until_unchanged(self._attempt, self.data)
+
+    def _attempt(self) -> EncodedData:
+        path = self._path()
+        content = Content.of({f"train {path.suffix.lower()}": path})
+        left_out = ("fingerprint", "data", "metric", "scaling", "quantiles", "channels")
+        settings = {name: value for name, value in self.to_dict().items() if name not in left_out}
+
+        def make() -> EncodedData:
+            try:
+                seen = self.read()
+            finally:
+                if Content.of({f"train {path.suffix.lower()}": path}) != content:
+                    raise Changed
+            return self.encode_all(seen)
+
+        try:
+            return store.cached(digest_of([settings, content.lines]), make)
+        finally:
+            forget_contents()
+
+    def _path(self) -> Path:
+        if self.data in catalogue.names():
+            [file] = catalogue.entry(self.data).files
+            return catalogue.get(self.data) / file
+        return Path(self.data)
+
+    def read(self) -> Observations:
+        return read_observations(
+            self._path(), date=self.date, targets=self.targets, series=self.series, skip_bad=self.skip_bad
+        )
+
+    def encode_all(self, seen: Observations) -> EncodedData:
+        data, lookback, season = encode_observations(
+            seen,
+            horizon=self.horizon,
+            lookback=self.lookback,
+            season=self.season,
+            valid_fraction=self.valid_fraction,
+            test_fraction=self.test_fraction,
+            borders=self.borders,
+            last_only=self.last_only,
+            calendar=self.calendar,
+        )
+        data.profile["settled"] = {"lookback": lookback, "season": season}
+        return data
+
+    def identity(self) -> dict[str, Any]:
+        """How a window is measured, and which quantiles are asked for, decide a run."""
+        found = super().identity()
+        return {**found, "scaling": self.scaling, "quantiles": list(self.quantiles)} if self.fingerprint else found
