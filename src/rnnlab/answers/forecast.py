@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnlab.answers.base import Answer, Kept
-from rnnlab.answers.heads import SummaryHead
+from rnnlab.answers.heads import LinearBeside, SummaryHead
 from rnnlab.answers.score import Score, ratio
 from rnnlab.data.batches import Batch
 from rnnlab.data.preprocessor import Preprocessor
@@ -38,10 +38,18 @@ class Forecast(Answer):
     counts_whole: bool = False
     baselines: tuple[str, ...] = ("last-value", "seasonal-naive", "moving-average", "ridge")
 
-    def __init__(self, horizon: int, channels: int, quantiles: Sequence[float] = (), scaling: Scaling = "last"):
+    def __init__(
+        self,
+        horizon: int,
+        channels: int,
+        quantiles: Sequence[float] = (),
+        scaling: Scaling = "last",
+        line_of: int | None = None,
+    ):
         """Without ``quantiles`` the mean is forecast, by squared errors; else the quantiles, of which the middle one is
-        the point."""
+        the point. ``line_of``: a straight line of so many steps is added to what a network says; None: none is."""
         self.horizon, self.channels, self.quantiles, self.scaling = horizon, channels, tuple(quantiles), scaling
+        self.line_of = line_of
         of_quantiles = (CRPS, COVERAGE) if quantiles else ()
         self.scores: tuple[Score, ...] = (MASE, MSE, MAE, SMAPE, *of_quantiles, LOSS)
 
@@ -54,7 +62,9 @@ class Forecast(Answer):
         return self.horizon * self.channels * self.numbers
 
     def head(self, width: int, outputs: int) -> nn.Module:
-        return SummaryHead(width, outputs)
+        if self.line_of is None:
+            return SummaryHead(width, outputs)
+        return LinearBeside(width, self.horizon, self.channels, self.numbers, self.line_of)
 
     def measured_by(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Level and spread of each window and channel, (B, 1, C) each: of what is read alone."""

@@ -19,6 +19,32 @@ class SummaryHead(nn.Module):
         return self.linear(encoded.summary)
 
 
+class LinearBeside(nn.Module):
+    """(B, S) summary → (B, H · C · Q), to which a straight line of what was read is added: every step ahead a weighted
+    sum of the last ``lookback`` values of its channel, with the same weights for all channels. So a network has to
+    learn only what a line can't say (Zeng et al. 2023)."""
+
+    reads_inputs: bool = True
+
+    def __init__(self, width: int, horizon: int, channels: int, numbers: int, lookback: int):
+        super().__init__()
+        self.linear: nn.Linear = nn.Linear(width, horizon * channels * numbers)
+        self.line: nn.Linear = nn.Linear(lookback, horizon * numbers)
+        nn.init.zeros_(self.line.weight)
+        nn.init.zeros_(self.line.bias)
+        self.shape: tuple[int, int, int, int] = (horizon, channels, numbers, lookback)
+
+    def forward(self, encoded: Encoded) -> Tensor:
+        assert encoded.read is not None
+        horizon, channels, numbers, lookback = self.shape
+        inputs, lengths = encoded.read
+        back = lengths[:, None] - lookback + torch.arange(lookback, device=lengths.device)  # (B, L): which step it was
+        at = back.clamp(min=0)[:, :, None].expand(-1, -1, channels)
+        values = inputs[:, :, :channels].gather(1, at) * (back >= 0)[:, :, None]  # nothing lies before a short window
+        lines = self.line(values.transpose(1, 2)).view(-1, channels, horizon, numbers).transpose(1, 2)
+        return self.linear(encoded.summary) + lines.flatten(1)
+
+
 class ScoringHead(nn.Module):
     """(B, T, H) states → (B, T, C), each output by a vector of its own.
 

@@ -29,6 +29,7 @@ class Encoded:
     states: Tensor  # (B, T, H), zero at padding
     summary: Tensor  # (B, S), what pooling made of them
     weights: Tensor | None = None  # (B, T), where attention pooling looked; zero at padding, each row sums to 1
+    read: tuple[Tensor, Tensor] | None = None  # the inputs (B, T, D) and lengths (B,), for a head that reads them too
 
 
 class Encoder(nn.Module):

@@ -54,6 +54,8 @@ class Network(nn.Module):
     def before_head(self, inputs: Tensor, lengths: Tensor, read: Tensor | None = None) -> Encoded:
         """What the head reads: `encode`, or what the decoder makes of it, with dropout on it."""
         encoded = self.encode(inputs, lengths)
+        if getattr(self.head, "reads_inputs", False):
+            encoded = replace(encoded, read=(inputs, lengths))
         if self.decoder is not None:
             assert read is not None
             states = self.decoder(self.decoder.remember(encoded, lengths), read, (read != PADDING).sum(1))
@@ -90,7 +92,8 @@ class Network(nn.Module):
         """Whether it can `advance`."""
         pooled = self.reads == "states" or isinstance(getattr(self.encoder, "pool", None), Pool)
         in_columns = self.embedding is not None and self.embedding.segments is not None
-        return self.encoder.causal and pooled and not in_columns and self.decoder is None
+        reads_back = getattr(self.head, "reads_inputs", False)  # all that was read, whenever it answers
+        return self.encoder.causal and pooled and not in_columns and self.decoder is None and not reads_back
 
     @property
     def pool(self) -> Pool | None:

@@ -44,6 +44,10 @@ class ForecastTask(Task):
         description="What a window is measured by, besides the mean and spread of its series in the training part: its "
         "last value; or that and its own spread (window).",
     )
+    line: bool = Field(
+        default=True,
+        description="Whether a straight line of what is read is added to what a network says (as NLinear has it).",
+    )
     quantiles: tuple[float, ...] = Field(
         default=QUANTILES, description="That are forecast, the middle one being the point; none: the mean."
     )
@@ -78,7 +82,9 @@ class ForecastTask(Task):
         return self.channels is not None
 
     def answered(self) -> Answer:
-        return Forecast(self.horizon, self.channels or 1, self.quantiles, self.scaling)
+        return Forecast(
+            self.horizon, self.channels or 1, self.quantiles, self.scaling, (self.lookback or 1) if self.line else None
+        )
 
     def resolve(self) -> Self:
         data = self.encoded()
@@ -90,7 +96,7 @@ class ForecastTask(Task):
     def _attempt(self) -> EncodedData:
         path = self._path()
         content = Content.of({f"train {path.suffix.lower()}": path})
-        left_out = ("fingerprint", "data", "metric", "scaling", "quantiles", "channels")
+        left_out = ("fingerprint", "data", "metric", "scaling", "quantiles", "line", "channels")
         settings = {name: value for name, value in self.to_dict().items() if name not in left_out}
 
         def make() -> EncodedData:
@@ -135,4 +141,5 @@ class ForecastTask(Task):
     def identity(self) -> dict[str, Any]:
         """How a window is measured, and which quantiles are asked for, decide a run."""
         found = super().identity()
-        return {**found, "scaling": self.scaling, "quantiles": list(self.quantiles)} if self.fingerprint else found
+        own = {"scaling": self.scaling, "quantiles": list(self.quantiles), "line": self.line}
+        return {**found, **own} if self.fingerprint else found
