@@ -1,0 +1,137 @@
+"""Windows of series: every origin once, targets in one split alone, and nothing of what comes later in what is read."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rnnlab.core.errors import DataError
+from rnnlab.data.forecasting import encode_observations
+from rnnlab.data.observations import Observations
+from rnnlab.models.baselines import BASELINES
+from rnnlab.models.forecasting import Forecasting
+
+HORIZON, LOOKBACK, SEASON = 4, 10, 5
+
+
+def seen(*lengths: int, channels: int = 2, seed: int = 0) -> Observations:
+    random = np.random.default_rng(seed)
+    values = random.normal(size=(sum(lengths), channels)) * 3 + 50
+    names = tuple(f"s{number}" for number in range(len(lengths))) if len(lengths) > 1 else ("",)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return Observations("made", values, offsets, names, tuple("abcdef"[:channels]), None, None, ())
+
+
+def encoded(one: Observations, **more):
+    settings = {"horizon": HORIZON, "lookback": LOOKBACK, "season": SEASON, **more}
+    return encode_observations(one, **settings)[0]
+
+
+def test_every_origin_is_asked_once_and_in_one_split():
+    one = seen(100)
+    data = encoded(one)
+    steps = {"train": (0, 70), "valid": (70, 80), "test": (80, 100)}
+    for split, (begin, end) in steps.items():
+        rows = getattr(data, split)
+        reach = max(0, begin - LOOKBACK)
+        origins = rows.ends + reach
+        first = max(begin, LOOKBACK)
+        assert origins.tolist() == list(range(first, end - HORIZON + 1))
+        standard = (one.values - rows.scales[0, 0]) / rows.scales[0, 1]
+        for row, origin in enumerate(origins.tolist()):
+            assert np.allclose(rows.row(row), standard[origin - LOOKBACK : origin], atol=1e-4)
+            assert np.allclose(rows.ahead(np.array([row]))[0], standard[origin : origin + HORIZON], atol=1e-4)
+
+
+def test_borders_are_those_that_are_given():
+    data = encoded(seen(100), borders=(50, 70, 90))
+    assert [len(part) for part in (data.train, data.valid, data.test)] == [37, 17, 17]
+    with pytest.raises(DataError, match="borders must ascend"):
+        encoded(seen(100), borders=(50, 70, 120))
+
+
+def test_what_is_read_and_how_it_is_scaled_knows_nothing_of_later_parts():
+    one = seen(100)
+    changed = one.values.copy()
+    changed[80:] += 1000
+    later = replace(one, values=changed)
+    ours, theirs = encoded(one), encoded(later)
+    for split in ("train", "valid"):
+        assert np.array_equal(getattr(ours, split).values, getattr(theirs, split).values)
+    assert np.array_equal(ours.test.scales, theirs.test.scales)
+    changed[70:80] -= 500
+    theirs = encoded(replace(one, values=changed))
+    assert np.array_equal(ours.train.values, theirs.train.values)
+    assert np.array_equal(ours.test.scales[:, :2], theirs.test.scales[:, :2])  # the third is a unit, not read
+
+
+def test_many_series_are_tested_by_their_last_horizon():
+    one = seen(*[40 + number for number in range(25)], channels=1)
+    data = encoded(one)
+    assert len(data.test) == len(data.valid) == 25
+    assert data.test.series.tolist() == list(range(25))
+    for number in range(25):
+        last = one.values[one.offsets[number + 1] - HORIZON : one.offsets[number + 1]]
+        mean, std = data.test.scales[number, :2]
+        assert np.allclose(data.test.ahead(np.array([number]))[0] * std + mean, last, atol=1e-3)
+
+
+def test_blocks_are_horizons_of_one_series():
+    data = encoded(seen(100, 90))
+    rows = data.test
+    for block in np.unique(rows.groups):
+        inside = rows.groups == block
+        assert len(set(rows.series[inside].tolist())) == 1
+        assert inside.sum() <= HORIZON
+        assert np.ptp(rows.ends[inside]) < HORIZON
+    assert len(np.unique(rows.groups)) == 5 + 4
+
+
+def test_missing_values_are_said_and_not_asked():
+    one = seen(100)
+    one.values[[20, 85], [0, 1]] = np.nan
+    data = encoded(one)
+    assert data.train.values.shape[1] == 4  # two values, and whether each is missing
+    assert np.isfinite(data.train.values).all()
+    assert np.isnan(data.test.targets).sum() == 1
+    assert any("2 values are missing" in line for line in data.profile["lines"])
+
+
+def test_a_series_that_is_too_short_says_so():
+    with pytest.raises(DataError, match="too few for a horizon of 40"):
+        encoded(seen(100), horizon=40)
+    assert any("too short to judge" in line for line in encoded(seen(60), horizon=6).profile["lines"])
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("last-value", np.full(200, 7.0)),
+        ("seasonal-naive", np.tile([1.0, 5.0, 2.0, 8.0, 3.0], 40)),
+        ("moving-average", np.full(200, 7.0)),
+        ("ridge", np.cumsum(np.sin(np.arange(200) * 0.7)) + 3),
+    ],
+)
+def test_baselines_are_right_where_their_rule_holds(name: str, values: np.ndarray):
+    one = replace(seen(200, channels=1), values=values[:, None])
+    data = encoded(one)
+    model = BASELINES[name]()
+    assert isinstance(model, Forecasting)
+    learnt = model.fit_windows(data.train, data.valid, SEASON)
+    off = model.forecast(learnt, data.test) - data.test.ahead(np.arange(len(data.test)))
+    assert np.abs(off).max() < 0.02
+
+
+@pytest.mark.parametrize("name", ["last-value", "seasonal-naive", "moving-average", "ridge"])
+def test_a_forecast_depends_on_nothing_at_or_after_its_origin(name: str):
+    one = seen(120)
+    data = encoded(one)
+    model = BASELINES[name]()
+    assert isinstance(model, Forecasting)
+    learnt = model.fit_windows(data.train, data.valid, SEASON)
+    before = model.forecast(learnt, data.test)
+    values = data.test.values.copy()
+    values[data.test.ends[3] :] += 1000
+    after = model.forecast(learnt, replace(data.test, values=values))
+    assert np.array_equal(before[:4], after[:4])
+    assert not np.array_equal(before[5], after[5])
