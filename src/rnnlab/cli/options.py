@@ -94,6 +94,13 @@ SourceColumn = Annotated[
     str | None, option("COLUMN", "Translate: the column that is read, by name or number (1, 2 …).", "--source")
 ]
 TargetColumn = Annotated[str | None, option("COLUMN", "Translate: the column that is written.", "--target")]
+Horizon = Annotated[int | None, option("N", "Forecast: steps to forecast.", min=1)]
+Lookback = Annotated[int | None, option("N", "Forecast: steps that are read (else by the season).", min=1)]
+Season = Annotated[int | None, option("N", "Forecast: steps after which it begins anew (else by the dates).", min=1)]
+Targets = Annotated[str | None, option("A,B,…", "Forecast: the columns to forecast (else all numbers).")]
+SeriesColumn = Annotated[
+    str | None, option("COLUMN", "Forecast: the column that names the series, if there are several.", "--series")
+]
 Language = Annotated[str | None, option("en|zh", "Language of the embedded reviews.")]
 Rows = Annotated[int | None, option("N", "Number of embedded reviews (6,000).")]
 Vectors = Annotated[str | None, option("FILE", "Pre-trained vectors: a file, or glove-6b-50d.")]
@@ -155,6 +162,10 @@ TASK = (
     "text_per",
     "source",
     "target",
+    "horizon",
+    "lookback",
+    "season",
+    "series",
     "language",
     "rows",
     "metric",
@@ -167,6 +178,7 @@ TASK = (
 def task_settings(verb: Mapping[str, Any]) -> dict[str, Any]:
     """What was given for the task among the parameters of a verb (its ``locals()``)."""
     settings = {name: verb.get(name) for name in TASK} | {"columns": names(verb["columns"])}
+    settings["targets"] = names(verb.get("targets"))
     if verb.get("text"):  # given once, it may be "a,b": the reader knows the columns
         settings["text"] = verb["text"][0] if len(verb["text"]) == 1 else verb["text"]
     return given(kind=verb.get("task"), **settings)

@@ -18,6 +18,8 @@ def task_for(data: str, settings: Mapping[str, Any]) -> str | None:
     if data in catalogue.names():
         asked = catalogue.entry(data).task
         return None if asked == USUAL else asked
+    if "horizon" in settings:
+        return "forecast"
     if "pattern" in settings or holds_sound(data) or names_recordings(data):
         return "speech"
     if "tags" in settings or ("label" not in settings and "text" not in settings and is_tagged(data)):
