@@ -74,7 +74,7 @@ def _files(reviews_csv):
         ("list tasks add", ["adding", "addition"]),
         ("compare --mod", ["--models"]),
         ("compare --models rnn --mod", []),
-        ("compare --set training.lr=1 --se", ["--seeds", "--set"]),
+        ("compare --set training.lr=1 --se", ["--seeds", "--season", "--series", "--set"]),
         ("compare --set training.l", ["training.lr="]),
         ("compare --models ls", ["lstm", "lstm-plain"]),
         ("compare --models rnn,ls", ["rnn,lstm", "rnn,lstm-plain"]),

@@ -58,3 +58,16 @@ def write_pairs(path: Path, rows: int = 160, seed: int = 0, clauses: int = 1) ->
         lines.append(f"{read}.\t{'，'.join(who[a] + how[d] + does[b] + what[c] for a, b, c, d in some)}。")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+def write_hours(path: Path, rows: int) -> Path:
+    """Two channels by the hour: a day's wave and noise; some values are missing."""
+    random = np.random.default_rng(0)
+    hours = np.arange(rows)
+    load = 10 + 3 * np.sin(hours * 2 * np.pi / 24) + random.normal(scale=0.3, size=rows)
+    heat = 20 - 2 * np.cos(hours * 2 * np.pi / 24) + random.normal(scale=0.3, size=rows)
+    dates = np.datetime64("2020-01-01T00:00:00") + hours * np.timedelta64(1, "h")
+    lines = [f"{date},{one:.3f},{'' if at % 97 == 50 else f'{other:.3f}'}"
+             for at, (date, one, other) in enumerate(zip(dates, load, heat, strict=True))]  # fmt: skip
+    path.write_text("date,load,heat\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return path

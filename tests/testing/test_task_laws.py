@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
-from corpora import write_bmes, write_pairs
+from corpora import write_bmes, write_hours, write_pairs
 from torch import Tensor, nn
 from waves import folder_of_tones
 
@@ -22,6 +22,7 @@ from rnnlab.models.baselines import BASELINES, Baseline, Majority
 from rnnlab.tasks.addition import Addition
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.tasks.classify import Classify
+from rnnlab.tasks.forecast import ForecastTask
 from rnnlab.tasks.recognise import Recognise
 from rnnlab.tasks.speech import Speech
 from rnnlab.tasks.synthetic import Copy, Parity
@@ -47,6 +48,8 @@ def small(kind: str) -> Task:
         return Recognise(data=str(tones), pattern="{label}_{speaker}_{n}.wav", rows=30, held_out=30, bands=8)
     if kind == "translate":
         return Translate(data=str(write_pairs(cache_dir() / "pairs.tsv")), longest=10, beam=3)
+    if kind == "forecast":
+        return ForecastTask(data=str(write_hours(cache_dir() / "hours.csv", 400)), horizon=6, lookback=12)
     if kind == "tag":
         return Tag(data=str(write_bmes(cache_dir() / "corpus.bmes")), ngrams=(2,))
     return TASKS.parse({"kind": kind, **SMALL.get(kind, {"rows": 200, "length": 12, "shortest": 4})})

@@ -16,32 +16,36 @@ MEANS = (1, 2, 4, 8)  # seasons of which a moving average may be the mean
 class Forecasting(Baseline):
     """One that forecasts points; quantiles come from how far it was off on the validation windows."""
 
-    inputs: ClassVar[Inputs] = "any"
+    inputs: ClassVar[Inputs] = "features"
     answers: ClassVar[Taught] = "forecast"
 
     def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
         raise NotImplementedError
 
+    def reach(self, learnt: Learnt) -> int:
+        """How many of the last steps of a window it needs."""
+        raise NotImplementedError
+
     def points(self, learnt: Learnt, read: np.ndarray, horizon: int) -> np.ndarray:
-        """(B, H, C) for what was read, (B, L, C), each window at the end of its row: what is before a short one is its
-        first value."""
+        """(B, H, C) for the last `reach` steps of windows, (B, L, C); before a short one, its first value is
+        repeated."""
         raise NotImplementedError
 
     def forecast(self, learnt: Learnt, data: Sequences) -> np.ndarray:
         """(rows, H, C) float32, as standardised as what is read."""
         assert data.horizon is not None
-        longest = int(data.lengths.max(initial=1))
+        reach = self.reach(learnt)
         parts = [
-            self.points(learnt, read_before(data, rows, longest), data.horizon)
+            self.points(learnt, read_before(data, rows, reach), data.horizon)
             for rows in np.array_split(np.arange(len(data)), max(1, -(-len(data) // AT_A_TIME)))
         ]
         return np.concatenate(parts).astype(np.float32)
 
 
-def read_before(data: Sequences, rows: np.ndarray, longest: int) -> np.ndarray:
-    """(B, longest, C): the values that windows read, the last ones at the end."""
+def read_before(data: Sequences, rows: np.ndarray, reach: int) -> np.ndarray:
+    """(B, reach, C): the last values that windows read; before a short one, its first value is repeated."""
     channels = data.targets.shape[1]
-    at = np.maximum(data.ends[rows][:, None] - longest + np.arange(longest), data.starts[rows][:, None])
+    at = np.maximum(data.ends[rows][:, None] - reach + np.arange(reach), data.starts[rows][:, None])
     return data.values[at][:, :, :channels].astype(np.float64)
 
 
@@ -62,7 +66,10 @@ class LastValue(Forecasting):
     title: ClassVar[str] = "the last value"
 
     def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
-        return {"season": np.array(1)}
+        return {}
+
+    def reach(self, learnt: Learnt) -> int:
+        return 1
 
     def points(self, learnt: Learnt, read: np.ndarray, horizon: int) -> np.ndarray:
         return np.repeat(read[:, -1:], horizon, axis=1)
@@ -75,11 +82,13 @@ class SeasonalNaive(Forecasting):
     title: ClassVar[str] = "the value of a season ago"
 
     def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
-        return {"season": np.array(season)}
+        return {"season": np.array([season])}
+
+    def reach(self, learnt: Learnt) -> int:
+        return int(learnt["season"][0])
 
     def points(self, learnt: Learnt, read: np.ndarray, horizon: int) -> np.ndarray:
-        season = min(int(learnt["season"]), read.shape[1])
-        return read[:, read.shape[1] - season + np.arange(horizon) % season]
+        return read[:, np.arange(horizon) % read.shape[1]]
 
 
 @baseline("moving-average")
@@ -91,13 +100,18 @@ class MovingAverage(Forecasting):
     def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
         longest = int(valid.lengths.max(initial=1))
         sizes = sorted({min(longest, max(2, season * count)) for count in MEANS})
-        return {"size": np.array(min(sizes, key=lambda size: _absolute_error(self, {"size": np.array(size)}, valid)))}
+        return {
+            "size": np.array([min(sizes, key=lambda size: _absolute_error(self, {"size": np.array([size])}, valid))])
+        }
 
     def chosen(self, learnt: Learnt) -> dict[str, float | str]:
-        return {"steps": float(learnt["size"])}
+        return {"steps": float(learnt["size"][0])}
+
+    def reach(self, learnt: Learnt) -> int:
+        return int(learnt["size"][0])
 
     def points(self, learnt: Learnt, read: np.ndarray, horizon: int) -> np.ndarray:
-        return np.repeat(read[:, -int(learnt["size"]) :].mean(1, keepdims=True), horizon, axis=1)
+        return np.repeat(read.mean(1, keepdims=True), horizon, axis=1)
 
 
 @baseline("ridge")
@@ -132,7 +146,7 @@ class Ridge(Forecasting):
             for penalty in PENALTIES if self.penalty is None else (self.penalty,):
                 sizes = penalty * np.trace(a, axis1=1, axis2=2) / size + 1e-9
                 weights = np.linalg.solve(a + sizes[:, None, None] * np.eye(size), b)  # (C or 1, L, H)
-                learnt = {"weights": weights.astype(np.float32), "penalty": np.array(penalty)}
+                learnt = {"weights": weights.astype(np.float32), "penalty": np.array([penalty])}
                 error = _absolute_error(self, learnt, valid)
                 if best is None or error < best[0]:
                     best = error, learnt
@@ -141,17 +155,15 @@ class Ridge(Forecasting):
 
     def chosen(self, learnt: Learnt) -> dict[str, float | str]:
         return {
-            "penalty": float(learnt["penalty"]),
+            "penalty": float(learnt["penalty"][0]),
             "weights": "shared" if len(learnt["weights"]) == 1 else "by channel",
         }
 
+    def reach(self, learnt: Learnt) -> int:
+        return learnt["weights"].shape[1]
+
     def points(self, learnt: Learnt, read: np.ndarray, horizon: int) -> np.ndarray:
-        weights = learnt["weights"].astype(np.float64)
-        size = weights.shape[1]
-        if read.shape[1] < size:
-            read = np.concatenate([np.repeat(read[:, :1], size - read.shape[1], axis=1), read], axis=1)
-        read = read[:, read.shape[1] - size :]
-        last = read[:, -1:]
+        weights, last = learnt["weights"].astype(np.float64), read[:, -1:]
         of_channel = np.arange(read.shape[2]) if len(weights) > 1 else np.zeros(read.shape[2], np.int64)
         return last + np.einsum("blc,clh->bhc", read - last, weights[of_channel], optimize=True)
 

@@ -9,6 +9,7 @@ A broken law is an AssertionError that names it.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 
 import numpy as np
@@ -22,10 +23,12 @@ from rnnlab.data.tokenizers import Tokenizer
 from rnnlab.data.vocabulary import BEGIN, END, SPECIAL, UNKNOWN, WRITTEN, Vocabulary
 from rnnlab.models.baselines import Baseline, Labelled, Learnt
 from rnnlab.models.continuing import Continuing
+from rnnlab.models.forecasting import Forecasting
 from rnnlab.models.translating import Translating
 from rnnlab.testing.suite import holding, survives_json
 
 CLASSES, WORDS, CHANNELS = 3, 30, 2
+HORIZON, SEASON = 3, 2
 WORDS_OF_A_ROW = 3
 TRAIN, HELD_OUT = 90, 30  # rows
 TOLERANCE = 1e-4
@@ -56,7 +59,7 @@ def rows_for(baseline: Baseline, rows: int, seed: int) -> Labelled:
     if baseline.answers in ("next", "translation"):
         return _running(rows, random)
     targets = np.arange(rows) % CLASSES
-    lengths = random.integers(1, 12, rows)
+    lengths = random.integers(1, 12, rows) + (HORIZON if baseline.answers == "forecast" else 0)
     each = np.repeat(targets, lengths)
     if baseline.inputs in ("features", "sound"):
         values = (random.normal(size=(lengths.sum(), CHANNELS)) + each[:, None]).astype(np.float32)
@@ -116,6 +119,14 @@ def _as_sequences(rows: Labelled) -> Sequences:
     return Sequences.end_to_end(rows.values, rows.offsets, rows.targets, groups, target_offsets=rows.offsets)
 
 
+def _as_windows(rows: Labelled) -> Sequences:
+    """Each row is a window, and behind it what is asked."""
+    groups = np.arange(len(rows.offsets) - 1)
+    scales = np.ones((1, 3, CHANNELS))
+    return Sequences(rows.values, rows.offsets[:-1], rows.offsets[1:] - HORIZON, rows.values, groups, horizon=HORIZON,
+                     series=np.zeros(len(groups), np.int64), scales=scales)  # fmt: skip
+
+
 def _law(check: Callable[[Baseline], None]) -> Callable[[Baseline], None]:
     @wraps(check)
     def held(baseline: Baseline) -> None:
@@ -167,6 +178,7 @@ def outputs_have_a_row_for_each_row(baseline: Baseline) -> None:
         "tags": (len(rows.values), CLASSES),
         "next": (len(rows.values), 2),
         "translation": (HELD_OUT, WORDS),
+        "forecast": (HELD_OUT, HORIZON * CHANNELS),
     }[baseline.answers]
     assert found.shape == wanted, f"outputs are {found.shape}, not {wanted}"
     assert np.isfinite(found).all(), "outputs are not finite"
@@ -180,7 +192,9 @@ def answers_do_not_depend_on_neighbours(baseline: Baseline) -> None:
     for row in range(0, HELD_OUT, 5):
         alone = _logits(baseline, learnt, _chosen(rows, np.array([row])))
         of_row = (
-            slice(row, row + 1) if baseline.answers in ("row", "translation") else slice(*rows.offsets[row : row + 2])
+            slice(row, row + 1)
+            if baseline.answers in ("row", "translation", "forecast")
+            else slice(*rows.offsets[row : row + 2])
         )
         _close(alone, together[of_row], f"of row {row} alone")
     if baseline.answers == "tags":
@@ -215,6 +229,13 @@ def answers_are_not_worse_than_the_majority(baseline: Baseline) -> None:
     if isinstance(baseline, Translating):
         found = baseline.written(_fitted(baseline), _as_sequences(train), TRANSLATED)
         assert all(ids[-1:] == [END] and END not in ids[:-1] for ids in found), "a text that is written has no end"
+        return
+    if isinstance(baseline, Forecasting):
+        learnt, windows = _fitted(baseline), _as_windows(train)
+        later = windows.values.copy()
+        later[windows.ends[0] : windows.ends[0] + HORIZON] += 100
+        before, after = (baseline.forecast(learnt, one)[0] for one in (windows, replace(windows, values=later)))
+        assert np.array_equal(before, after), "what comes after an origin changes its forecast"
         return
     found = _logits(baseline, _fitted(baseline), train)
     right = _share_of_words(found, train) if baseline.answers == "words" else (found.argmax(1) == train.targets).mean()
@@ -255,6 +276,8 @@ def _fitted(baseline: Baseline) -> Learnt:
 def _fit(baseline: Baseline, train: Labelled, valid: Labelled) -> Learnt:
     if isinstance(baseline, Continuing):
         return baseline.fit_text(_as_sequences(train), _as_sequences(valid), WORDS)
+    if isinstance(baseline, Forecasting):
+        return baseline.fit_windows(_as_windows(train), _as_windows(valid), SEASON)
     if isinstance(baseline, Translating):
         return baseline.fit_pairs(_as_sequences(train), _as_sequences(valid), TRANSLATED)
     return baseline.fit_chosen(train, valid, CLASSES)
@@ -262,7 +285,9 @@ def _fit(baseline: Baseline, train: Labelled, valid: Labelled) -> Learnt:
 
 def _logits(baseline: Baseline, learnt: Learnt, rows: Labelled) -> np.ndarray:
     """Up to a constant per row, which means nothing; of one that continues texts, for and against each token; of one
-    that translates, how far behind each token is written for the last time."""
+    that translates, how far behind each token is written for the last time; of one that forecasts, all points."""
+    if isinstance(baseline, Forecasting):
+        return baseline.forecast(learnt, _as_windows(rows)).reshape(len(rows.offsets) - 1, -1)
     if isinstance(baseline, Translating):
         found = np.zeros((len(rows.offsets) - 1, WORDS))
         for row, ids in enumerate(baseline.written(learnt, _as_sequences(rows), TRANSLATED)):
