@@ -35,14 +35,16 @@ class LinearBeside(nn.Module):
         self.shape: tuple[int, int, int, int] = (horizon, channels, numbers, lookback)
 
     def forward(self, encoded: Encoded) -> Tensor:
-        assert encoded.read is not None
+        own = self.linear(encoded.summary)
+        if encoded.read is None:  # who looks into the network asks what itself says
+            return own
         horizon, channels, numbers, lookback = self.shape
         inputs, lengths = encoded.read
         back = lengths[:, None] - lookback + torch.arange(lookback, device=lengths.device)  # (B, L): which step it was
         at = back.clamp(min=0)[:, :, None].expand(-1, -1, channels)
         values = inputs[:, :, :channels].gather(1, at) * (back >= 0)[:, :, None]  # nothing lies before a short window
         lines = self.line(values.transpose(1, 2)).view(-1, channels, horizon, numbers).transpose(1, 2)
-        return self.linear(encoded.summary) + lines.flatten(1)
+        return own + lines.flatten(1)
 
 
 class ScoringHead(nn.Module):
