@@ -28,7 +28,7 @@ class Lines:
         self._starts: list[int] = []
         self._blocks: list[Sequence[int]] = []
         self._taken: np.ndarray | None = None
-        self.count = 0
+        self.count: int = 0
 
     def add(self, lines: Sequence[int]) -> None:
         if len(lines):
