@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from rnnlab.core.seeding import generator
 from rnnlab.judging.decision import DOUBT, unseen_failures
@@ -21,7 +21,7 @@ WORTH_ASKING = 0.1  # the chance of being better by more than the margin, from w
 RANGE = (0.2, 0.8)
 MOST_SEEDS = 100  # more than that is no advice
 DRAWS = 500
-POWER_Z = float(stats.norm.ppf(0.8))
+POWER_Z = float(special.ndtri(0.8))
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class Question:
     def rows_needed(self, rows: int) -> int | None:
         """Test rows in all that leave at least half of the variance to the seeds; None if it isn't rows that lack."""
         mean = self.spread.mean
-        tell_apart = max(mean, 0.0) / (stats.norm.isf(self.alpha / 2) + POWER_Z)
-        rule_out = max(self.margin - mean, 0.0) / (stats.norm.isf(self.doubt) + POWER_Z)
+        tell_apart = max(mean, 0.0) / (POWER_Z - special.ndtri(self.alpha / 2))
+        rule_out = max(self.margin - mean, 0.0) / (POWER_Z - special.ndtri(self.doubt))
         allowed = max(tell_apart, rule_out) ** 2 / 2
         if self.spread.group_variance <= allowed or allowed == 0:
             return None

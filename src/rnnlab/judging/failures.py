@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from rnnlab.judging.findings import Failures
 from rnnlab.judging.luck import Runs, Spreads
@@ -71,6 +71,6 @@ def learnt_only(arms: Sequence[Runs], failures: Mapping[str, Failures], keep: st
 def clopper_pearson(hits: int, runs: int, level: float = 0.95) -> tuple[float, float]:
     """Of a share of runs: exact, and so never too narrow."""
     alpha = 1 - level
-    low = float(stats.beta.ppf(alpha / 2, hits, runs - hits + 1)) if hits else 0.0
-    high = float(stats.beta.isf(alpha / 2, hits + 1, runs - hits)) if hits < runs else 1.0
+    low = float(special.betaincinv(hits, runs - hits + 1, alpha / 2)) if hits else 0.0
+    high = float(special.betainccinv(hits + 1, runs - hits, alpha / 2)) if hits < runs else 1.0
     return low, high

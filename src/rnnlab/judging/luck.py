@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from rnnlab.judging.spread import Spread, measure, measure_apart
 
@@ -108,7 +108,7 @@ def _alike(arms: dict[str, Spread]) -> set[str]:
 def _moderate(spread: Spread, usual: float, pooled_df: float) -> Spread:
     excess, own_df = _excess(spread), spread.seed_df
     pooled_df = min(pooled_df, (1 + MOST_LENT) * own_df)
-    chance = stats.f.sf(excess / usual, own_df, max(pooled_df - own_df, 1))
+    chance = special.fdtrc(own_df, max(pooled_df - own_df, 1), excess / usual)  # of the F distribution
     alike = min(1.0, float(chance) / ORDINARY) ** 2
     df = own_df + max(0.0, pooled_df - own_df) * alike
     return replace(spread, seed_variance=spread.flips * max(usual, excess), seed_df=df, alone=spread.seed_variance)
@@ -120,7 +120,7 @@ def _excess(spread: Spread) -> float:
 
 
 def _median_chance(df: float) -> float:
-    return float(stats.chi2.median(df)) / df
+    return float(2 * special.gammaincinv(df / 2, 0.5)) / df  # the median of chi-squared
 
 
 def _alone(runs: Runs, sizes: np.ndarray, scale: float) -> Spread:

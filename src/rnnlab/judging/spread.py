@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 NEGLIGIBLE = 1e-20  # below this a variance of accuracies is rounding error
 # Standard normal scores at which the groups' part is laid out: many where the seeds' part is narrow beside it.
@@ -177,8 +177,8 @@ def _student_scores(df: float, fine: bool) -> tuple[np.ndarray, np.ndarray]:
     """Student's quantiles at the probabilities of normal scores, and their weights; by symmetry from the lower half,
     which keeps its digits."""
     scores = FINE if fine else COARSE
-    density = stats.norm.pdf(scores)
-    lower = stats.t.ppf(stats.norm.cdf(-np.abs(scores)), df)
+    density = np.exp(-(scores**2) / 2)
+    lower = special.stdtrit(df, special.ndtr(-np.abs(scores)))
     return -np.sign(scores) * lower, density / density.sum()
 
 

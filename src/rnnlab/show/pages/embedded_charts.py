@@ -3,16 +3,18 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rnnlab.core.words import LANGUAGES
-from rnnlab.show.figures.figure import Figure
+
+if TYPE_CHECKING:
+    from rnnlab.show.figures.figure import Figure
 
 DIGITS = 8  # significant ones: more than any chart can show
 AXES_HEIGHT, LINE_HEIGHT = 55, 20  # what axes, and a line of a title, add to the height of a chart
 
 
-def embedded(figures: Sequence[Figure]) -> tuple[str, dict[str, int]]:
+def embedded(figures: "Sequence[Figure]") -> tuple[str, dict[str, int]]:
     """``{"datasets": {key: table}, "figures": {name: {"en": spec, "zh": spec, "arms": bool}}}``, and by the names of
     figures about how many pixels are kept free until they are drawn.
 

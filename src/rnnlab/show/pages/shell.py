@@ -7,16 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 from markupsafe import Markup
 
 from rnnlab.core.words import Both, Language, both, retold
-from rnnlab.show.figures.drawing import vega_script
-from rnnlab.show.figures.figure import Figure
 from rnnlab.show.figures.palette import DARK_CONFIG, LIGHT_CONFIG, themed
 from rnnlab.show.pages.embedded_charts import embedded, script_json
+
+if TYPE_CHECKING:  # the page of a server has no charts, and need not wait for Altair
+    from rnnlab.show.figures.figure import Figure
 
 # The sizes of letters: a page is read from further away than a file.
 GUIDES: dict[str, Any] = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
@@ -46,7 +47,7 @@ def page(
     title: Both,
     language: Language,
     sections: Sequence[tuple[str, Both]] = (),
-    figures: Sequence[Figure] = (),
+    figures: "Sequence[Figure]" = (),
     maker: str = "rnnlab",
     date: datetime | None = None,
     **context: Any,
@@ -54,7 +55,7 @@ def page(
     """A template that extends `shell.html`, filled. ``sections`` are (id, name) of what the navigation leads to,
     ``figures`` all charts of the page, ``maker`` the command that wrote it. Without a date it is now."""
     charts, heights = embedded(figures)
-    scripts = [source("shell_head.js"), *([vega_script()] if figures else []), source("shell.js")]
+    scripts = [source("shell_head.js"), *([_vega_script()] if figures else []), source("shell.js")]
     return (
         environment()
         .get_template(template)
@@ -73,6 +74,12 @@ def page(
             **context,
         )
     )
+
+
+def _vega_script() -> str:
+    from rnnlab.show.figures.drawing import vega_script
+
+    return vega_script()
 
 
 def chart_configs() -> dict[str, Any]:
