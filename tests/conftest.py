@@ -1,8 +1,9 @@
 """Shared by all tests: a cache of their own, and small data."""
 
+import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,17 @@ os.environ.setdefault("RNNLAB_NATIVE_CACHE", str(cache_dir() / "native"))
 native.prepare()  # before the first test, so that all of them take the same path
 
 torch.set_num_threads(1)  # as every run has it: the tests share the cores
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Of thousands of tests that are collected none is garbage; they stay to the end and needn't be looked through."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

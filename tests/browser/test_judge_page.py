@@ -39,7 +39,8 @@ def test_it_fits_and_can_be_read_by_everybody(open_page, verdict, viewport, them
         page.click(f'[data-language="{language}"]')
         drawn(page)
         assert overflowing(page) == []
-        assert axe(page) == []
+        if language == ("en" if theme == "light" else "zh"):  # each once
+            assert axe(page) == []
 
 
 def test_the_answer_the_seeds_the_scores_and_the_pairs(open_page, verdict):

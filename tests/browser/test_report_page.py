@@ -54,7 +54,8 @@ def test_it_fits_and_can_be_read_by_everybody(open_page, text, viewport, theme):
         drawn(page)
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         assert overflowing(page) == []
-        assert axe(page) == []
+        if language == ("en" if theme == "light" else "zh"):  # each once
+            assert axe(page) == []
 
 
 def test_every_section_is_there_in_order(open_page, text):

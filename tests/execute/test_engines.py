@@ -36,7 +36,7 @@ from rnnlab.testing.executor_laws import (
 from rnnlab.training.spec import RunSpec, Training
 
 BIN = Path(sys.executable).parent
-EVERY_TIME = ("same_bits_as_serial", "a_killed_process_costs_one_retry")
+EVERY_TIME = ("same_bits_as_serial",)
 """The laws that Ray, whose processes take seconds to begin, is held to by `make test`; to all by `make test-long`."""
 
 

@@ -187,7 +187,7 @@ def threads(n: int):
 # Values and gradients
 
 
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True, deadline=None, max_examples=40)
 @given(
     data=st.data(),
     kind=st.sampled_from(KINDS),

@@ -1,6 +1,7 @@
 import pytest
 import torch
 from torch import Tensor, nn
+from variant_laws import VARIANT_LAWS
 
 from rnnlab.core.config import parse
 from rnnlab.core.errors import ConfigError
@@ -57,7 +58,7 @@ def test_centred_is_refused_where_it_changes_nothing(settings: type[TextCNN | Gr
         parse(settings, {"widths": [1, 2], "centred": True})
 
 
-@pytest.mark.parametrize("law", ARCHITECTURE_LAWS)
+@pytest.mark.parametrize("law", VARIANT_LAWS)
 @pytest.mark.parametrize(
     "settings",
     [

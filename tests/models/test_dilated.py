@@ -1,6 +1,7 @@
 import pytest
 import torch
 from torch import Tensor, nn
+from variant_laws import VARIANT_LAWS
 
 from rnnlab.core.config import parse
 from rnnlab.core.errors import ConfigError
@@ -126,7 +127,7 @@ def test_impossible_settings_are_errors(values: dict, message: str) -> None:
         parse(Dilated, values, "model")
 
 
-@pytest.mark.parametrize("law", ARCHITECTURE_LAWS)
+@pytest.mark.parametrize("law", VARIANT_LAWS)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from variant_laws import VARIANT_LAWS
 
 from rnnlab.core.config import parse
 from rnnlab.core.errors import ConfigError
@@ -89,7 +90,7 @@ def test_impossible_settings_are_errors(settings: type, values: dict, message: s
         parse(settings, values, "model")
 
 
-@pytest.mark.parametrize("law", ARCHITECTURE_LAWS)
+@pytest.mark.parametrize("law", VARIANT_LAWS)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 import pytest
 import torch
 from torch import Tensor, nn
+from variant_laws import PER_CLASS
 
 from rnnlab.core.config import parse
 from rnnlab.models.base import ARCHITECTURES, Architecture, Encoded, Encoder
@@ -28,7 +29,6 @@ RECURRENT_CHOICES: list[dict[str, Any]] = [
     {"checkpoint_segments": 3, "layers": 2, "bidirectional": True},
     {"checkpoint_segments": 100, "layer_norm": True, "pooling": "attention"},
 ]
-PER_CLASS = ("no_option_is_ignored", "the_search_space_is_valid")  # whatever the settings
 OTHER_CHOICES = [
     *((kind, {"hidden": 16, **choice}) for kind in ("rnn", "lstm", "gru") for choice in RECURRENT_CHOICES),
     ("gru", {"reset": "before", "bidirectional": True}),

@@ -81,7 +81,7 @@ def by_scikit_learn(
 
 @pytest.mark.parametrize("strength", [0.1, 3.0])
 def test_equals_scikit_learn(kernels, exact, strength):
-    rows, targets = made_up(300, 3, 0)
+    rows, targets = made_up(150, 3, 0)
     others, _ = made_up(100, 3, 1)
     model = NbSvm(C=strength)
     ours = model.logits(model.fit(*flat(rows), targets, 3), *flat(others))
@@ -138,7 +138,7 @@ def test_more_classes_than_kernels_have_a_width_for(kernels, exact):
 @pytest.mark.parametrize("strength", [0.3, pytest.param(30.0, marks=pytest.mark.long)])
 def test_softmax_is_at_the_optimum(kernels, exact, classes, strength):
     """Against SciPy, in float64 and from the formula."""
-    rows, targets = made_up(200, classes, 0)
+    rows, targets = made_up(100, classes, 0)
     values, offsets = flat(rows)
     x = read_grams(learn_grams(values, offsets, 2, 2), values, offsets)
     ratios = nbsvm.log_count_ratios(x, targets, classes)

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from variant_laws import VARIANT_LAWS
 
 from rnnlab.core.config import parse
 from rnnlab.core.errors import ConfigError
@@ -171,7 +172,7 @@ def test_dropout_acts_between_layers() -> None:
     assert not torch.equal(encoder(x, LENGTHS).summary, encoder(x, LENGTHS).summary)
 
 
-@pytest.mark.parametrize("law", ARCHITECTURE_LAWS)
+@pytest.mark.parametrize("law", VARIANT_LAWS)
 @pytest.mark.parametrize(
     "architecture",
     [

@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 from torch import nn
+from variant_laws import VARIANT_LAWS
 
 from rnnlab.core.config import parse
 from rnnlab.core.errors import ConfigError, DataError
@@ -132,7 +133,7 @@ def test_dropout_acts_on_attention_and_on_what_is_added() -> None:
     assert not torch.equal(encoder(x, LENGTHS).summary, encoder(x, LENGTHS).summary)
 
 
-@pytest.mark.parametrize("law", ARCHITECTURE_LAWS)
+@pytest.mark.parametrize("law", VARIANT_LAWS)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -6,14 +6,16 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 
 import httpx
 import pytest
 from serving_process import Serving, serving
+
+from rnnlab.serving.limits import Limits
 
 QUICK = {"header_seconds": 1, "grace_seconds": 1, "body_seconds": 3, "write_seconds": 1, "idle_seconds": 2}
 TEXT = "the great film number 3"
@@ -342,6 +344,26 @@ def test_it_reloads_without_dropping_a_request(models, tmp_path):
     assert 'rnnlab_reloads_total{result="failed"} 1' in metrics
 
 
+def _until_connected(server: Serving, clients: int, asked: Sequence[Future[httpx.Response]] = ()) -> None:
+    """Beside the connection that looks; or answered already. And a moment more, in which what they sent is read."""
+    deadline = time.monotonic() + 20
+    while _connections(server) - 1 + sum(task.done() for task in asked) < clients:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    time.sleep(0.2)
+
+
+def _until_refused(server: Serving) -> None:
+    """It takes no connections any more."""
+    deadline = time.monotonic() + 20
+    with suppress(OSError):
+        while time.monotonic() < deadline:
+            connected(server).close()
+            time.sleep(0.02)
+    with pytest.raises(OSError):
+        connected(server).close()
+
+
 def _wait(server: Serving, words: str) -> None:
     deadline = time.monotonic() + 20
     while words not in server.log.read_text(encoding="utf-8"):
@@ -355,11 +377,9 @@ def test_it_finishes_what_was_asked(models, tmp_path, number):
     with serving(models["tfidf"], options=["--wait-ms", "1000"], folder=tmp_path) as server:
         with ThreadPoolExecutor(5) as pool:
             asked = [pool.submit(server.predict, text=TEXT) for _ in range(5)]
-            time.sleep(0.5)
+            _until_connected(server, 5, asked)  # on a slow machine some have their answer before the last one asks
             server.process.send_signal(number)
-            time.sleep(0.2)
-            with pytest.raises(OSError):
-                connected(server).close()
+            _until_refused(server)
             assert [task.result().status_code for task in asked] == [200] * 5
         assert server.process.wait(10) == 0
         assert "Traceback" not in server.log.read_text(encoding="utf-8")
@@ -368,11 +388,11 @@ def test_it_finishes_what_was_asked(models, tmp_path, number):
 def test_a_second_signal_ends_it_at_once(models, tmp_path):
     with serving(models["tfidf"], limits={}, folder=tmp_path) as server, closing(connected(server)) as sock:
         sock.sendall(POST + b"Content-Length: 50000\r\n\r\n")  # a request that holds it up
-        time.sleep(0.2)
+        _until_connected(server, 1)
         server.process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
+        _until_refused(server)
         assert server.process.poll() is None
-        assert server.stop(signal.SIGTERM, seconds=3) == 128 + signal.SIGTERM
+        assert server.stop(signal.SIGTERM) == 128 + signal.SIGTERM
 
 
 def test_the_time_to_drain_ends(models, tmp_path):
@@ -381,10 +401,10 @@ def test_the_time_to_drain_ends(models, tmp_path):
         closing(connected(server)) as sock,
     ):
         sock.sendall(POST + b"Content-Length: 50000\r\n\r\n")
-        time.sleep(0.2)
+        _until_connected(server, 1)
         began = time.monotonic()
         assert server.stop() == 0
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < Limits().drain_seconds / 2
         answer = rest(sock)
         assert answer == b"" or code(answer) == "stopping"
         assert "Traceback" not in server.log.read_text(encoding="utf-8")
