@@ -1,6 +1,7 @@
 """Windows of series: every origin once, targets in one split alone, and nothing of what comes later in what is read."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ def seen(*lengths: int, channels: int = 2, seed: int = 0) -> Observations:
     return Observations("made", values, offsets, names, tuple("abcdef"[:channels]), None, None, ())
 
 
-def encoded(one: Observations, **more):
+def encoded(one: Observations, **more) -> Any:
+    """Its windows have series and scales, which those of other tasks lack."""
     settings = {"horizon": HORIZON, "lookback": LOOKBACK, "season": SEASON, **more}
     return encode_observations(one, **settings)[0]
 

@@ -85,7 +85,9 @@ def encode_observations(
         scaler=Scaler((0.0,) * width, (1.0,) * width),
         labels=seen.channels,
         profile={"lines": lines, "blocks": blocks, "missing": missing},
-        **parts,
+        train=parts["train"],
+        valid=parts["valid"],
+        test=parts["test"],
     )
     return data, lookback, season
 
@@ -145,8 +147,8 @@ def _features(seen: Observations, scales: np.ndarray, calendar: bool) -> np.ndar
     """(N, C + …) float32: values standardised by their series, 0 where they are missing; where some are, which ones;
     and what is known of the dates."""
     series = np.repeat(np.arange(len(seen.series)), np.diff(seen.offsets))
-    values = np.empty(seen.values.shape, np.float32)
-    for channel in range(values.shape[1]):
+    values = np.empty((len(seen.values), len(seen.channels)), np.float32)
+    for channel in range(len(seen.channels)):
         mean, std = scales[series, 0, channel], scales[series, 1, channel]
         values[:, channel] = (seen.values[:, channel] - mean) / std
     columns = [np.nan_to_num(values)]
