@@ -134,7 +134,8 @@ class Ridge(Forecasting):
         for rows in np.array_split(np.arange(len(train)), max(1, -(-len(train) // AT_A_TIME))):
             read, ahead = read_before(train, rows, longest), train.ahead(rows).astype(np.float64)
             last = read[:, -1:]
-            asked, known = np.nan_to_num(ahead) - last, np.isfinite(ahead).all(axis=1)  # (B, H, C), (B, C)
+            asked = np.nan_to_num(ahead) - last  # (B, H, C)
+            known: np.ndarray = np.isfinite(ahead).all(axis=1)  # (B, C)
             for channel in range(channels):
                 own = known[:, channel]
                 x = (read - last)[own, :, channel]
