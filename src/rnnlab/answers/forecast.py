@@ -48,8 +48,11 @@ class Forecast(Answer):
     ):
         """Without ``quantiles`` the mean is forecast, by squared errors; else the quantiles, of which the middle one is
         the point. ``line_of``: a straight line of so many steps is added to what a network says; None: none is."""
-        self.horizon, self.channels, self.quantiles, self.scaling = horizon, channels, tuple(quantiles), scaling
-        self.line_of = line_of
+        self.horizon: int = horizon
+        self.channels: int = channels
+        self.quantiles: tuple[float, ...] = tuple(quantiles)
+        self.scaling: Scaling = scaling
+        self.line_of: int | None = line_of
         of_quantiles = (CRPS, COVERAGE) if quantiles else ()
         self.scores: tuple[Score, ...] = (MASE, MSE, MAE, SMAPE, *of_quantiles, LOSS)
 
