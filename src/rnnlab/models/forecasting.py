@@ -135,7 +135,7 @@ class Ridge(Forecasting):
             read, ahead = read_before(train, rows, longest), train.ahead(rows).astype(np.float64)
             last = read[:, -1:]
             asked = np.nan_to_num(ahead) - last  # (B, H, C)
-            known: np.ndarray = np.isfinite(ahead).all(axis=1)  # (B, C)
+            known = np.asarray(np.isfinite(ahead).all(axis=1))  # (B, C)
             for channel in range(channels):
                 own = known[:, channel]
                 x = (read - last)[own, :, channel]
