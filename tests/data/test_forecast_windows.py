@@ -137,3 +137,34 @@ def test_a_forecast_depends_on_nothing_at_or_after_its_origin(name: str):
     after = model.forecast(learnt, replace(data.test, values=values))
     assert np.array_equal(before[:4], after[:4])
     assert not np.array_equal(before[5], after[5])
+
+
+def test_the_windows_of_a_new_file_are_those_that_training_would_have_made():
+    """The same numbers, whether a window is cut from the data of training or read later from a file that ends there."""
+    one = replace(seen(100), values=np.where(np.arange(200).reshape(100, 2) % 17 == 3, np.nan, seen(100).values))
+    data = encoded(one)
+    later = replace(one, values=one.values[:85], offsets=np.array([0, 85]))
+    [origin] = np.flatnonzero(data.test.origins == 85)
+    assert np.array_equal(data.observed.windows(later).row(0), data.test.row(origin))
+    stored = type(data.observed).from_dict(data.observed.to_dict())
+    assert np.array_equal(stored.windows(later).row(0), data.test.row(origin))
+
+
+def test_a_missing_value_is_read_as_the_last_that_is_known_and_marked():
+    values = seen(100, channels=1).values
+    values[[0, 41, 42]] = np.nan
+    data = encoded(replace(seen(100, channels=1), values=values))
+    mean, std, _ = data.train.scales[0, :, 0]
+    read = data.train.values
+    assert read[0].tolist() == [0, 1]  # nothing is known before
+    assert np.allclose(read[[40, 41, 42], 0], (values[40, 0] - mean) / std, atol=1e-6)
+    assert read[[40, 41, 42, 43], 1].tolist() == [0, 1, 1, 0]
+
+
+def test_a_series_that_training_never_saw_is_measured_by_itself():
+    data = encoded(seen(100, channels=1))
+    other = replace(seen(60, channels=1, seed=1), series=("new",))
+    window = data.observed.windows(replace(other, values=other.values * 1000)).row(0)
+    assert np.abs(window).max() < 5
+    with pytest.raises(DataError, match="reads 1 channels"):
+        data.observed.windows(seen(60))

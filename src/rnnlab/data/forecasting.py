@@ -11,9 +11,9 @@ import numpy as np
 
 from rnnlab.core.errors import DataError
 from rnnlab.core.words import note
-from rnnlab.data.calendar import calendar_features
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.observations import Observations
+from rnnlab.data.observed import Observed, scales_of
 from rnnlab.data.preprocessor import Scaler
 from rnnlab.data.sequences import Sequences, offsets_of
 
@@ -62,7 +62,10 @@ def encode_observations(
             horizon=horizon,
         )
     scales = np.stack([_scales(seen, number, one, season) for number, one in enumerate(found)])  # (S, 3, C)
-    features = _features(seen, scales, calendar)
+    observed = Observed(
+        horizon, lookback, season, seen.series, scales, seen.spacing, calendar, bool(np.isnan(seen.values).any())
+    )
+    features = observed.features(seen, scales)
     parts = {split: _windows(seen, features, scales, found, split, horizon, lookback)
              for split in ("train", "valid", "test")}  # fmt: skip
     missing = int(np.isnan(seen.values).sum())
@@ -80,9 +83,9 @@ def encode_observations(
     if blocks < FEWEST_BLOCKS:
         lines.append(note("too short to judge: the test part has {blocks} times the horizon; {fewest} are needed",
                           blocks=blocks, fewest=FEWEST_BLOCKS))  # fmt: skip
-    width = features.shape[1]
     data = EncodedData(
-        scaler=Scaler((0.0,) * width, (1.0,) * width),
+        scaler=Scaler((0.0,) * observed.width, (1.0,) * observed.width),
+        observed=observed,
         labels=seen.channels,
         profile={"lines": lines, "blocks": blocks, "missing": missing},
         train=parts["train"],
@@ -128,35 +131,9 @@ def borders_of(
 
 
 def _scales(seen: Observations, number: int, borders: Borders, season: int) -> np.ndarray:
-    """(3, C): mean and standard deviation in the training part; and the mean error of the seasonal naive forecast in
-    all that comes before the test part, which is a unit to measure in, as the M4 competition has it, and not read."""
     first = seen.offsets[number]
     values, before = (seen.values[first : first + end] for end in (borders.train, borders.valid))
-    known = ~np.isnan(values)
-    count = np.maximum(known.sum(0), 1)
-    mean = np.where(known, values, 0).sum(0) / count
-    std = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(0) / count)
-    std = np.where(std > 0, std, 1.0)
-    back = min(season, len(before) - 1)
-    steps = np.abs(before[back:] - before[:-back])
-    naive = np.nanmean(np.where(np.isnan(steps).all(0), 0.0, steps), axis=0)
-    return np.stack([mean, std, np.where(naive > 0, naive, std)])
-
-
-def _features(seen: Observations, scales: np.ndarray, calendar: bool) -> np.ndarray:
-    """(N, C + …) float32: values standardised by their series, 0 where they are missing; where some are, which ones;
-    and what is known of the dates."""
-    series = np.repeat(np.arange(len(seen.series)), np.diff(seen.offsets))
-    values = np.empty((len(seen.values), len(seen.channels)), np.float32)
-    for channel in range(len(seen.channels)):
-        mean, std = scales[series, 0, channel], scales[series, 1, channel]
-        values[:, channel] = (seen.values[:, channel] - mean) / std
-    columns = [np.nan_to_num(values)]
-    if (missing := np.isnan(values)).any():
-        columns.append(missing.astype(np.float32))
-    if calendar and seen.dates is not None and seen.spacing is not None:
-        columns.append(calendar_features(seen.dates, seen.spacing))
-    return np.concatenate(columns, axis=1) if columns[1:] else columns[0]
+    return scales_of(values, before, season)
 
 
 def _windows(
@@ -169,7 +146,7 @@ def _windows(
     lookback: int,
 ) -> Sequences:
     """Of the steps that the windows of a split reach, in arrays of their own."""
-    pieces, origins, series, at = [], [], [], 0
+    pieces, origins, series, number_in_series, at = [], [], [], [], 0
     for number, one in enumerate(borders):
         begin, end = {"train": (0, one.train), "valid": (one.train, one.valid), "test": (one.valid, one.test)}[split]
         reach = max(0, begin - lookback)
@@ -178,12 +155,16 @@ def _windows(
         base = int(seen.offsets[number])
         pieces.append(np.arange(base + reach, base + end))
         origins.append(own - reach + at)
+        number_in_series.append(own)
         series.append(np.full(len(own), number))
         at += end - reach
     steps, origin, of_series = np.concatenate(pieces), np.concatenate(origins), np.concatenate(series)
+    when = np.concatenate(number_in_series)
     if split != "train" and len(origin) > MOST_EVALUATED:
         kept = slice(None, None, -(-len(origin) // MOST_EVALUATED))
-        origin, of_series = origin[kept], of_series[kept]
+        origin, of_series, when = origin[kept], of_series[kept], when[kept]
+    if seen.dates is not None:
+        when = seen.dates[seen.offsets[of_series] + when].astype(np.int64)
     channels = seen.values.shape[1]
     values = features[steps]
     targets = values[:, :channels].copy()
@@ -191,7 +172,7 @@ def _windows(
     begins = offsets_of(np.array([len(piece) for piece in pieces]))[:-1]
     starts = np.maximum(origin - lookback, begins[of_series])
     return Sequences(values, starts, origin, targets, _blocks(origin, of_series, horizon), horizon=horizon,
-                     series=of_series, scales=scales)  # fmt: skip
+                     series=of_series, origins=when, scales=scales)  # fmt: skip
 
 
 def _blocks(origin: np.ndarray, series: np.ndarray, horizon: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from rnnlab.core.errors import DataError, RunError
 from rnnlab.core.words import Both, both
 from rnnlab.data.joined import columns_of_text, encode_joined, tokenize_joined
 from rnnlab.data.marks import Marks
+from rnnlab.data.observed import Observed
 from rnnlab.data.sequences import Sequences, Targets, offsets_of
 from rnnlab.data.sound.mel import LogMel
 from rnnlab.data.sound.wav import heard
@@ -227,6 +228,7 @@ class Preprocessor(Side):
     labels: tuple[str, ...] = ()  # target i is the label labels[i]
     writes: Side | None = None
     thresholds: tuple[float, ...] = ()  # probabilities from which on a label is given, where a row may have several
+    observed: Observed | None = None  # of a forecaster: its windows
     chain: tuple[tuple[float, ...], ...] = ()  # (C + 2, C), where tags are scored by those beside them: `models.chain`
 
     @classmethod
@@ -239,6 +241,7 @@ class Preprocessor(Side):
         values = {"labels": self.labels, **super().to_dict()}
         values |= {"thresholds": self.thresholds} if self.thresholds else {}
         values |= {"chain": self.chain} if self.chain else {}
+        values |= {} if self.observed is None else {"observed": self.observed.to_dict()}
         return values if self.writes is None else values | {"writes": self.writes.to_dict()}
 
     @classmethod
@@ -249,7 +252,9 @@ class Preprocessor(Side):
         labels = tuple(values["labels"])
         if chain and [len(row) for row in chain] != [len(labels)] * (len(labels) + 2):
             raise ValueError(f"a chain of {len(labels)} tags has {len(labels) + 2} rows of {len(labels)} numbers")
-        return super().from_dict(values, labels=labels, writes=writes, thresholds=thresholds, chain=chain, **more)
+        observed = Observed.from_dict(values["observed"]) if "observed" in values else None
+        further = {"writes": writes, "thresholds": thresholds, "chain": chain, "observed": observed}
+        return super().from_dict(values, labels=labels, **further, **more)
 
     def to_json(self) -> str:
         return json.dumps({"format": FORMAT, **self.to_dict()}, allow_nan=False)

@@ -167,7 +167,7 @@ def _from_files(files: Mapping[str, bytes]) -> EncodedData:
         arrays = {k: np.load(io.BytesIO(content), allow_pickle=False) for k, content in found.items()}
         if rest.get("per_step"):
             arrays["target_offsets"] = arrays["offsets"]
-        names = ("unseen", "characters", "series", "scales", "horizon")
+        names = ("unseen", "characters", "series", "scales", "origins", "horizon")
         further: dict[str, Any] = {field: arrays.pop(field) for field in names if field in arrays}
         if "horizon" in further:
             further["horizon"] = int(further["horizon"])
@@ -186,7 +186,7 @@ def _arrays_of(rows: Sequences) -> dict[str, np.ndarray]:
     every |= {"offsets": rows.offsets} if rows.laid_end_to_end else {"starts": rows.starts, "ends": rows.ends}
     every |= {"targets": rows.targets, "groups": rows.groups, "tags": rows.tags, "scored_from": rows.scored_from}
     every |= {"unseen": rows.unseen, "characters": rows.characters, "series": rows.series, "scales": rows.scales}
-    every |= {"horizon": None if rows.horizon is None else np.array(rows.horizon)}
+    every |= {"origins": rows.origins, "horizon": None if rows.horizon is None else np.array(rows.horizon)}
     if not _target_per_step(rows):
         every["target_offsets"] = rows.target_offsets
     return {name: array for name, array in every.items() if array is not None}
