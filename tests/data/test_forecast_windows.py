@@ -26,7 +26,7 @@ def seen(*lengths: int, channels: int = 2, seed: int = 0) -> Observations:
 def encoded(one: Observations, **more) -> Any:
     """Its windows have series and scales, which those of other tasks lack."""
     settings = {"horizon": HORIZON, "lookback": LOOKBACK, "season": SEASON, **more}
-    return encode_observations(one, **settings)[0]
+    return encode_observations(one, **settings)
 
 
 def test_every_origin_is_asked_once_and_in_one_split():
@@ -103,6 +103,17 @@ def test_a_series_that_is_too_short_says_so():
     with pytest.raises(DataError, match="too few for a horizon of 40"):
         encoded(seen(100), horizon=40)
     assert any("too short to judge" in line for line in encoded(seen(60), horizon=6).profile["lines"])
+
+
+@pytest.mark.parametrize(
+    ("season", "steps", "horizon"),
+    [(24, 1000, 24), (12, 60, 12), (12, 59, 2), (1, 1000, 10), (1, 100, 5), (1, 12, 1), (1440, 100_000, 10)],
+)
+def test_a_horizon_that_nobody_gave_is_a_season_where_there_is_room(season: int, steps: int, horizon: int):
+    data = encoded(seen(steps), horizon=None, season=season, lookback=None)
+    assert data.profile["settled"]["horizon"] == horizon == data.test.horizon
+    assert [line for line in data.profile["lines"] if "no --horizon" in line and f"{horizon} steps" in line]
+    assert not [line for line in encoded(seen(60)).profile["lines"] if "no --horizon" in line]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from rnnlab.core.errors import DataError
 from rnnlab.data.guessing import label_candidates, text_candidates
+from rnnlab.data.observations import looks_like_observations
 from rnnlab.data.reading import read_examples
 
 ROWS = 120
@@ -449,6 +450,7 @@ def test_the_right_columns_or_a_question(number: int, tmp_path) -> None:
     path = tmp_path / "table.tsv"
     rows = zip(*values.values(), strict=True)
     path.write_text("\n".join("\t".join(row) for row in [tuple(values), *rows]) + "\n", encoding="utf-8")
+    assert not looks_like_observations(path)  # of series, which are forecast
     if text is None or label is None:
         with pytest.raises(DataError, match=r"which column is the (text|label)\?"):
             read_examples(path)

@@ -73,6 +73,7 @@ def compare(
     lookback: options.Lookback = None,
     season: options.Season = None,
     targets: options.Targets = None,
+    date: options.DateColumn = None,
     series: options.SeriesColumn = None,
     language: options.Language = None,
     rows: options.Rows = None,

@@ -65,6 +65,12 @@ def profile(
     text_per: options.TextPer = None,
     source: options.SourceColumn = None,
     target: options.TargetColumn = None,
+    horizon: options.Horizon = None,
+    lookback: options.Lookback = None,
+    season: options.Season = None,
+    targets: options.Targets = None,
+    date: options.DateColumn = None,
+    series: options.SeriesColumn = None,
     as_json: options.Json = False,
     lang: options.Lang = None,
 ) -> None:

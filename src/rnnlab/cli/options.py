@@ -94,10 +94,11 @@ SourceColumn = Annotated[
     str | None, option("COLUMN", "Translate: the column that is read, by name or number (1, 2 …).", "--source")
 ]
 TargetColumn = Annotated[str | None, option("COLUMN", "Translate: the column that is written.", "--target")]
-Horizon = Annotated[int | None, option("N", "Forecast: steps to forecast.", min=1)]
+Horizon = Annotated[int | None, option("N", "Forecast: steps to forecast (else one season).", min=1)]
 Lookback = Annotated[int | None, option("N", "Forecast: steps that are read (else by the season).", min=1)]
 Season = Annotated[int | None, option("N", "Forecast: steps after which it begins anew (else by the dates).", min=1)]
 Targets = Annotated[str | None, option("A,B,…", "Forecast: the columns to forecast (else all numbers).")]
+DateColumn = Annotated[str | None, option("COLUMN", "Forecast: the column with the dates (else guessed).", "--date")]
 SeriesColumn = Annotated[
     str | None, option("COLUMN", "Forecast: the column that names the series, if there are several.", "--series")
 ]
@@ -165,6 +166,7 @@ TASK = (
     "horizon",
     "lookback",
     "season",
+    "date",
     "series",
     "language",
     "rows",

@@ -37,6 +37,7 @@ def train(
     lookback: options.Lookback = None,
     season: options.Season = None,
     targets: options.Targets = None,
+    date: options.DateColumn = None,
     series: options.SeriesColumn = None,
     language: options.Language = None,
     rows: options.Rows = None,

@@ -21,6 +21,8 @@ MANY = 20  # series from which on the last horizon of each is the test, unless t
 SEASONS_BACK = 14  # that are read, unless the user says otherwise
 MOST_EVALUATED = 20_000  # windows of a split that is not trained on: of more, every second, third …
 FEWEST_BLOCKS = 5
+LONGEST_SEASON = 500  # steps, of those that are forecast as a whole unless the user says otherwise
+FEW = 10  # steps that are forecast where there is no season to go by; of short series a twentieth of the steps
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Borders:
 def encode_observations(
     seen: Observations,
     *,
-    horizon: int,
+    horizon: int | None = None,
     lookback: int | None = None,
     season: int | None = None,
     valid_fraction: float = 0.1,
@@ -43,12 +45,17 @@ def encode_observations(
     borders: Sequence[int] = (),
     last_only: bool | None = None,
     calendar: bool = True,
-) -> tuple[EncodedData, int, int]:
-    """The data, the look-back and the season. ``borders``: steps at which training, validation and test end, the same
-    for all series; ``last_only``: the last horizon of each series is the test, that before it validation."""
+) -> EncodedData:
+    """Horizon, look-back and season stand in its profile under ``settled``. ``borders``: steps at which training,
+    validation and test end, the same for all series; ``last_only``: the last horizon of each series is the test, that
+    before it validation."""
     season = season or usual_season(seen)
     last_only = len(seen.series) >= MANY if last_only is None else last_only
     lengths = np.diff(seen.offsets)
+    guessed = []
+    if horizon is None:
+        horizon, why = usual_horizon(season, int(lengths.min()))
+        guessed = [why]
     found = [borders_of(seen, number, horizon, valid_fraction, test_fraction, borders, last_only)
              for number in range(len(lengths))]  # fmt: skip
     shortest = min(one.train for one in found)
@@ -71,6 +78,7 @@ def encode_observations(
     missing = int(np.isnan(seen.values).sum())
     lines = [
         *seen.notes,
+        *guessed,
         note("{source}: {series:,} series of {channels:,} channels, {steps:,} steps in all", source=seen.source,
              series=len(seen.series), channels=len(seen.channels), steps=len(seen.values)),
         note("{lookback:,} steps are read, {horizon:,} are forecast; the season is {season:,}; windows: train "
@@ -83,20 +91,35 @@ def encode_observations(
     if blocks < FEWEST_BLOCKS:
         lines.append(note("too short to judge: the test part has {blocks} times the horizon; {fewest} are needed",
                           blocks=blocks, fewest=FEWEST_BLOCKS))  # fmt: skip
-    data = EncodedData(
+    return EncodedData(
         scaler=Scaler((0.0,) * observed.width, (1.0,) * observed.width),
         observed=observed,
         labels=seen.channels,
-        profile={"lines": lines, "blocks": blocks, "missing": missing},
+        profile={
+            "lines": lines,
+            "blocks": blocks,
+            "missing": missing,
+            "settled": {"horizon": horizon, "lookback": lookback, "season": season},
+        },
         train=parts["train"],
         valid=parts["valid"],
         test=parts["test"],
     )
-    return data, lookback, season
 
 
 def usual_season(seen: Observations) -> int:
     return 1 if seen.spacing is None else seen.spacing.season
+
+
+def usual_horizon(season: int, steps: int) -> tuple[int, str]:
+    """Of series of which the shortest has so many ``steps``: one season, if there is one and the parts of the split
+    have room for it; and the note that says so."""
+    if 1 < season <= min(LONGEST_SEASON, steps // 5):
+        return season, note("no --horizon was given: one season is forecast, {horizon:,} steps", horizon=season)
+    horizon = max(1, min(FEW, steps // 20))
+    return horizon, note(
+        "no --horizon was given, and there is no season to go by: {horizon:,} steps are forecast", horizon=horizon
+    )
 
 
 def usual_lookback(season: int, horizon: int, steps: int) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rnnlab.data import catalogue
+from rnnlab.data.observations import looks_like_observations
 from rnnlab.data.pair_tables import looks_like_pairs
 from rnnlab.data.passages import is_running_text
 from rnnlab.data.sound.files import holds_sound
@@ -11,6 +12,7 @@ from rnnlab.data.sound.recordings import names_recordings
 from rnnlab.data.tagged.finding import is_tagged
 
 USUAL = "classify"
+OF_FORECASTS = {"horizon", "lookback", "season", "targets", "date", "series"}  # settings of no other task
 
 
 def task_for(data: str, settings: Mapping[str, Any]) -> str | None:
@@ -18,7 +20,7 @@ def task_for(data: str, settings: Mapping[str, Any]) -> str | None:
     if data in catalogue.names():
         asked = catalogue.entry(data).task
         return None if asked == USUAL else asked
-    if "horizon" in settings:
+    if OF_FORECASTS & set(settings):
         return "forecast"
     if "pattern" in settings or holds_sound(data) or names_recordings(data):
         return "speech"
@@ -28,4 +30,6 @@ def task_for(data: str, settings: Mapping[str, Any]) -> str | None:
         return "language-model"
     if {"source", "target"} & set(settings) or (not {"label", "text"} & set(settings) and looks_like_pairs(data)):
         return "translate"
+    if not {"label", "text"} & set(settings) and looks_like_observations(data):
+        return "forecast"
     return None

@@ -31,7 +31,7 @@ class ForecastTask(Task):
     model_defaults: ClassVar[dict[str, dict[str, Any]]] = {"rnn": RECURRENT, "lstm": RECURRENT, "gru": RECURRENT}
 
     data: str = Field(min_length=1, description="A table of numbers over time, or a name of the catalogue.")
-    horizon: int = Field(ge=1, le=10_000, description="Steps to forecast.")
+    horizon: int | None = Field(default=None, ge=1, le=10_000, description="Steps to forecast; else by the dates.")
     lookback: int | None = Field(default=None, ge=1, le=100_000, description="Steps that are read; else by the season.")
     season: int | None = Field(default=None, ge=1, description="Steps after which it begins anew; else by the dates.")
     targets: tuple[str, ...] = Field(default=(), description="Columns to forecast; else all that are numbers.")
@@ -79,11 +79,15 @@ class ForecastTask(Task):
 
     @property
     def settled(self) -> bool:
-        return self.channels is not None
+        return self.channels is not None and self.horizon is not None
 
     def answered(self) -> Answer:
         return Forecast(
-            self.horizon, self.channels or 1, self.quantiles, self.scaling, (self.lookback or 1) if self.line else None
+            self.horizon or 1,
+            self.channels or 1,
+            self.quantiles,
+            self.scaling,
+            (self.lookback or 1) if self.line else None,
         )
 
     def resolve(self) -> Self:
@@ -124,7 +128,7 @@ class ForecastTask(Task):
         )
 
     def encode_all(self, seen: Observations) -> EncodedData:
-        data, lookback, season = encode_observations(
+        return encode_observations(
             seen,
             horizon=self.horizon,
             lookback=self.lookback,
@@ -135,8 +139,6 @@ class ForecastTask(Task):
             last_only=self.last_only,
             calendar=self.calendar,
         )
-        data.profile["settled"] = {"lookback": lookback, "season": season}
-        return data
 
     def identity(self) -> dict[str, Any]:
         """How a window is measured, and which quantiles are asked for, decide a run."""
