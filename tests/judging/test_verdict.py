@@ -11,6 +11,7 @@ import pytest
 from truths import Truth
 
 from rnnlab.judging.findings import ArmScores, Difference, Verdict
+from rnnlab.judging.looks import in_play
 from rnnlab.judging.verdict import judge
 
 ROWS = 4_000
@@ -591,6 +592,47 @@ def test_scores_of_which_lower_is_better():
     assert re.match(r"a \(error \d\.\d+, 95 % interval", verdict.sentence)
     assert "points" not in verdict.sentence
     assert figures(verdict.sentence) == figures(verdict.sentence_zh)
+
+
+def test_with_too_few_groups_it_is_too_short_to_judge():
+    """However clear it looks: two blocks of a series are two witnesses."""
+    random = np.random.default_rng(0)
+    rows = random.gamma(2, 1, 60)
+    arms = [
+        ArmScores("a", range(3), rows + random.normal(0, 0.01, (3, 60)), 2.0),
+        ArmScores("b", range(3), 2 * rows + random.normal(0, 0.01, (3, 60)), 1.0),
+        ArmScores("line", [0], 3 * rows[None], None, baseline=True),
+    ]
+    given = {"metric": "MASE", "unit": "number", "lower_is_better": True, "least": 0.0}
+    groups = np.arange(60) // 15
+    clear = judge(arms, np.arange(60), **given, fewest_groups=5)
+    assert (clear.recommended, clear.too_short, clear.groups) == ("a", False, 60)
+    short = judge(arms, groups, **given, fewest_groups=5)
+    assert (short.recommended, short.firm, short.too_short, short.groups) == (None, False, True, 4)
+    assert short.best_group == short.doubtful == []
+    assert short.candidates == ["a", "b", "line"]
+    assert {(gap.call, gap.p_holm) for gap in short.differences} == {("undecided", 1.0)}
+    assert short.sentence.startswith("Too short to judge: the test part has 4 blocks")
+    assert short.sentence_zh.startswith("序列太短")
+    assert "measurably" not in short.sentence
+    assert "more seed" not in short.sentence
+    assert figures(short.sentence) == figures(short.sentence_zh)
+    assert in_play(short, 10) == []
+    assert judge(arms, groups, **given).recommended == "a"  # without the rule
+
+
+def test_no_interval_goes_below_the_least_that_a_score_can_be():
+    rows = np.random.default_rng(0).gamma(0.2, 1, 12)
+    arms = [
+        ArmScores(label, range(2), np.stack([level * rows, 1.5 * level * rows]))
+        for label, level in (("a", 1), ("b", 2))
+    ]
+    given = {"metric": "MASE", "unit": "number", "lower_is_better": True}
+    free = judge(arms, np.arange(12) // 6, **given)
+    held = judge(arms, np.arange(12) // 6, **given, least=0.0)
+    for label, estimate in held.estimates.items():
+        assert free.estimates[label].low < 0 == estimate.low < estimate.mean < estimate.high
+        assert (estimate.mean, estimate.high) == (free.estimates[label].mean, free.estimates[label].high)
 
 
 def test_another_unit_gives_the_same_verdict():

@@ -1,11 +1,14 @@
 """Forecasts as a task: which files ask for one, and what is settled when the data are read."""
 
+import json
 from pathlib import Path
 
 import pytest
 from corpora import write_hours
 
 from rnnlab.answers.forecast import Forecast
+from rnnlab.api.compare import compare
+from rnnlab.api.report import write_report
 from rnnlab.sweeps.plan import experiment_tree
 from rnnlab.tasks.choosing import task_for
 from rnnlab.tasks.forecast import ForecastTask
@@ -45,3 +48,21 @@ def test_what_nobody_said_is_settled_by_the_dates(hours: str):
     assert whole.fingerprint != ForecastTask(data=hours, horizon=12).resolve().fingerprint
     shorter = ForecastTask(data=hours, season=8).resolve()
     assert (shorter.horizon, shorter.season) == (8, 8)
+
+
+def test_a_short_series_is_not_judged(tmp_path: Path):
+    path = tmp_path / "short.csv"
+    months = [f"{1950 + n // 12}-{n % 12 + 1:02}" for n in range(100)]
+    path.write_text("month,y\n" + "".join(f"{month},{10 + n % 12 + n / 10}\n" for n, month in enumerate(months)))
+    found = compare(str(path), models=["gru"], seeds=2, training={"epochs": 1}, out=tmp_path / "runs", jobs=0)
+    assert found.profile["blocks"] == found.verdict.groups == 1
+    assert found.verdict.too_short
+    assert found.verdict.recommended is found.recommended_run is found.use is None
+    assert all(0 <= arm.score.low <= arm.score.high for arm in found.ranking if arm.score)
+    saved = json.loads((Path(found.folder or "") / "comparison.json").read_text(encoding="utf-8"))
+    assert saved["verdict"]["too_short"]
+    assert saved["verdict"]["sentence"].startswith("Too short to judge")
+    write_report(found.folder or "", tmp_path / "page.html", language="zh", judged=[found])
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "太短，无法判断" in page
+    assert "区间分不出谁更好" in page

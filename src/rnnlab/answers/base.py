@@ -56,6 +56,8 @@ class Answer(ABC):
     """How tags are parts of entities (`data.tagged.schemes`); None where they are not."""
     counts_whole: bool = True
     """Whether a row is right or wrong as a whole; else it is right in part."""
+    fewest_groups: int = 1
+    """Of test rows that belong together: with fewer, it is too short to judge."""
 
     @property
     def metrics(self) -> dict[str, Score]:

@@ -11,16 +11,17 @@ from rnnlab.answers.base import Answer, Kept
 from rnnlab.answers.heads import LinearBeside, SummaryHead
 from rnnlab.answers.score import Score, ratio
 from rnnlab.data.batches import Batch
+from rnnlab.data.forecasting import FEWEST_BLOCKS
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Targets
 from rnnlab.models.pooling import inside
 
-MASE = ratio("mase", "MASE", "scaled", "values", lower_is_better=True, unit="number")
-MAE = ratio("mae", "MAE", "absolute", "values", lower_is_better=True, unit="number")
-MSE = ratio("mse", "MSE", "squared", "values", lower_is_better=True, unit="number")
+MASE = ratio("mase", "MASE", "scaled", "values", lower_is_better=True, unit="number", least=0.0)
+MAE = ratio("mae", "MAE", "absolute", "values", lower_is_better=True, unit="number", least=0.0)
+MSE = ratio("mse", "MSE", "squared", "values", lower_is_better=True, unit="number", least=0.0)
 SMAPE = ratio("smape", "sMAPE", "relative", "values", lower_is_better=True)
-CRPS = ratio("crps", "scaled CRPS", "pinball", "values", lower_is_better=True, unit="number")
-LOSS = ratio("loss", "loss", "lost", "values", lower_is_better=True, unit="number")
+CRPS = ratio("crps", "scaled CRPS", "pinball", "values", lower_is_better=True, unit="number", least=0.0)
+LOSS = ratio("loss", "loss", "lost", "values", lower_is_better=True, unit="number", least=0.0)
 COVERAGE = ratio("coverage", "share within the outer quantiles", "inside", "values")
 LEAST_SPREAD = 0.05  # of a window, in standard deviations of its series: less is no reason to stretch it
 
@@ -36,6 +37,7 @@ class Forecast(Answer):
 
     beside: str = MSE.name
     counts_whole: bool = False
+    fewest_groups: int = FEWEST_BLOCKS
     baselines: tuple[str, ...] = ("last-value", "seasonal-naive", "moving-average", "ridge")
 
     def __init__(

@@ -21,6 +21,7 @@ class Score:
     unit: Literal["percent", "points", "number"] = "percent"  # points: from 0 to 1 too, and said from 0 to 100
     gradient: Callable[[np.ndarray], np.ndarray] | None = None  # totals (K,) -> (K,); computed where there is none
     metric: str = ""  # as --metric calls it, if not by its name
+    least: float | None = None  # that it can be, where it is a number: no interval goes below
 
     @property
     def option(self) -> str:
@@ -62,6 +63,7 @@ def ratio(
     margin: float = 0.01,
     unit: Literal["percent", "points", "number"] = "percent",
     metric: str = "",
+    least: float | None = None,
 ) -> Score:
     """One total per another: a share, or a mean."""
     return Score(
@@ -74,6 +76,7 @@ def ratio(
         unit,
         lambda totals: np.array([1 / totals[1], -totals[0] / totals[1] ** 2]),
         metric,
+        least,
     )
 
 

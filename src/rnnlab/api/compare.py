@@ -264,6 +264,8 @@ def _why_stop(comparison: Comparison, labels: Sequence[str], last: bool) -> str 
     """None where it is worth going on."""
     if comparison.verdict.firm:
         return note("the recommendation is firm")
+    if comparison.verdict.too_short:
+        return note("stopped, since the test part is too short to judge, however many seeds there are")
     if last:
         return note("stopped at the most seeds allowed (--max-seeds)")
     if comparison.verdict.cut_short and comparison.verdict.advice is None:

@@ -163,6 +163,8 @@ def summarise(
         margin=judged.margin,
         unit=judged.unit,
         lower_is_better=judged.lower_is_better,
+        least=judged.least,
+        fewest_groups=1 if varies else task.answer.fewest_groups,
         cost_unit=task.cost_unit,
         test_per_train=_test_per_train(task) if varies else None,
         spent=spent,

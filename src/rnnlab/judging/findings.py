@@ -97,7 +97,7 @@ class Verdict:
     was cut short while it still improved (``cut_short``), since nobody knows where that would have ended.
     """
 
-    recommended: str | None  # None while single runs don't tell
+    recommended: str | None  # None while single runs don't tell, and where it is `too_short`
     firm: bool
     best: str | None  # by mean
     best_model: str | None  # by mean, baselines left out
@@ -121,6 +121,9 @@ class Verdict:
     costs: dict[str, float | None]
     cost_unit: CostUnit
     seeds: int  # different seeds among all runs
+    too_short: bool  # fewer groups than are needed: nothing is called better, equal or worse
+    groups: int  # of test rows that belong together
+    fewest_groups: int  # that are needed
     rows: int  # of the test; 1 where every seed drew its own split, since rows are not compared then
     luck: list[str]  # what the intervals count: "seeds", "rows", "split"
     metric: str

@@ -29,8 +29,10 @@ def part_of_alpha(looks: Sequence[int], number: int) -> float:
 
 def in_play(verdict: Verdict, left: int) -> list[str]:
     """The arms whose further seeds can change the decision: the recommended one, and those that may be better than it
-    by more than the margin. Where nothing is recommended yet, all. None where it is firm, and where even by good luck
-    it would take more seeds than are ``left``."""
+    by more than the margin. Where nothing is recommended yet, all. None where it is firm, where the test part is too
+    short to judge by, and where even by good luck it would take more seeds than are ``left``."""
+    if verdict.too_short:
+        return []
     models = [label for label in verdict.estimates if label not in verdict.baselines]
     if verdict.recommended is None:
         return models

@@ -46,6 +46,12 @@ class Spreads:
         """``one`` minus ``other``."""
         return self.pairs[one, other] if (one, other) in self.pairs else self.pairs[other, one].reversed
 
+    @property
+    def unknown(self) -> "Spreads":
+        """The same where nothing can be told from them."""
+        single = {label: replace(spread, known=False) for label, spread in self.single.items()}
+        return Spreads(single, {pair: replace(spread, known=False) for pair, spread in self.pairs.items()})
+
 
 def measure_all(arms: Sequence[Runs], sizes: np.ndarray, scale: float = 1.0) -> Spreads:
     """All arms and pairs, with the luck of seeds pooled. ``scale``: see `measure`."""

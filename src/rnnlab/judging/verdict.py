@@ -34,13 +34,16 @@ def judge(
     cost_unit: CostUnit = "seconds",
     unit: Unit = "percent",
     lower_is_better: bool = False,
+    least: float | None = None,
+    fewest_groups: int = 1,
     test_per_train: float | None = None,
     spent: float = 1.0,
     look: int = 0,
 ) -> Verdict:
     """Compare ``arms``, baselines among them, over seeds and test rows; ``groups (N,)`` numbers the rows that belong
     together. A score is a share of right answers (``unit="percent"``) or any number, and so is the ``margin``: what a
-    person would not care about.
+    person would not care about. ``least`` is what such a number can't go below. With fewer than ``fewest_groups`` it is
+    too short to judge: nothing is recommended, and nothing is measurably worse.
 
     ``test_per_train`` is given where every seed drew its own split, as the number of test rows per training row: each
     run then has one score, its own mean, and N is 1. ``spent`` is the part of alpha that this look may use, where seeds
@@ -53,9 +56,11 @@ def judge(
     tables = [_runs(arm, groups, sign) for arm in arms if len(arm.seeds)]
     sizes = group_sums(np.ones((1, len(groups))), groups)[1]
     scale = _scale(arms, unit)
+    too_short = len(sizes) < fewest_groups
 
     def spreads_of(some: Sequence[Runs]) -> Spreads:
-        return measure_all(some, sizes, scale) if test_per_train is None else measure_splits(some, test_per_train)
+        found = measure_all(some, sizes, scale) if test_per_train is None else measure_splits(some, test_per_train)
+        return found.unknown if too_short else found
 
     costs = {arm.label: _cost(arm) for arm in arms}
     baselines = [arm.label for arm in arms if arm.baseline and len(arm.seeds)]
@@ -96,7 +101,7 @@ def judge(
         sentence="",
         sentence_zh="",
         estimates={
-            label: _estimate(spread, alpha, unit, sign, too_high if label == chosen and too_high else 0.0)
+            label: _estimate(spread, alpha, unit, sign, least, too_high if label == chosen and too_high else 0.0)
             for label, spread in spreads.single.items()
         },
         differences=_differences(decision, spreads, alpha, alpha * spent, margin, unit, cut_short),
@@ -113,6 +118,9 @@ def judge(
         costs={label: cost if math.isfinite(cost) else None for label, cost in costs.items()},
         cost_unit=cost_unit,
         seeds=len({seed for runs in tables if not runs.fixed for seed in runs.seeds}),
+        too_short=too_short,
+        groups=len(sizes),
+        fewest_groups=fewest_groups,
         rows=len(groups),
         luck=["seeds", "rows"] if test_per_train is None else ["seeds", "rows", "split"],
         metric=metric,
@@ -243,11 +251,12 @@ def _interval(spread: Spread, alpha: float, lowest: float, highest: float) -> tu
     return max(lowest, spread.mean - reach), min(highest, spread.mean + reach)
 
 
-def _estimate(spread: Spread, alpha: float, unit: Unit, sign: float, too_high: float) -> Estimate:
+def _estimate(spread: Spread, alpha: float, unit: Unit, sign: float, least: float | None, too_high: float) -> Estimate:
     """The interval of an arm that was picked lies lower by its optimism; it always holds the mean as measured."""
     reach = spread.reach(alpha)
     low, high = spread.mean - too_high - reach, max(spread.mean, spread.mean - too_high + reach)
     if unit != "number":
         limits = (0.0, 1.0) if sign > 0 else (-1.0, 0.0)
         low, high = max(limits[0], low), min(limits[1], high)
-    return Estimate(sign * spread.mean, *sorted((sign * low, sign * high)))
+    low, high = sorted((sign * low, sign * high))
+    return Estimate(sign * spread.mean, low if least is None else max(least, low), high)

@@ -74,6 +74,8 @@ def _answer(verdict: Verdict) -> Both:
     chosen, group = verdict.recommended, verdict.best_group
     if verdict.best is None or not verdict.runs:
         return both("No model has a finished run: there is nothing to compare.")
+    if verdict.too_short:
+        return _too_short(verdict, verdict.best)
     if chosen is None:
         return _too_early(verdict, verdict.best)
     said = {
@@ -109,6 +111,17 @@ def _answer(verdict: Verdict) -> Both:
         "{group} lie within {margin} of the best on {seeds} seeds; {name} is the cheapest of them ({price}): {advice}.",
         **said,
         price=both("it costs next to nothing") if free else COSTS[verdict.cost_unit].format(cost=cost),
+    )
+
+
+def _too_short(verdict: Verdict, best: str) -> Both:
+    return both(
+        "Too short to judge: the test part has {groups} blocks, each a horizon long, and {fewest} are needed. A longer "
+        "series or a shorter horizon has more. By {metric} alone, {best} came first.",
+        groups=verdict.groups,
+        fewest=verdict.fewest_groups,
+        metric=metric_text(verdict.metric),
+        best=_short(verdict, best),
     )
 
 

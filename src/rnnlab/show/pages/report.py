@@ -272,6 +272,8 @@ def _standing(comparison: Comparison) -> str:
     verdict = comparison.verdict
     if verdict.best_model is None:
         return "nothing"
+    if verdict.too_short:
+        return "too short"
     if verdict.recommended is None:
         return "cannot tell"
     if verdict.recommended in verdict.baselines:

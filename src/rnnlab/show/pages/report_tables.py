@@ -70,7 +70,9 @@ def score_table(comparison: Comparison, colours: Mapping[str, str]) -> Table:
     rows = [_score_row(comparison, arm, names, times, latency, colours) for arm in every]
     seeds = max((len(arm.runs) for arm in comparison.arms), default=0)
     note = words.ONE_SEED_NOTE
-    if seeds > 1:
+    if verdict.too_short:
+        note = words.TOO_SHORT_NOTE.format(seeds=seeds, metric=metric)
+    elif seeds > 1:
         note = words.TABLE_NOTE.format(seeds=seeds, metric=metric, margin=margin_text(verdict))
     if (above := above_floor(verdict, comparison.profile)) is not None:
         note = joined([above, note], SENTENCES)

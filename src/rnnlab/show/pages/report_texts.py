@@ -27,6 +27,10 @@ STANDING = {  # in a word or two, and what that means
     ),
     "for now": (both("For now"), both("Some other model may still turn out better by more than {margin}.")),
     "cannot tell": (both("Cannot tell yet"), both("One run per model doesn't show how much is luck.")),
+    "too short": (
+        both("Too short to judge"),
+        both("The test part has too few blocks, each a horizon long, to tell luck from skill."),
+    ),
     "baseline": (
         both("Use the baseline"),
         both("No model is better by more than {margin} than a baseline that costs next to nothing."),
@@ -123,6 +127,10 @@ TABLE_NOTE = both(
     "{seeds} seeds per model; test {metric}; the recommended one first, then from the best to the worst; * within "
     "{margin} of the best and not measurably worse than any other. The interval of the recommended one allows "
     "for its having been picked. Click a column's head to sort."
+)
+TOO_SHORT_NOTE = both(
+    "{seeds} seeds per model; test {metric}, from the best to the worst. The test part is too short for the intervals "
+    "to tell who is better. Click a column's head to sort."
 )
 ONE_SEED_NOTE = both(
     "One seed per model: intervals count the luck of the test rows alone. Click a column's head to sort by it."
