@@ -21,7 +21,7 @@ def predict(
         option(
             "FILE",
             "File with rows to answer: .csv .tsv .jsonl .parquet .xlsx, .txt (one text per line) or .ts; to be "
-            "tagged, also .conllu, .bmes, .bio and the like.",
+            "tagged, also .conllu, .bmes, .bio and the like; to be forecast, a table of series.",
         ),
     ] = None,
     out: Annotated[
@@ -49,7 +49,7 @@ def predict(
         flag(
             "--stream",
             "Lines of stdin are one text that grows: each is answered with all before it; an empty line begins "
-            "a new one.",
+            "a new one. Of a forecaster: each is the next step, after those of --file.",
         ),
     ] = False,
     score: Annotated[
@@ -83,14 +83,32 @@ def predict(
     Example: rnnlab predict runs/1f0c --score text.txt
 
     Example: rnnlab predict runs/1f0c "How are you?" --beam 5 --alternatives 3
+
+    Example: rnnlab predict runs/1f0c --file recent.csv -o forecast.csv
     """
     with options.loading():
         from rnnlab.core.errors import RunError
+        from rnnlab.core.words import say
         from rnnlab.show.terminal.predictions import print_predictions
         from rnnlab.use import asking, load
 
     column = text[0] if text and len(text) == 1 else text
     asking.check_options(texts, file, out, explain, as_json, token)
+    opened = load(model)
+    if opened.forecasts:
+        from rnnlab.show.terminal.forecasts import print_forecasts
+        from rnnlab.use import forecasting
+
+        given = {"TEXT": texts, "--text": text, "--top": top, "--probabilities": probabilities, "--explain": explain}
+        forecasting.check_options(given | {"--skip-bad": skip_bad, "--score": score}, file, out, stream)
+        found = forecasting.ask(opened.forecaster, file, stream)
+        if out is None:
+            print_forecasts(found, as_json, stream)
+            return
+        rows = forecasting.write_forecasts(list(found), out)
+        if not quiet:
+            print(say("{file}: {rows:,} rows", file=out, rows=rows), file=sys.stderr)
+        return
     if stream and (texts or file is not None or explain):
         raise RunError("--stream reads standard input, and explains nothing; leave TEXT, --file and --explain out")
     if score is not None:
@@ -103,7 +121,6 @@ def predict(
         [text_of_file] = read_passages(score).texts
         print_surprise(load_writer(model).score(text_of_file), as_json)
         return
-    opened = load(model)
     if beam is not None or alternatives is not None or coverage is not None or copy_unknown:
         opened.translator.search_by(beam, alternatives, coverage=coverage, copy_unknown=copy_unknown)
     if file is not None and out is not None:

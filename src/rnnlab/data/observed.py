@@ -67,8 +67,9 @@ class Observed:
         ends = seen.offsets[1:]
         starts = np.maximum(ends - self.lookback, seen.offsets[:-1])
         rows = np.arange(len(ends))
-        return Sequences(self.features(seen, scales), starts, ends, np.zeros((0, self.channels), np.float32), rows,
-                         horizon=self.horizon, series=rows, scales=scales)  # fmt: skip
+        ahead = np.full((len(seen.values) + self.horizon, self.channels), np.nan, np.float32)
+        return Sequences(self.features(seen, scales), starts, ends, ahead, rows, horizon=self.horizon, series=rows,
+                         scales=scales)  # fmt: skip
 
     def _check(self, seen: Observations) -> None:
         if len(seen.channels) != self.channels:

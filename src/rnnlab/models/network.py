@@ -78,14 +78,21 @@ class Network(nn.Module):
     def advance(self, inputs: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, State]:
         """Go on reading, in evaluation: what the head makes of the summary of all steps so far, (B, C), or of the new
         steps, (B, T, C), and the state after them. ``lengths`` may be 0 where something was read before."""
-        x = inputs if self.embedding is None else self.embedding(inputs)
         if self.pool is None:
+            x = inputs if self.embedding is None else self.embedding(inputs)
             states, state = self.encoder.advance(x, lengths, state)
             return self.head(Encoded(states, states[:, 0])), state
+        summary, state = self.advance_summary(inputs, lengths, state)
+        return self.head(Encoded(summary[:, None], summary)), state
+
+    def advance_summary(self, inputs: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, State]:
+        """Go on reading as `advance` does: the summary of all steps so far, (B, S), and the state after them."""
+        assert self.pool is not None
+        x = inputs if self.embedding is None else self.embedding(inputs)
         carried = len(self.pool.begin(1, x))
         states, after = self.encoder.advance(x, lengths, state[:-carried])
         summary, pooled = self.pool.advance(states, lengths, state[-carried:])
-        return self.head(Encoded(states, summary)), (*after, *pooled)
+        return summary, (*after, *pooled)
 
     @property
     def goes_on(self) -> bool:

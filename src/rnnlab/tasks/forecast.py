@@ -17,6 +17,7 @@ from rnnlab.data.unchanged import Changed, Content, forget_contents, until_uncha
 from rnnlab.tasks.base import Task, task
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+ENCODING = 2  # raised whenever the same series would be encoded differently
 RECURRENT: dict[str, Any] = {"hidden": 64}
 
 
@@ -112,7 +113,7 @@ class ForecastTask(Task):
             return self.encode_all(seen)
 
         try:
-            return store.cached(digest_of([settings, content.lines]), make)
+            return store.cached(digest_of([ENCODING, settings, content.lines]), make)
         finally:
             forget_contents()
 

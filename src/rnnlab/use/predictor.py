@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, overload
 import numpy as np
 import torch
 
+from rnnlab.answers.forecast import Forecast
 from rnnlab.answers.prediction import Asked, Explanation, Prediction
 from rnnlab.answers.text import Text
 from rnnlab.answers.translation import Translation
@@ -24,6 +25,7 @@ from rnnlab.tasks.base import Task
 from rnnlab.use.card import Card
 from rnnlab.use.explanation import Explainer
 from rnnlab.use.folded import Answers, fold
+from rnnlab.use.forecasting import Forecaster, SeriesForecast
 from rnnlab.use.stored import StoredModel, open_model
 from rnnlab.use.translating import TranslationPrediction, Translator
 from rnnlab.use.writing import Sample, Surprise, Writer
@@ -54,7 +56,7 @@ class Predictor:
         self.preprocessor: Preprocessor = stored.preprocessor
         self.labels: tuple[str, ...] = stored.preprocessor.labels
         self.task: Task = stored.spec.task
-        if self.task.question is None and not isinstance(self.task.answer, Text | Translation):
+        if self.task.question is None and not isinstance(self.task.answer, Text | Translation | Forecast):
             raise RunError(
                 "{name}: predict answers with one label per sequence, and '{kind}' doesn't",
                 name=stored.name,
@@ -135,6 +137,20 @@ class Predictor:
             self.translator.search_by(beam, alternatives)
         return self.translator.translate(texts)
 
+    @property
+    def forecasts(self) -> bool:
+        """Whether it is asked for the next steps of series."""
+        return isinstance(self.task.answer, Forecast)
+
+    @cached_property
+    def forecaster(self) -> Forecaster:
+        """Of a model that forecasts series."""
+        return Forecaster(self.stored)
+
+    def forecast(self, data: Any, *, series: str | None = None, date: str | int | None = None) -> list[SeriesForecast]:
+        """The next steps of each series of a file, a frame, columns or numbers: see `Forecaster.forecast`."""
+        return self.forecaster.forecast(data, series=series, date=date)
+
     @cached_property
     def writer(self) -> Writer:
         """Of a language model: what writes (`Writer.generate`, `Writer.stream`) and scores texts (`Writer.score`)."""
@@ -153,6 +169,12 @@ class Predictor:
             raise RunError(
                 "{name}: a language model is asked for no label; let it write with 'rnnlab generate', or see how "
                 "surprised it is with 'rnnlab predict MODEL --score FILE'",
+                name=self.stored.name,
+            )
+        if self.forecasts:
+            raise RunError(
+                "{name}: a model that forecasts is given series, not rows: 'rnnlab predict MODEL --file FILE', or "
+                "forecast(data) in Python",
                 name=self.stored.name,
             )
         if self.task.answer.writes:
