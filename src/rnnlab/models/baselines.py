@@ -63,6 +63,11 @@ class Baseline(Config):
     are of all tokens, (N,) and (N, C)."""
     space: ClassVar[Space] = {}
     """What ``compare --tune`` may vary; none: it has nothing to tune."""
+    extra: ClassVar[str] = ""
+    """The extra of rnnlab that it needs. Such a baseline runs where that is installed and it is fitted soon, or where
+    somebody asks for it."""
+    packages: ClassVar[tuple[str, ...]] = ()
+    """Those of its extra without which it can't be fitted."""
 
     lookup: bool = Field(
         default=False, description="Rows that stand in the training rows are answered by their labels there."
@@ -102,6 +107,8 @@ BASELINES: Registry[Baseline] = Registry(
         "rnnlab.models.continuing",
         "rnnlab.models.translating",
         "rnnlab.models.forecasting",
+        "rnnlab.models.classical_forecasting",
+        "rnnlab.models.boosted_forecasting",
     ),
 )
 B = TypeVar("B", bound=Baseline)

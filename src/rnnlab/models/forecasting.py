@@ -19,6 +19,11 @@ class Forecasting(Baseline):
     inputs: ClassVar[Inputs] = "features"
     answers: ClassVar[Taught] = "forecast"
 
+    def seconds(self, series: int, steps: int, windows: int, season: int) -> float:
+        """About how long it takes to fit and to forecast: of so many series and channels, of so many steps in the
+        training part of each, and of so many windows × channels × steps that are read."""
+        return 0.0
+
     def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
         raise NotImplementedError
 

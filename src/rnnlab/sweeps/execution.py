@@ -47,6 +47,8 @@ def baseline_specs(experiment: Experiment, data: EncodedData) -> list[tuple[str,
     for cls in BASELINES:
         if cls.kind not in beside or cls.inputs not in kinds or (cls is LookedUp and seen < SEEN_SHARE):
             continue
+        if cls.extra and cls.kind not in experiment.baselines:
+            continue  # `sweeps.plan` decides, and says so
         settings = dict(cls.model_defaults)
         if cls is NbSvm and by_characters:
             settings["ngrams"] = 4  # characters say less than words, one by one

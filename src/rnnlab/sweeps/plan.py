@@ -18,6 +18,7 @@ from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.fasttext import FastText
+from rnnlab.sweeps.extra_baselines import with_extra_baselines
 from rnnlab.sweeps.experiment import SPLIT_SEEDS, Arm, Experiment, filled_in, parse_experiment, unsuited
 from rnnlab.sweeps.experiment_names import experiment_meant
 from rnnlab.sweeps.match import counter, gave_way, input_width, match_parameters
@@ -76,7 +77,11 @@ def experiment_tree(
         tree["model"] = {**tree.get("model", {}), "lookup": lookup}
     if models is not None or not tree.get("arms"):
         _refuse_unknown(models or ())
-        tree["arms"] = {name: {"model": named_model(name)} for name in models or default_models(tree)}
+        beside = [name for name in models or () if name in BASELINES.names()]
+        if beside and isinstance(tree.get("baselines", {}), dict):
+            tree["baselines"] = {**{name: {} for name in beside}, **tree.get("baselines", {})}
+        trained = [name for name in models or () if name not in beside]
+        tree["arms"] = {name: {"model": named_model(name)} for name in trained or default_models(tree)}
     for text in settings:
         assign(tree, *parse_setting(text))
     if vectors is not None:
@@ -147,13 +152,13 @@ def named_model(name: str) -> dict[str, Any]:
 def _refuse_unknown(models: Sequence[str]) -> None:
     """All names of models that there aren't, at once."""
     known = sorted([*ARCHITECTURES.names(), *SHORT_NAMES])
-    baselines = BASELINES.names()
+    baselines = [cls.kind for cls in BASELINES if not cls.extra]
     found = [
         both("'{name}' is a baseline: it runs by itself where it fits, so leave it out of --models", name=name)
         if name in baselines
         else both("unknown model '{name}'{hint}", name=name, hint=did_you_mean(name, known) or known_are(known))
         for name in models
-        if name not in known
+        if name not in known and (name in baselines or name not in BASELINES.names())
     ]
     if found:
         raise ConfigError(joined(found, "\n"))
@@ -229,7 +234,8 @@ def complete_experiment(experiment: Experiment, tree: dict[str, Any], task: Task
             arms[label] = Arm(complete(model, data), arm.training.replace(device=device))
     _refuse(arms, task, data)
     notes += _coverage_notes(arms, data)
-    planned = replace(experiment, task=task, arms=arms, notes=tuple(notes))
+    baselines, left_out = with_extra_baselines(experiment, task, data)
+    planned = replace(experiment, task=task, arms=arms, baselines=baselines, notes=(*notes, *left_out))
     return _matched(planned, experiment, data) if arms else planned
 
 
