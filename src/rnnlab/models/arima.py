@@ -8,11 +8,9 @@ import numpy as np
 from scipy.linalg import solve_toeplitz
 
 
-def arima_weights(
-    ar: np.ndarray, ma: np.ndarray, differences: np.ndarray, steps: int, horizon: int
-) -> np.ndarray:
-    """(H, L): of windows of ``steps`` values. ``ar`` and ``ma`` are φ and θ of x[t] = Σ φ x[t - i] + e[t] + Σ θ e[t - i],
-    seasonal ones multiplied out; ``differences`` are δ of y[t] = x[t] + Σ δ y[t - i]."""
+def arima_weights(ar: np.ndarray, ma: np.ndarray, differences: np.ndarray, steps: int, horizon: int) -> np.ndarray:
+    """(H, L): of windows of ``steps`` values. ``ar`` and ``ma`` are φ and θ of x[t] = Σ φ x[t - i] + e[t] +
+    Σ θ e[t - i], seasonal ones multiplied out; ``differences`` are δ of y[t] = x[t] + Σ δ y[t - i]."""
     lost = len(differences)
     inner = steps - lost
     to_differences = np.eye(steps)[lost:]  # (n, L)

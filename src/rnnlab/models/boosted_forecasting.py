@@ -8,7 +8,7 @@ from pydantic import Field
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.baselines import Learnt, baseline
 from rnnlab.models.classical_forecasting import library
-from rnnlab.models.forecasting import AT_A_TIME, Forecasting, read_before
+from rnnlab.models.forecasting import AT_A_TIME, Forecasting, Work, read_before
 
 RECENT = 24  # values before the origin that a tree may ask for
 SEASONS = 4  # before the step that is asked, of which it may ask for the value at the same place
@@ -27,8 +27,8 @@ class LightGbm(Forecasting):
 
     trees: int = Field(default=400, ge=1, le=100_000, description="At most; how many is chosen on validation.")
 
-    def seconds(self, series: int, steps: int, windows: int, season: int) -> float:
-        return 15.0 + 1e-7 * windows
+    def seconds(self, work: Work) -> float:
+        return 10.0 + 1.2e-5 * work.asked
 
     def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
         lightgbm = library(self)
@@ -39,8 +39,14 @@ class LightGbm(Forecasting):
         known, asked = self._learnt_from(learnt, train, MOST_ROWS)
         held_out = self._learnt_from(learnt, valid, MOST_ROWS // 3)
         settings = {
-            **{"objective": "l1", "learning_rate": 0.05, "num_leaves": 31, "min_data_in_leaf": 20},
-            **{"deterministic": True, "force_row_wise": True, "num_threads": 1, "seed": 0, "verbosity": -1},
+            "objective": "l1",
+            "learning_rate": 0.05,
+            "num_leaves": 31,
+            "deterministic": True,
+            "force_row_wise": True,
+            "num_threads": 1,
+            "seed": 0,
+            "verbosity": -1,
         }
         rows = lightgbm.Dataset(known, asked, params=settings)
         booster = lightgbm.train(

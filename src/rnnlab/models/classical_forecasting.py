@@ -15,7 +15,7 @@ from rnnlab.core.errors import ConfigError, DataError
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.arima import arima_weights
 from rnnlab.models.baselines import Learnt, baseline
-from rnnlab.models.forecasting import Forecasting
+from rnnlab.models.forecasting import Forecasting, Work
 from rnnlab.models.smoothing import Form, smoothed_ahead, theta_ahead
 
 MOST_FITTED = 1000  # steps, the last ones of the training part: more hardly change the parameters, and take longer
@@ -121,9 +121,9 @@ class AutoEts(BySeries):
 
     title: ClassVar[str] = "exponential smoothing (AutoETS)"
 
-    def seconds(self, series: int, steps: int, windows: int, season: int) -> float:
-        states = 3 + (season if season <= LONGEST_SEASON else 1)
-        return 7e-4 * series * min(steps, MOST_FITTED) + 1e-7 * windows * states
+    def seconds(self, work: Work) -> float:
+        states = 3 + (work.season if work.season <= LONGEST_SEASON else 1)
+        return 7e-4 * work.series * min(work.steps, MOST_FITTED) + 1e-7 * work.read * states
 
     def fit_series(self, values: np.ndarray, season: int) -> Learnt:
         fitted = library(self).AutoETS(season_length=season if season <= LONGEST_SEASON else 1).fit(values).model_
@@ -155,9 +155,9 @@ class AutoArima(BySeries):
 
     title: ClassVar[str] = "ARIMA (AutoARIMA)"
 
-    def seconds(self, series: int, steps: int, windows: int, season: int) -> float:
-        own = season if season <= LONGEST_SEASON else 1
-        return 4e-3 * series * min(steps, MOST_FITTED) * max(1.0, own / 12) ** 4 + 1e-7 * windows
+    def seconds(self, work: Work) -> float:
+        own = work.season if work.season <= LONGEST_SEASON else 1
+        return 6e-3 * work.series * min(work.steps, MOST_FITTED) * max(1.0, own / 12) ** 4 + 1e-7 * work.read
 
     def fit_series(self, values: np.ndarray, season: int) -> Learnt:
         fitted = library(self).AutoARIMA(season_length=season if season <= LONGEST_SEASON else 1).fit(values).model_
@@ -203,8 +203,8 @@ class Theta(BySeries):
 
     title: ClassVar[str] = "the theta method"
 
-    def seconds(self, series: int, steps: int, windows: int, season: int) -> float:
-        return 1e-4 * series * min(steps, MOST_FITTED) + 1e-7 * windows
+    def seconds(self, work: Work) -> float:
+        return 1e-4 * work.series * min(work.steps, MOST_FITTED) + 1e-7 * work.read
 
     def fit_series(self, values: np.ndarray, season: int) -> Learnt:
         fitted = library(self).Theta(season_length=season).fit(values).model_

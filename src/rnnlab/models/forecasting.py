@@ -1,6 +1,6 @@
 """What forecasts without a network: the last value, that of a season ago, a mean, a straight line of what was read."""
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -13,15 +13,24 @@ PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of ridge, as a share of the m
 MEANS = (1, 2, 4, 8)  # seasons of which a moving average may be the mean
 
 
+class Work(NamedTuple):
+    """How much there is to do."""
+
+    series: int  # and channels of each
+    steps: int  # in the training part of one
+    read: int  # windows that are evaluated × channels × steps that are read
+    asked: int  # windows × channels × steps that are forecast
+    season: int
+
+
 class Forecasting(Baseline):
     """One that forecasts points; quantiles come from how far it was off on the validation windows."""
 
     inputs: ClassVar[Inputs] = "features"
     answers: ClassVar[Taught] = "forecast"
 
-    def seconds(self, series: int, steps: int, windows: int, season: int) -> float:
-        """About how long it takes to fit and to forecast: of so many series and channels, of so many steps in the
-        training part of each, and of so many windows × channels × steps that are read."""
+    def seconds(self, work: Work) -> float:
+        """About how long it takes to fit and to forecast."""
         return 0.0
 
     def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:

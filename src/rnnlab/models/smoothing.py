@@ -13,7 +13,7 @@ SMALL = 1e-9
 
 
 class Form(NamedTuple):
-    """Which parts there are: A added, M multiplied, N none. ``damped`` goes by the parameter φ, which is 1 otherwise."""
+    """Which parts there are: A added, M multiplied, N none. A trend is damped by the parameter φ, or not, by 1."""
 
     error: str
     trend: str

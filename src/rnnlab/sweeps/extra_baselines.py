@@ -7,7 +7,7 @@ from rnnlab.core.errors import ConfigError, known_are
 from rnnlab.core.words import note
 from rnnlab.data.encoded import EncodedData
 from rnnlab.models.baselines import BASELINES, Baseline
-from rnnlab.models.forecasting import Forecasting
+from rnnlab.models.forecasting import Forecasting, Work
 from rnnlab.sweeps.experiment import Experiment
 from rnnlab.tasks.base import Task
 
@@ -32,7 +32,7 @@ def with_extra_baselines(
                     task=task.kind,
                     hint=known_are(sorted(beside)),
                 )
-        elif any(importlib.util.find_spec(package) is None for package in cls.packages):
+        elif not all(map(installed, cls.packages)):
             if asked:
                 raise ConfigError(
                     "baselines.{kind}: it needs {packages}: pip install 'rnnlab[{extra}]'",
@@ -66,11 +66,22 @@ def with_extra_baselines(
     return found, notes
 
 
+def installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
 def likely_seconds(model: Baseline, data: EncodedData) -> float:
     if not isinstance(model, Forecasting):
         return 0.0
     assert data.train.scales is not None
     series, _, channels = data.train.scales.shape
-    read = int(data.valid.lengths.sum() + data.test.lengths.sum()) * channels
-    steps = len(data.train.values) // series
-    return model.seconds(series * channels, steps, read, data.profile["settled"]["season"])
+    parts = (data.valid, data.test)
+    return model.seconds(
+        Work(
+            series=series * channels,
+            steps=len(data.train.values) // series,
+            read=sum(int(part.lengths.sum()) for part in parts) * channels,
+            asked=sum(len(part) * (part.horizon or 0) for part in parts) * channels,
+            season=data.profile["settled"]["season"],
+        )
+    )

@@ -18,9 +18,9 @@ from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.baselines import BASELINES
 from rnnlab.models.embedding import Embedding
 from rnnlab.models.fasttext import FastText
-from rnnlab.sweeps.extra_baselines import with_extra_baselines
 from rnnlab.sweeps.experiment import SPLIT_SEEDS, Arm, Experiment, filled_in, parse_experiment, unsuited
 from rnnlab.sweeps.experiment_names import experiment_meant
+from rnnlab.sweeps.extra_baselines import with_extra_baselines
 from rnnlab.sweeps.match import counter, gave_way, input_width, match_parameters
 from rnnlab.tasks.base import TASKS, Task
 from rnnlab.tasks.choosing import task_for
