@@ -55,21 +55,20 @@ class Observed:
 
     def windows(self, seen: Observations) -> Sequences:
         """The last steps of each series, of which nothing is known yet that comes after: a row per series. One that
-        training has seen is measured as it was there, another by itself."""
+        training has seen is measured as it was there, and has its number; another is measured by itself, and has a
+        number after those."""
         self._check(seen)
         known = {name: number for number, name in enumerate(self.series)}
-        scales = np.stack(
-            [
-                self.scales[known[name]] if name in known else self._own_scales(seen, number)
-                for number, name in enumerate(seen.series)
-            ]
-        )
+        new = [number for number, name in enumerate(seen.series) if name not in known]
+        known |= {seen.series[number]: len(self.series) + place for place, number in enumerate(new)}
+        scales = np.concatenate([self.scales, *(self._own_scales(seen, number)[None] for number in new)])
+        of_row = np.array([known[name] for name in seen.series])
         ends = seen.offsets[1:]
         starts = np.maximum(ends - self.lookback, seen.offsets[:-1])
         rows = np.arange(len(ends))
         ahead = np.full((len(seen.values) + self.horizon, self.channels), np.nan, np.float32)
-        return Sequences(self.features(seen, scales), starts, ends, ahead, rows, horizon=self.horizon, series=rows,
-                         scales=scales)  # fmt: skip
+        return Sequences(self.features(seen, scales[of_row]), starts, ends, ahead, rows, horizon=self.horizon,
+                         series=of_row, scales=scales)  # fmt: skip
 
     def _check(self, seen: Observations) -> None:
         if len(seen.channels) != self.channels:

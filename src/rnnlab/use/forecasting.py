@@ -121,7 +121,8 @@ class Forecaster:
         """The same, of observations that were read."""
         data = self.observed.windows(seen)
         assert data.scales is not None
-        mean, std = (data.scales[:, number][:, None, :, None] for number in range(2))  # (S, 1, C, 1) each
+        assert data.series is not None
+        mean, std = (data.scales[data.series, number][:, None, :, None] for number in range(2))  # (rows, 1, C, 1) each
         values = self.of_windows(data).astype(np.float64) * std + mean
         steps = np.diff(seen.offsets).tolist()
         return [
@@ -267,7 +268,8 @@ class Following:
                 count=len(observed.series),
             )
         self.series: str = "" if seen is None else seen.series[0]
-        self.scales: np.ndarray = observed.scales[:1]
+        self.scales: np.ndarray = observed.scales
+        self.number: np.ndarray = np.zeros(1, np.int64)  # of the series, among those
         self.steps: int = 0
         self.date: np.datetime64 | None = None
         self.recent: np.ndarray = np.empty((0, observed.width), np.float32)  # at most the look-back
@@ -275,7 +277,8 @@ class Following:
         if seen is not None:
             rows = observed.windows(seen)
             assert rows.scales is not None
-            self.scales = rows.scales
+            assert rows.series is not None
+            self.scales, self.number = rows.scales, rows.series
             self._read(rows.values)
             self.steps = len(seen.values)
             self.date = None if seen.dates is None else seen.dates[-1]
@@ -303,7 +306,7 @@ class Following:
             "", np.array([values], np.float64), np.array([0, 1]), (self.series,), self.forecaster.channels,
             None if date is None else np.array([date], "datetime64[s]"), observed.spacing, (),
         )  # fmt: skip
-        row = observed.features(seen, self.scales)
+        row = observed.features(seen, self.scales[self.number])
         missing = np.isnan(values)
         if len(self.recent) and missing.any():
             row[0, : observed.channels][missing] = self.recent[-1, : observed.channels][missing]
@@ -351,7 +354,7 @@ class Following:
         ahead = np.full((len(self.recent) + observed.horizon, observed.channels), np.nan, np.float32)
         one = np.zeros(1, np.int64)
         data = Sequences(self.recent, one, np.array([len(self.recent)]), ahead, one, horizon=observed.horizon,
-                         series=one, scales=self.scales)  # fmt: skip
+                         series=self.number, scales=self.scales)  # fmt: skip
         if self._state is None:
             found = forecaster.of_windows(data)
         else:
@@ -360,7 +363,7 @@ class Following:
             with torch.inference_mode():
                 encoded = Encoded(self._summary[:, None], self._summary, read=(batch.inputs, batch.lengths))
                 found = answer.forecasts(network.head(encoded), batch).numpy()
-        mean, std = (self.scales[0, number][None, :, None] for number in range(2))
+        mean, std = (self.scales[self.number[0], number][None, :, None] for number in range(2))
         dates = None
         if self.date is not None and observed.spacing is not None:
             later = observed.spacing.after(self.date, observed.horizon)
