@@ -36,9 +36,7 @@ def encoded(*series: np.ndarray, lookback: int) -> Any:
     offsets = np.concatenate([[0], np.cumsum([len(one) for one in series])])
     names = tuple(f"s{number}" for number in range(len(series))) if len(series) > 1 else ("",)
     seen = Observations("made", values, offsets, names, ("a",), None, None, ())
-    data = encode_observations(seen, horizon=HORIZON, lookback=lookback, season=SEASON)
-
-    return data
+    return encode_observations(seen, horizon=HORIZON, lookback=lookback, season=SEASON)
 
 
 def model_of(kind: str) -> Forecasting:

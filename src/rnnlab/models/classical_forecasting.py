@@ -143,10 +143,6 @@ class AutoEts(BySeries):
             found[rows] = smoothed_ahead(letters, parameters["parameters"][rows], read[rows], season, horizon)
         return found
 
-    def chosen(self, learnt: Learnt) -> dict[str, float | str]:
-        forms, counts = np.unique(learnt["form"].reshape(-1, 3), axis=0, return_counts=True)
-        return {"form": "ETS({},{},{})".format(*(LETTERS[one] for one in forms[counts.argmax()]))}
-
 
 @baseline("auto-arima")
 class AutoArima(BySeries):
@@ -167,12 +163,11 @@ class AutoArima(BySeries):
             "ma": np.array(arma["theta"], np.float64),
             "differences": np.array(arma["delta"], np.float64),
             "line": np.array([coefficients.get("intercept", 0.0), coefficients.get("drift", 0.0)], np.float64),
-            "orders": np.array(fitted["arma"], np.int64),
         }
 
     def simplest(self) -> Learnt:
         none = np.zeros(0)
-        return {"ar": none, "ma": none, "differences": np.ones(1), "line": np.zeros(2), "orders": np.zeros(7, np.int64)}
+        return {"ar": none, "ma": none, "differences": np.ones(1), "line": np.zeros(2)}
 
     def ahead(self, parameters: Learnt, read: np.ndarray, season: int, horizon: int) -> np.ndarray:
         steps = read.shape[1]
@@ -190,11 +185,6 @@ class AutoArima(BySeries):
             weights = arima_weights(ar, ma, differences, steps, horizon)
             found[rows] = (read[rows] - line[:, :steps]) @ weights.T + line[:, steps:]
         return found
-
-    def chosen(self, learnt: Learnt) -> dict[str, float | str]:
-        every, counts = np.unique(learnt["orders"].reshape(-1, 7), axis=0, return_counts=True)
-        p, q, seasonal_p, seasonal_q, season, d, seasonal_d = every[counts.argmax()].tolist()
-        return {"orders": f"({p},{d},{q})({seasonal_p},{seasonal_d},{seasonal_q})[{season}]"}
 
 
 @baseline("theta")
