@@ -70,6 +70,22 @@ def test_the_first_origin_after_training_is_forecast_as_by_the_library(library, 
     assert np.abs(found * std + mean - expected).max() < most * std
 
 
+@pytest.mark.parametrize("damped", [False, True])
+@pytest.mark.parametrize("form", ["AAN", "AAA", "MAM", "MAA"])
+def test_smoothing_goes_on_as_that_of_the_library(library, form: str, damped: bool):
+    """Parameters are so large, and the window so long, that the first states no longer matter. Of a damped trend the
+    library (2.0.1) adds φ + φ + φ² …, and the textbook φ + φ² + φ³ …: one step ahead they agree."""
+    values = made("multiplied" if form[2] == "M" else "added", 400)
+    parameters = np.array([0.4, 0.2, 0.0 if form[2] == "N" else 0.3, 0.9 if damped else 1.0])
+    ets = importlib.import_module("statsforecast.ets")
+    fitted = ets.ets_f(values, SEASON, model=form, damped=damped)
+    filtered = ets.ets_f(values, SEASON, model={**fitted, "par": np.concatenate([parameters, fitted["par"][4:]])})
+    expected = ets.forecast_ets(filtered, h=HORIZON)["mean"]
+    found = smoothed_ahead(Form(*form), parameters[None], values[None], SEASON, HORIZON)[0]
+    steps = slice(1 if damped else HORIZON)
+    assert np.allclose(found[steps], expected[steps], rtol=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["auto-ets", "auto-arima", "theta", "lightgbm"])
 def test_each_beats_seasonal_naive_on_a_series_with_drift_and_season(kind: str):
     data = encoded(made("added", 400), lookback=40)
@@ -129,6 +145,10 @@ def test_the_first_states_of_smoothing_leave_the_smallest_errors():
     expected = (50 + 0.7 * np.arange(40, 46)) * factors[np.arange(40, 46) % 4]
     assert np.allclose(smoothed_ahead(Form("M", "A", "M"), parameters, read, 4, 6), expected, rtol=1e-3)
     assert np.allclose(smoothed_ahead(Form("M", "N", "M"), parameters, -read, 4, 6), -read[:, -1:])
+    damped = 0.5 ** np.arange(1, 60)
+    read = 5 + 3 * damped.cumsum()[None]  # each step is half as large as the one before
+    parameters[0, 3] = 0.5
+    assert np.allclose(smoothed_ahead(Form("A", "A", "N"), parameters, read[:, :10], 4, 6), read[:, 10:16])
 
 
 def test_autocovariances_are_those_of_the_textbook():
