@@ -120,6 +120,13 @@ def test_every_series_has_parameters_of_its_own_and_a_new_one_is_refused():
     alone = replace(data.test, starts=data.test.starts[second], ends=data.test.ends[second],
                     series=data.test.series[second], groups=data.test.groups[second])  # fmt: skip
     assert np.allclose(model.forecast(learnt, alone), together[second], atol=1e-6)
+    values = np.concatenate([made("multiplied"), made("added")])[:, None]
+    later = Observations("later", values, np.array([0, STEPS, 2 * STEPS]), ("s1", "s0"), ("a",), None, None, ())
+    turned = replace(later, values=np.roll(values, STEPS, axis=0), series=("s0", "s1"))
+    found, expected = (model.forecast(learnt, data.observed.windows(one)) for one in (later, turned))
+    assert np.allclose(found, expected[::-1])
+    with pytest.raises(DataError, match="none for a series that it wasn't fitted on"):
+        model.forecast(learnt, data.observed.windows(replace(later, series=("s1", "s2"))))
     other = replace(data.test, series=data.test.series + 1, scales=np.concatenate([data.test.scales] * 2))
     with pytest.raises(DataError, match="none for a series that it wasn't fitted on"):
         model.forecast(learnt, other)
