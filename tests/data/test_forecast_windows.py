@@ -9,6 +9,7 @@ import pytest
 from rnnlab.core.errors import DataError
 from rnnlab.data.forecasting import encode_observations
 from rnnlab.data.observations import Observations
+from rnnlab.data.observed import Observed
 from rnnlab.models.baselines import BASELINES
 from rnnlab.models.forecasting import Forecasting
 
@@ -179,3 +180,20 @@ def test_a_series_that_training_never_saw_is_measured_by_itself():
     assert np.abs(window).max() < 5
     with pytest.raises(DataError, match="reads 1 channels"):
         data.observed.windows(seen(60))
+
+
+def test_all_series_may_share_the_mean_and_spread_of_all_training_parts():
+    one = seen(100, 60)
+    one.values[100:] += 1000
+    data = encoded(one, standardise="global")
+    learnt_from = np.concatenate([one.values[:70], one.values[100:142]])
+    assert np.allclose(data.train.scales[:, 0], learnt_from.mean(0))
+    assert np.allclose(data.train.scales[:, 1], learnt_from.std(0))
+    by_series = encoded(one).train.scales
+    assert np.array_equal(data.train.scales[:, 2], by_series[:, 2])  # what MASE is measured in stays
+    later = replace(one, values=one.values.copy())
+    later.values[70:100] += 500
+    assert np.array_equal(encoded(later, standardise="global").train.scales[:, :2], data.train.scales[:, :2])
+    stored = Observed.from_dict(data.observed.to_dict())
+    new = replace(seen(60), series=("new",))
+    assert np.allclose(stored.windows(new).values, (new.values - learnt_from.mean(0)) / learnt_from.std(0), atol=1e-4)

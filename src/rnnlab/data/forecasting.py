@@ -13,7 +13,7 @@ from rnnlab.core.errors import DataError
 from rnnlab.core.words import note
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.observations import Observations
-from rnnlab.data.observed import Observed, scales_of
+from rnnlab.data.observed import Observed, Standardise, mean_and_spread, scales_of
 from rnnlab.data.preprocessor import Scaler
 from rnnlab.data.sequences import Sequences, offsets_of
 
@@ -45,6 +45,7 @@ def encode_observations(
     borders: Sequence[int] = (),
     last_only: bool | None = None,
     calendar: bool = True,
+    standardise: Standardise = "series",
 ) -> EncodedData:
     """Horizon, look-back and season stand in its profile under ``settled``. ``borders``: steps at which training,
     validation and test end, the same for all series; ``last_only``: the last horizon of each series is the test, that
@@ -69,8 +70,19 @@ def encode_observations(
             horizon=horizon,
         )
     scales = np.stack([_scales(seen, number, one, season) for number, one in enumerate(found)])  # (S, 3, C)
+    if standardise == "global":
+        learnt_from = [seen.values[first : first + one.train] for first, one in zip(seen.offsets, found, strict=False)]
+        scales[:, :2] = mean_and_spread(np.concatenate(learnt_from))
     observed = Observed(
-        horizon, lookback, season, seen.series, scales, seen.spacing, calendar, bool(np.isnan(seen.values).any())
+        horizon,
+        lookback,
+        season,
+        seen.series,
+        scales,
+        seen.spacing,
+        calendar,
+        bool(np.isnan(seen.values).any()),
+        standardise,
     )
     features = observed.features(seen, scales)
     parts = {split: _windows(seen, features, scales, found, split, horizon, lookback)

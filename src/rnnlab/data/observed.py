@@ -1,7 +1,7 @@
 """How observations become what a forecaster reads, in training and long after it."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from rnnlab.core.words import both
 from rnnlab.data.calendar import Spacing, calendar_features
 from rnnlab.data.observations import Observations
 from rnnlab.data.sequences import Sequences
+
+Standardise = Literal["series", "global"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +26,7 @@ class Observed:
     spacing: Spacing | None  # of the dates; None where there are none
     calendar: bool  # whether the dates are read
     marks: bool  # whether a column for each channel tells which values are missing
+    standardise: Standardise = "series"  # by whose mean and spread: of each series, or of all
 
     @property
     def channels(self) -> int:
@@ -97,7 +100,10 @@ class Observed:
         if not np.isfinite(values).any(0).all():
             name = both("the series {name!r}", name=seen.series[number]) if seen.series[number] else both("a series")
             raise DataError("{source}: {name} has a channel without any value", source=seen.source, name=name)
-        return scales_of(values, values, self.season)
+        own = scales_of(values, values, self.season)
+        if self.standardise == "global":
+            own[:2] = self.scales[0, :2]
+        return own
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -109,6 +115,7 @@ class Observed:
             "spacing": None if self.spacing is None else [self.spacing.seconds, self.spacing.months],
             "calendar": self.calendar,
             "marks": self.marks,
+            "standardise": self.standardise,
         }
 
     @classmethod
@@ -123,23 +130,30 @@ class Observed:
         if (scales[:, 1:] <= 0).any():
             raise ValueError("what values are measured by must be more than 0")
         horizon, lookback, season = whole
-        return cls(horizon, lookback, season, series, scales, spacing, bool(values["calendar"]), bool(values["marks"]))
+        standardise: Standardise = "global" if values.get("standardise") == "global" else "series"
+        read = (bool(values["calendar"]), bool(values["marks"]))
+        return cls(horizon, lookback, season, series, scales, spacing, *read, standardise)
 
 
 def scales_of(values: np.ndarray, before: np.ndarray, season: int) -> np.ndarray:
     """(3, C): mean and standard deviation of the values that are learnt from; and the mean error of the seasonal naive
     forecast in all that comes ``before`` the test part, which is a unit to measure in, as the M4 competition has it,
     and not read."""
-    known = ~np.isnan(values)
-    count = np.maximum(known.sum(0), 1)
-    mean = np.where(known, values, 0).sum(0) / count
-    std = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(0) / count)
-    std = np.where(std > 0, std, 1.0)
+    mean, std = mean_and_spread(values)
     back = max(1, min(season, len(before) - 1))
     steps = np.abs(before[back:] - before[:-back])
     there = ~np.isnan(steps)
     naive = np.where(there, steps, 0).sum(0) / np.maximum(there.sum(0), 1)
     return np.stack([mean, std, np.where(naive > 0, naive, std)])
+
+
+def mean_and_spread(values: np.ndarray) -> np.ndarray:
+    """(2, C), of the values that are known; a spread of 0 counts as 1."""
+    known = ~np.isnan(values)
+    count = np.maximum(known.sum(0), 1)
+    mean = np.where(known, values, 0).sum(0) / count
+    std = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(0) / count)
+    return np.stack([mean, np.where(std > 0, std, 1.0)])
 
 
 def _last_known(values: np.ndarray, missing: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -45,6 +45,10 @@ class ForecastTask(Task):
         description="What a window is measured by, besides the mean and spread of its series in the training part: its "
         "last value; or that and its own spread (window).",
     )
+    standardise: Literal["series", "global"] = Field(
+        default="series",
+        description="By whose mean and spread, in the training part: those of each series, or of all (global).",
+    )
     line: bool = Field(
         default=True,
         description="Whether a straight line of what is read is added to what a network says (as NLinear has it).",
@@ -139,6 +143,7 @@ class ForecastTask(Task):
             borders=self.borders,
             last_only=self.last_only,
             calendar=self.calendar,
+            standardise=self.standardise,
         )
 
     def identity(self) -> dict[str, Any]:
