@@ -119,3 +119,16 @@ def test_batches_of_tokens_are_of_about_equal_work():
     assert sum(len(rows) * lengths[rows].max() for rows in order) < 1.15 * lengths.sum()
     rows_a_batch = np.array([len(rows) for rows in order])
     assert rows_a_batch.min() < 20 < 200 < rows_a_batch.max()
+
+
+def test_an_epoch_of_at_most_so_many_rows_has_other_ones_each_time():
+    lengths = np.full(1000, 7)
+    epochs = [buckets(lengths, 16, 3, epoch, most=100) for epoch in range(3)]
+    for order in epochs:
+        rows = np.concatenate(order)
+        assert len(rows) == len(set(rows.tolist())) == 100
+        assert len(order) == updates_of_an_epoch(lengths, 16, most=100) == 7
+    assert set(np.concatenate(epochs[0]).tolist()) != set(np.concatenate(epochs[1]).tolist())
+    assert updates_of_an_epoch(lengths, 16, most=5000) == updates_of_an_epoch(lengths, 16)
+    by_tokens = buckets(lengths, 16, 3, 0, batch_tokens=70, most=100)
+    assert len(by_tokens) == updates_of_an_epoch(lengths, 16, 70, most=100) == 10

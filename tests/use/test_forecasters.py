@@ -73,10 +73,12 @@ def test_a_series_that_grows_is_forecast_as_the_file_would_be(trained: dict[str,
     lines = hourly(100, holes=(50, 51, 97))
     following = Following(model, model.read(written(tmp_path / "begun.csv", lines[:96])))
     assert following.carries == (kind == "gru-none")
+    told = None
     for end in range(96, 101):
         date, *values = lines[end].split(",")
         when = np.datetime64(date.replace(" ", "T"), "s")
         told = following.add([float(value) if value else np.nan for value in values], when)
+    assert told is not None
     [whole] = model.forecast(written(tmp_path / "all.csv", lines[:101]))
     if following.carries:
         object.__setattr__(model.observed, "lookback", 100)

@@ -93,8 +93,11 @@ class Forecast(Answer):
         if self.scaling == "none":
             return batch.inputs, batch.lengths
         level, spread = self.measured_by(batch)
-        real = inside(batch.lengths, batch.inputs.shape[1])[:, :, None]
-        own = (batch.inputs[:, :, : self.channels] - level) / spread * real
+        own = batch.inputs[:, :, : self.channels] - level
+        if self.scaling == "window":
+            own = own / spread
+        if batch.inputs.shape[1] > int(batch.lengths.min()):
+            own = own * inside(batch.lengths, batch.inputs.shape[1])[:, :, None]
         return torch.cat([own, batch.inputs[:, :, self.channels :]], dim=2), batch.lengths
 
     def loss(self, out: Tensor, batch: Batch) -> Tensor:

@@ -38,13 +38,19 @@ class LinearBeside(nn.Module):
         own = self.linear(encoded.summary)
         if encoded.read is None:  # who looks into the network asks what itself says
             return own
-        horizon, channels, numbers, lookback = self.shape
+        horizon, channels, numbers, _ = self.shape
         inputs, lengths = encoded.read
+        lines = self.line(self._last_values(inputs, lengths).transpose(1, 2))
+        return own + lines.view(-1, channels, horizon, numbers).transpose(1, 2).flatten(1)
+
+    def _last_values(self, inputs: Tensor, lengths: Tensor) -> Tensor:
+        """(B, L, C): those of the last steps of each row; nothing lies before a short one."""
+        _, channels, _, lookback = self.shape
+        if inputs.shape[1] == lookback == int(lengths.min()):
+            return inputs[:, :, :channels]
         back = lengths[:, None] - lookback + torch.arange(lookback, device=lengths.device)  # (B, L): which step it was
         at = back.clamp(min=0)[:, :, None].expand(-1, -1, channels)
-        values = inputs[:, :, :channels].gather(1, at) * (back >= 0)[:, :, None]  # nothing lies before a short window
-        lines = self.line(values.transpose(1, 2)).view(-1, channels, horizon, numbers).transpose(1, 2)
-        return own + lines.flatten(1)
+        return inputs[:, :, :channels].gather(1, at) * (back >= 0)[:, :, None]
 
 
 class ScoringHead(nn.Module):

@@ -86,12 +86,18 @@ def _fill(rows: np.ndarray, lengths: np.ndarray, max_tokens: int) -> Iterator[np
 
 
 def buckets(
-    lengths: np.ndarray, batch_size: int, seed: int, epoch: int, batch_tokens: int | None = None
+    lengths: np.ndarray,
+    batch_size: int,
+    seed: int,
+    epoch: int,
+    batch_tokens: int | None = None,
+    most: int | None = None,
 ) -> list[np.ndarray]:
     """Row numbers of every batch of an epoch: shuffled, sorted by length within pools, batches shuffled again. With
-    ``batch_tokens`` a batch is about so many tokens, instead of ``batch_size`` rows."""
+    ``batch_tokens`` a batch is about so many tokens, instead of ``batch_size`` rows. An epoch has at most ``most``
+    rows, other ones each time: of windows that overlap there may be one per step."""
     rng = generator(seed, "shuffle", epoch)
-    order = rng.permutation(len(lengths))
+    order = rng.permutation(len(lengths))[:most]
     pool = _pool_rows(lengths, batch_size, batch_tokens)
     pools = [order[i : i + pool] for i in range(0, len(order), pool)]
     if lengths.dtype.kind == "i" and lengths.max(initial=0) <= np.iinfo(np.uint16).max:
@@ -106,12 +112,15 @@ def buckets(
     return [batches[i] for i in rng.permutation(len(batches))]
 
 
-def updates_of_an_epoch(lengths: np.ndarray, batch_size: int, batch_tokens: int | None = None) -> int:
+def updates_of_an_epoch(
+    lengths: np.ndarray, batch_size: int, batch_tokens: int | None = None, most: int | None = None
+) -> int:
     """How many batches `buckets` makes, in every epoch."""
+    rows = len(lengths) if most is None else min(most, len(lengths))
     if batch_tokens is None:
-        return -(-len(lengths) // batch_size)
+        return -(-rows // batch_size)
     pool, mean = _pool_rows(lengths, batch_size, batch_tokens), lengths.mean()
-    return sum(_batches_of(min(pool, len(lengths) - i), mean, batch_tokens) for i in range(0, len(lengths), pool))
+    return sum(_batches_of(min(pool, rows - i), mean, batch_tokens) for i in range(0, rows, pool))
 
 
 def _pool_rows(lengths: np.ndarray, batch_size: int, batch_tokens: int | None) -> int:
@@ -129,13 +138,6 @@ def _cut(rows: np.ndarray, lengths: np.ndarray, count: int) -> list[np.ndarray]:
     ends = np.searchsorted(tokens, tokens[-1] * number / count)
     ends = np.maximum.accumulate(np.maximum(ends, 1) - number) + number  # each a row further than the one before
     return np.split(rows, np.minimum(ends, len(rows) - count + number))
-
-
-def windows(rows: int, batch_size: int, seed: int, epoch: int, most: int | None = None) -> list[np.ndarray]:
-    """Row numbers of every batch of an epoch, for rows of one length that may overlap, such as the windows of a series:
-    shuffled. At most ``most`` rows, other ones in every epoch, since there may be one per step."""
-    order = generator(seed, "shuffle", epoch).permutation(rows)[:most]
-    return [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
 
 
 def streams(length: int, rows: int, steps: int, seed: int, epoch: int) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -87,7 +87,7 @@ def pace_of(spec: RunSpec, data: EncodedData) -> Pace:
             step += len(batches)
     per_token = seconds / max(1, tokens)
     of_a_batch = tokens / max(1, step - WARM_UP)
-    per_round = int(data.train.lengths.sum()) if spec.task.rounds == "epoch" else of_a_batch * loader.updates
+    per_round = spec.task.epoch_tokens(data.train) if spec.task.rounds == "epoch" else of_a_batch * loader.updates
     answers = [ANSWERING * per_token * int(part.lengths.sum()) for part in (data.valid, data.test)]
     round_seconds = per_token * per_round + answers[0]
     most = -(-total_steps(training, loader.updates) // loader.updates) or 10**6

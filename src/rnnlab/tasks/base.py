@@ -104,6 +104,16 @@ class Task(Config):
         raise NotImplementedError
 
     @property
+    def most_rows(self) -> int | None:
+        """That are read in an epoch, other ones each time; None: all of them."""
+        return None
+
+    def epoch_tokens(self, train: Sequences) -> int:
+        """Steps that are read in an epoch."""
+        every = int(train.lengths.sum())
+        return every if self.most_rows is None else round(every * min(1.0, self.most_rows / len(train)))
+
+    @property
     def example(self) -> str | None:
         """The question as a person would type it; None when the model can't be asked."""
         return self.question

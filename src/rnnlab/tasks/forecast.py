@@ -64,6 +64,9 @@ class ForecastTask(Task):
     last_only: bool | None = Field(
         default=None, description="Whether the last horizon of each series is the test; else for 20 series or more."
     )
+    windows_per_epoch: int = Field(
+        default=10_000, ge=1, description="Of more windows than these, other ones are read in every epoch."
+    )
     channels: int | None = Field(default=None, ge=1, description="How many are forecast; filled in.")
 
     @field_validator("quantiles")
@@ -86,6 +89,10 @@ class ForecastTask(Task):
     def settled(self) -> bool:
         return self.channels is not None and self.horizon is not None
 
+    @property
+    def most_rows(self) -> int:
+        return self.windows_per_epoch
+
     def answered(self) -> Answer:
         return Forecast(
             self.horizon or 1,
@@ -105,7 +112,7 @@ class ForecastTask(Task):
     def _attempt(self) -> EncodedData:
         path = self._path()
         content = Content.of({f"train {path.suffix.lower()}": path})
-        left_out = ("fingerprint", "data", "metric", "scaling", "quantiles", "line", "channels")
+        left_out = ("fingerprint", "data", "metric", "scaling", "quantiles", "line", "channels", "windows_per_epoch")
         settings = {name: value for name, value in self.to_dict().items() if name not in left_out}
 
         def make() -> EncodedData:
@@ -150,4 +157,5 @@ class ForecastTask(Task):
         """How a window is measured, and which quantiles are asked for, decide a run."""
         found = super().identity()
         own = {"scaling": self.scaling, "quantiles": list(self.quantiles), "line": self.line}
+        own["windows_per_epoch"] = self.windows_per_epoch
         return {**found, **own} if self.fingerprint else found

@@ -33,6 +33,7 @@ class BatchLoader:
         self.spec, self.data = spec, data
         self.rows, self.tokens = spec.training.batch_size, spec.training.batch_tokens
         self.lengths: np.ndarray = by_both_sides(data.train) if spec.task.answer.writes else data.train.lengths
+        self.most: int | None = spec.task.most_rows
         self.draws: bool = spec.task.fresh_batches
         self.streams: bool = spec.task.streams
         if self.draws:  # there are no epochs: updates between two evaluations
@@ -41,7 +42,7 @@ class BatchLoader:
             self.rows = min(self.rows, max(1, len(data.train.values) // spec.task.steps))
             self.updates = len(self._parts(0))
         else:
-            self.updates: int = updates_of_an_epoch(self.lengths, self.rows, self.tokens)
+            self.updates: int = updates_of_an_epoch(self.lengths, self.rows, self.tokens, self.most)
         embedding = spec.model.embedding if isinstance(spec.model, Architecture) else None
         self.word_dropout: float = 0.0 if embedding is None else embedding.word_dropout
         self.silent_unknown: bool = data.vocabulary is not None and data.vocabulary.learnt is not None
@@ -73,7 +74,7 @@ class BatchLoader:
             if self.streams:
                 self._cuts = self._parts(number)
             else:
-                self._order = buckets(self.lengths, self.rows, self.spec.seed, number, self.tokens)
+                self._order = buckets(self.lengths, self.rows, self.spec.seed, number, self.tokens, self.most)
         if self.streams:
             return self._heard(self._read_on(self._cuts[at]), step)
         if self.spec.task.augments:

@@ -78,7 +78,7 @@ def _train(
         "epochs": trained.progress.epoch,
         "best_epoch": trained.progress.best_epoch,
         "ended_by": trained.ended_by,
-        **speed_of(trained.progress.history, None if spec.task.fresh_batches else int(data.train.lengths.sum())),
+        **speed_of(trained.progress.history, None if spec.task.fresh_batches else spec.task.epoch_tokens(data.train)),
         "peak_memory_mb": peak_memory_mb(),
         "environment": environment(spec.training.threads),
     }
