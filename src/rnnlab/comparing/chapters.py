@@ -7,6 +7,7 @@ from rnnlab.comparing.comparison import Comparison
 from rnnlab.comparing.studies import Study
 
 if TYPE_CHECKING:  # plain data need not wait for torch
+    from rnnlab.comparing.forecasted import Forecasted
     from rnnlab.comparing.translated import Translated
     from rnnlab.inspecting.exposure import Exposure
     from rnnlab.inspecting.neighbours import Neighbours
@@ -305,6 +306,7 @@ class Differences:
     hearing: Hearing | None = None
     continued: Continued | None = None
     translated: "Translated | None" = None
+    forecasted: "Forecasted | None" = None
 
 
 @dataclass(frozen=True)

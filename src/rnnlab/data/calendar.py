@@ -14,6 +14,7 @@ from rnnlab.core.words import Both, both, joined, same
 from rnnlab.data.growing import Growing
 
 MINUTE, HOUR, DAY, WEEK = 60, 3_600, 86_400, 604_800  # seconds
+SEVERAL = 5  # units of time from which on a fraction of one isn't said
 SHOWN = 5  # rows that one error names
 BLOCK = 1 << 14  # texts that are read at a time
 NOT_A_DATE = np.iinfo(np.int64).min  # as numpy stores NaT
@@ -72,6 +73,18 @@ class Spacing:
             if self.seconds % seconds == 0:
                 return _counted(unit, self.seconds // seconds)
         return _counted("second", self.seconds)
+
+    def over(self, steps: int) -> Both:
+        """How long so many steps are: ``2 days``, ``about 8 days``."""
+        if self.months:
+            return Spacing(months=self.months * steps).told
+        seconds = self.seconds * steps
+        for unit, size in (("week", WEEK), ("day", DAY), ("hour", HOUR), ("minute", MINUTE)):
+            if seconds % size == 0 and seconds:
+                return _counted(unit, seconds // size)
+            if seconds >= SEVERAL * size:
+                return both("about {time}", time=_counted(unit, round(seconds / size)))
+        return _counted("second", seconds)
 
 
 def _counted(unit: str, count: int) -> Both:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rnnlab.answers.forecast import Forecast
 from rnnlab.answers.text import Text
 from rnnlab.answers.translation import Translation
 from rnnlab.answers.words import Words
@@ -16,6 +17,7 @@ from rnnlab.comparing.chapters import Chapter, Continued, Differences, Report, S
 from rnnlab.comparing.comparison import ArmSummary, Comparison, best_run, summarise
 from rnnlab.comparing.conditions import provenance, settings_of, terms
 from rnnlab.comparing.differences import differences, with_texts
+from rnnlab.comparing.forecasted import Forecasted
 from rnnlab.comparing.hearing import heard_rows, hearing_differences
 from rnnlab.comparing.learning import learning
 from rnnlab.comparing.records import HeldOut, Record
@@ -29,6 +31,7 @@ from rnnlab.data.encoded import EncodedData
 from rnnlab.runs.directory import Finished, RunDirectory
 from rnnlab.show.experiment_file import experiment_file
 from rnnlab.show.exposures import exposures
+from rnnlab.show.forecasts import forecasts
 from rnnlab.show.gathering import RecordedComparison, RecordedSweep, gather
 from rnnlab.show.looking import internals, looks
 from rnnlab.show.samples import continuations
@@ -136,6 +139,8 @@ def _differences(
         return Differences((), (), (), (), continued=_of_language_models(found, comparison, data, remarks))
     if isinstance(found.task.answer, Translation):
         return Differences((), (), (), (), translated=_of_translators(found, comparison, data, remarks))
+    if isinstance(found.task.answer, Forecast):
+        return Differences((), (), (), (), forecasted=_of_forecasters(found, comparison, data, remarks))
     if found.task.answer.chains:
         return _of_taggers(found, comparison, data, labels, remarks)
     if isinstance(found.task.answer, Words):
@@ -212,12 +217,32 @@ def _of_translators(
     return translations(found.records, _best_runs(found, comparison), ours, data, remarks) if data else None
 
 
+def _of_forecasters(
+    found: RecordedComparison, comparison: Comparison, data: EncodedData | None, remarks: list[str]
+) -> Forecasted | None:
+    """The recommended or best arm, beside the best one of the other kind: a baseline, or a model; else the second."""
+    if data is None:
+        return None
+    verdict = comparison.verdict
+    ours = next((arm for arm in comparison.ranking if arm.label == (verdict.recommended or verdict.best)), None)
+    others = [arm for arm in comparison.ranking if arm is not ours]
+    if ours is not None:
+        others.sort(key=lambda arm: (arm in comparison.baselines) == (ours in comparison.baselines))
+    runs = [_best_run_of(found, arm, verdict.lower_is_better) for arm in (ours, *others)]
+    beside = next((run for run in runs[1:] if run is not None), None)
+    return forecasts(found.records, runs[0], beside, data, remarks)
+
+
+def _best_run_of(found: RecordedComparison, arm: ArmSummary | None, lower_is_better: bool) -> Record | None:
+    path = best_run(arm, lower_is_better)
+    return None if path is None else next(record for record in found.records if record.path == Path(path))
+
+
 def _best_runs(found: RecordedComparison, comparison: Comparison) -> list[Record]:
     """By validation, of the best models and the best baseline."""
     lower, best = comparison.verdict.lower_is_better, comparison.verdict.best_baseline
     arms = [*comparison.arms[:MOST_INSIDE], *(arm for arm in comparison.baselines if arm.label == best)]
-    paths = [Path(path) for arm in arms if (path := best_run(arm, lower)) is not None]
-    return [next(record for record in found.records if record.path == path) for path in paths]
+    return [run for arm in arms if (run := _best_run_of(found, arm, lower)) is not None]
 
 
 def _looked_at(comparison: Comparison) -> ArmSummary | None:

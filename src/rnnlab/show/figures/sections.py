@@ -20,6 +20,7 @@ from rnnlab.show.figures.differences import (
 )
 from rnnlab.show.figures.exposure import exposure_figure, writing_exposure_figure, written_figure
 from rnnlab.show.figures.figure import Figure
+from rnnlab.show.figures.forecasted import by_step_figure, fan_figures, residuals_figure, window_figures
 from rnnlab.show.figures.gates import gate_figures, gates_figure
 from rnnlab.show.figures.gradients import epochs_figure, gradient_figure, gradient_figures, memory_figure
 from rnnlab.show.figures.learning import learning_figure
@@ -48,6 +49,10 @@ CHAPTER: dict[str, tuple[Callable[[Chapter], Figure | list[Figure] | None], ...]
     "continued": (context_figure, exposure_figure, written_figure),
     "translated": (translated_by_length, writing_exposure_figure),
     "maps": (attention_figures,),
+    "forecasted": (by_step_figure,),
+    "fans": (fan_figures,),
+    "windows": (window_figures,),
+    "residuals": (residuals_figure,),
     "why": (gradient_figure, memory_figure, epochs_figure, gates_figure),
 }
 INSPECTION: dict[str, Callable[[Inspection], Iterable[Figure]]] = {

@@ -26,6 +26,7 @@ from rnnlab.show.figures.palette import arm_colours
 from rnnlab.show.figures.sections import CHAPTER, chapter_figures, study_figures
 from rnnlab.show.judge_tables import margin_text
 from rnnlab.show.pages import report_texts as words
+from rnnlab.show.pages.forecasts import ForecastParts, forecast_parts
 from rnnlab.show.pages.heard_rows import AlignedRow, aligned
 from rnnlab.show.pages.report_tables import (
     beam_table,
@@ -50,6 +51,7 @@ from rnnlab.show.tuning_texts import lead_lines
 MOST_CHIPS = 40  # arms that get a switch in the legend
 SHOWN_ROWS = 8  # disputed rows that are open at once
 SHOWN_SENTENCES = 4
+TITLED = ("table", "continued", "translated", "maps", "forecasted", "fans", "windows", "residuals")  # more than figures
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ class ChapterParts:
     unit_strips: list[ShownStrip]
     neighbours: Table | None
     beams: Table | None  # of translators alone
+    forecasts: ForecastParts | None  # of forecasters alone
     terms: Table
     size: Table
     settings: list[tuple[str, Sequence[Setting]]]  # by arm
@@ -188,6 +191,7 @@ def _sections(parts: ChapterParts) -> list[str]:
     shown |= {"differences"} if parts.chapter.differences.rows or parts.tagging or parts.hearing else set()
     shown |= {"tuning"} if parts.tuning else set()
     shown |= {"continued"} if parts.strips else set()
+    shown |= {"forecasted"} if parts.forecasts else set()
     shown |= {"translated"} if parts.chapter.differences.translated else set()
     return [name for name in words.SECTIONS if name in shown]
 
@@ -228,6 +232,7 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
         unit_strips=unit_strips(chapter),
         neighbours=neighbours_table(chapter),
         beams=beam_table(chapter, colours),
+        forecasts=forecast_parts(chapter, colours),
         terms=terms_table(chapter, colours),
         size=size_table(chapter, colours),
         settings=[(term.arm, term.settings) for term in chapter.terms],
@@ -236,7 +241,7 @@ def _chapter_parts(chapter: Chapter, prefix: str, several: bool) -> ChapterParts
 
 def _untitled(section: str, figures: list[Figure]) -> list[Figure]:
     """A section of one figure has said its title already; one that has more than figures has not."""
-    if len(figures) > 1 or section in ("table", "continued", "translated", "maps"):
+    if len(figures) > 1 or section in TITLED:
         return figures
     return [replace(figure, title=same("")) for figure in figures]
 

@@ -14,6 +14,7 @@ SECTIONS = {
     "differences": both("Where they differ"),
     "continued": both("What they read and write"),
     "translated": both("What they translate"),
+    "forecasted": both("What they forecast"),
     "why": both("Why"),
     "sweeps": both("Sweeps"),
     "data": both("The data"),
