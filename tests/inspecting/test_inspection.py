@@ -55,7 +55,8 @@ def test_inspecting_leaves_random_numbers_and_threads_alone(barely_trained):
 def test_the_rows_are_those_of_the_probe(barely_trained):
     from rnnlab.training.spec import RunSpec
 
-    batch = probe_batch(RunSpec.from_dict(barely_trained.spec()).task.load().valid)
+    task = RunSpec.from_dict(barely_trained.spec()).task
+    batch = probe_batch(task.load().valid, task.answer)
     found = inspect_run(barely_trained.path)
     assert (found.rows, found.longest) == (len(batch.lengths), int(batch.lengths.max()))
 

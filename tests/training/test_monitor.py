@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from rnnlab.answers.heads import StateHead, SummaryHead
+from rnnlab.answers.label import Label
 from rnnlab.data.batches import Batch
 from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.models.base import ARCHITECTURES, Architecture
@@ -145,8 +146,8 @@ def test_the_batch_of_the_probe_is_fixed_and_has_all_lengths():
     values = np.arange(offsets[-1], dtype=np.int32) % 97 + 2
     zeros = np.zeros(len(lengths), np.int64)
     data = Sequences.end_to_end(values, offsets, zeros, zeros)
-    batch = probe_batch(data)
+    batch = probe_batch(data, Label())
     assert len(batch.lengths) == 32
     assert int(batch.lengths.max()) == np.sort(lengths)[-2]
     assert int(batch.lengths.min()) == lengths.min()
-    assert torch.equal(batch.inputs, probe_batch(data).inputs)
+    assert torch.equal(batch.inputs, probe_batch(data, Label()).inputs)

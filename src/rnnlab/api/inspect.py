@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rnnlab.answers.forecast import Forecast
 from rnnlab.answers.heads import SummaryHead
 from rnnlab.answers.text import Text
 from rnnlab.answers.translation import Translation
@@ -24,7 +25,7 @@ from rnnlab.inspecting.translating import WritingInspection, attention_map, grad
 from rnnlab.inspecting.units import Units
 from rnnlab.models.base import ARCHITECTURES, Architecture
 from rnnlab.models.embedding import Embedding
-from rnnlab.models.network import build_network
+from rnnlab.models.network import Network, build_network
 from rnnlab.models.search import search
 from rnnlab.runs.directory import find_run
 from rnnlab.show.notebook import Inside, InsideTranslator, inside_of, inside_translator
@@ -55,6 +56,8 @@ def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside:
         )
     about = _about(found.path.resolve().name, spec.model, preprocessor)
     about = replace(about, by_step=spec.task.answer.reads == "states")
+    if preprocessor.observed is not None:
+        about = replace(about, spacing=preprocessor.observed.spacing)
     if isinstance(spec.task.answer, Text) and preprocessor.vocabulary is not None:
         about = replace(about, labels=tuple(preprocessor.vocabulary.words))  # any token may come next
     if text is not None:
@@ -77,6 +80,8 @@ def inspect_run(run: str | PathLike[str], text: str | None = None) -> Inside:
         classes=spec.task.answer.outputs(preprocessor),
         reads=spec.task.answer.reads,
     )
+    if isinstance(spec.task.answer, Forecast) and costs is not None:
+        costs = _with_line(costs, network)
     first, epochs = at_first(spec, preprocessor), recorded_gradients(found)
     return inside_of(examine(subject, network, inputs, lengths, at_first=first, epochs=epochs, cost=costs))
 
@@ -170,6 +175,22 @@ def _cost(architecture: Architecture, **sizes: Any) -> Callable[[int], Cost] | N
     return lambda length: cost(architecture, **sizes, length=length)
 
 
+def _with_line(costs: Callable[[int], Cost], network: Network) -> Callable[[int], Cost]:
+    """With the straight line beside the network of a forecaster, if it has one: a product by itself, of no steps that
+    wait for each other."""
+    line = getattr(network.head, "line", None)
+    if line is None:
+        return costs
+    more = sum(weights.numel() for weights in line.parameters())
+
+    def of_both(length: int) -> Cost:
+        own = costs(length)
+        parts = {**own.parameters, "head": own.parameters["head"] + more, "total": own.parameters["total"] + more}
+        return replace(own, parameters=parts)
+
+    return of_both
+
+
 def _about(name: str, model: Architecture, preprocessor: Preprocessor | None = None) -> Subject:
     settings = {key: value for key, value in model.to_dict().items() if key != "kind"}
     return Subject(
@@ -214,7 +235,7 @@ def _read_text(preprocessor: Preprocessor, text: str) -> tuple[Tensor, Tensor, t
 def _validation_rows(spec: RunSpec) -> tuple[Tensor, Tensor] | None:
     """The rows that the probe of the training looks at, too."""
     try:
-        batch = probe_batch(spec.task.load().valid)
+        batch = probe_batch(spec.task.load().valid, spec.task.answer)
     except RnnlabError:  # the file has moved, or changed: the model can be looked at all the same
         return None
     return batch.inputs, batch.lengths

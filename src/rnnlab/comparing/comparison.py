@@ -191,11 +191,23 @@ def _chosen_notes(arms: Sequence[_Arm]) -> list[str]:
     notes = []
     for arm in arms:
         found = [chosen for run in arm.finished if (chosen := run.result.get("chosen"))]
-        texts = [", ".join(f"{k} {v:g}" if k == "C" else f"{k} {v}" for k, v in one.items()) for one in found]
+        texts = [_chosen_text(one) for one in found]
         if texts:
             choices = " / ".join(dict.fromkeys(texts))
             notes.append(ResultNote(note("chosen on validation: {label}: {names}", label=arm.label, names=choices)))
     return notes
+
+
+def _chosen_text(chosen: dict[str, Any]) -> str:
+    """Where names or values are words, a note, so that they can be retold."""
+    if set(chosen) == {"steps"}:
+        return note("the mean of {steps} steps", steps=chosen["steps"])
+    if set(chosen) == {"penalty", "weights"}:
+        penalty = f"{chosen['penalty']:g}"
+        if chosen["weights"] == "shared":
+            return note("penalty {penalty}, the same weights for all channels", penalty=penalty)
+        return note("penalty {penalty}, weights by channel", penalty=penalty)
+    return ", ".join(f"{k} {v:g}" if k == "C" else f"{k} {v}" for k, v in chosen.items())
 
 
 def _mixed_notes(records: Sequence[Record]) -> list[str]:

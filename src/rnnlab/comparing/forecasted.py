@@ -205,17 +205,18 @@ def _skill(arm: str, runs: Sequence[Recorded], naive: np.ndarray) -> ArmSkill:
     mean = mase.mean(0, keepdims=True)
     return ArmSkill(
         arm,
-        _error(estimate(mase, groups)),
-        Estimate(0.0, 0.0, 0.0) if is_naive else estimate(skill, groups),  # nothing of which is luck
+        _error(_estimate(mase, groups)),
+        Estimate(0.0, 0.0, 0.0) if is_naive else _estimate(skill, groups),  # nothing of which is luck
         estimate(np.stack(inside), groups, COVERAGE) if inside else None,
-        _error(_luck_of_rows(mean, groups)),
-        _error(_luck_of_rows(mean, np.arange(len(groups)))),
+        _error(_estimate(mean, groups)),
+        _error(_estimate(mean, np.arange(len(groups)))),
     )
 
 
-def _luck_of_rows(mean: np.ndarray, groups: np.ndarray) -> Estimate:
-    """Of one row of numbers (1, N), which has no seeds to differ by."""
-    spread = measure(*group_sums(mean, groups))
+def _estimate(scores: np.ndarray, groups: np.ndarray) -> Estimate:
+    """The mean of (S, N) numbers of any size and its 95 % interval, as the verdict has it; with one run, by the luck of
+    the groups of rows alone."""
+    spread = measure(*group_sums(scores, groups), scale=2 * float(np.std(scores)))
     reach = spread.reach(ALPHA)
     return Estimate(spread.mean, spread.mean - reach, spread.mean + reach)
 
@@ -233,5 +234,5 @@ def _by_step(arm: str, runs: Sequence[Recorded], known: np.ndarray) -> StepError
             continue
         counts = [{"scaled": run.kept("test")["by_step"][:, step], "values": known[:, step]} for run in runs]
         rows = np.stack([BY_STEP.per_row(one) for one in counts])
-        parts.append((step + 1, _error(estimate(rows, runs[0].groups))))
+        parts.append((step + 1, _error(_estimate(rows, runs[0].groups))))
     return StepErrors(arm, tuple(parts))

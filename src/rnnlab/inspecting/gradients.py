@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -63,6 +64,11 @@ class InputGradients:
     memory: int | None  # the distance from which on it is below 1 % of its largest; None: further than was looked
     norms: tuple[float, ...]
     rows: tuple[int, ...]  # how many sequences reach so far
+
+    def within(self, share: float) -> int:
+        """The fewest last steps whose inputs together get this share of all the gradient."""
+        sums = np.cumsum(np.nan_to_num(np.array(self.norms), posinf=0.0))
+        return min(int(np.searchsorted(sums, share * sums[-1] * (1 - 1e-12))) + 1, len(sums))
 
     def to_dict(self) -> dict[str, Any]:
         return vars(self) | {"norms": finite(self.norms)}

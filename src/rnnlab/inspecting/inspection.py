@@ -7,6 +7,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from rnnlab.data.calendar import Spacing
 from rnnlab.inspecting.cost import Cost
 from rnnlab.inspecting.gates import LayerGates, gate_statistics
 from rnnlab.inspecting.gradients import InputGradients, StateGradients, gradients_by_input, gradients_through_time
@@ -28,6 +29,7 @@ class Subject:
     tokens: tuple[str, ...] | None = None  # of the text
     unknown: tuple[int, ...] = ()  # positions of tokens that the model doesn't know
     several: bool = False  # whether a row may have several of the labels
+    spacing: Spacing | None = None  # of the steps of a forecaster, where there are dates
     by_step: bool = False  # whether every step has an answer: that at the last one is looked at
 
 

@@ -43,14 +43,15 @@ def facts_of(verdict: Verdict) -> list[Both]:
             )
         )
     if chosen is not None and (verdict.optimism or 0.0) > WORTH_SAYING * verdict.margin:
-        facts.append(
-            both(
-                "Because it was picked, the score of {name} is about {optimism} too high; its interval "
-                "allows for that.",
-                name=chosen,
-                optimism=_gap(verdict, verdict.optimism or 0.0),
+        if verdict.lower_is_better:
+            text = both(
+                "Because it was picked, the score of {name} is about {optimism} too low; its interval allows for that."
             )
-        )
+        else:
+            text = both(
+                "Because it was picked, the score of {name} is about {optimism} too high; its interval allows for that."
+            )
+        facts.append(text.format(name=chosen, optimism=_gap(verdict, verdict.optimism or 0.0)))
     if chosen is not None and verdict.advice is not None:
         facts += _open_question(verdict, chosen, verdict.advice)
     return facts + _missing(verdict)

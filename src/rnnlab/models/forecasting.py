@@ -119,7 +119,7 @@ class MovingAverage(Forecasting):
         }
 
     def chosen(self, learnt: Learnt) -> dict[str, float | str]:
-        return {"steps": float(learnt["size"][0])}
+        return {"steps": int(learnt["size"][0])}
 
     def reach(self, learnt: Learnt) -> int:
         return int(learnt["size"][0])

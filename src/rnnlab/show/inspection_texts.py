@@ -123,7 +123,7 @@ class Wording:
                 "{layer}: even from {lag} steps back, as far as was looked, {share} of the gradient arrives "
                 "(‖∂h_T/∂h_t‖)."
             )
-        said = [text.format(**gaps)]
+        said = [text.format(**gaps), *self._time(gaps["lag"])]
         if cell is None:
             return said
         if layer.cell_memory is not None:
@@ -153,6 +153,24 @@ class Wording:
         gates = [both("{gate} {value:.2f}", gate=gate_name(gate), value=value) for gate, value in radius.items()]
         return [both("Spectral radius of its recurrent weights: {gates}.", gates=_list(gates))] if gates else []
 
+    def _time(self, steps: int) -> list[Both]:
+        """How long so many steps are, where there are dates."""
+        spacing = self.found.subject.spacing
+        return (
+            []
+            if spacing is None or not steps
+            else [both("{steps} steps are {time}.", steps=steps, time=spacing.over(steps))]
+        )
+
+    def _reach(self) -> list[Both]:
+        """In which time most of the gradient lies, where there are dates."""
+        spacing, curve = self.found.subject.spacing, self.found.by_input
+        if spacing is None or not sum(curve.norms):
+            return []
+        text = both("Half of the gradient lies in the last {half}, 90 % in the last {most}; {read} are read.")
+        half, most = (spacing.over(curve.within(share)) for share in (0.5, 0.9))
+        return [text.format(half=half, most=most, read=spacing.over(self.found.longest))]
+
     def _by_input(self) -> list[Both]:
         curve = self.found.by_input
         if curve.memory is not None:
@@ -167,6 +185,7 @@ class Wording:
                 "strongest gets."
             )
             said = [text.format(lag=len(curve.norms) - 1, share=_percent(curve.norms[-1] / max(curve.norms)))]
+        said += self._reach()
         if self.found.epochs:
             lags = [
                 str(epoch["memory"]) if epoch["memory"] is not None else both("more than {lag}", lag=epoch["lags"][-1])

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from rnnlab.comparing.chapters import GateShare, Internals, Look, TokenWeight
 from rnnlab.data.encoded import EncodedData
@@ -30,12 +29,13 @@ LONG, FEW_POINTS = 100, 8  # of rows with more tokens, a rough picture: the colo
 def internals(arms: Mapping[str, RunDirectory], valid: Sequences) -> tuple[Internals, ...]:
     """Inside one finished run of each arm, no baseline, on those of the validation rows that the probe of the training
     looks at, too. All runs are of one task, whose rows these are."""
-    batch = probe_batch(valid)
-    return tuple(_inside(arm, run, batch.inputs, batch.lengths) for arm, run in arms.items())
+    return tuple(_inside(arm, run, valid) for arm, run in arms.items())
 
 
-def _inside(arm: str, run: RunDirectory, inputs: Tensor, lengths: Tensor) -> Internals:
+def _inside(arm: str, run: RunDirectory, valid: Sequences) -> Internals:
     spec, preprocessor, network = open_run(run)
+    batch = probe_batch(valid, spec.task.answer)
+    inputs, lengths = batch.inputs, batch.lengths
     first = at_first(spec, preprocessor)
     seen = gradients_by_input(network, inputs, lengths)
     layers = gate_statistics(network, inputs, lengths)

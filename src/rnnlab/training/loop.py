@@ -126,7 +126,7 @@ def train(
         if begin_fall_if_due(progress, training, answer.chosen, loader.updates, chance):
             network.load_state_dict(best)
         if training.monitor.gradients:
-            event["gradients"] = probe(network, probe_batch(data.valid).to(device))
+            event["gradients"] = probe(network, probe_batch(data.valid, answer).to(device))
         run.append_event(event)
         report(event)
         if time.monotonic() - last_checkpoint > CHECKPOINT_SECONDS:

@@ -5,12 +5,14 @@ One small batch, one backward pass. Nothing of the network changes: not its grad
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from rnnlab.answers.base import Answer
 from rnnlab.data.batches import Batch, collate
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.network import Network
@@ -34,13 +36,14 @@ def probe(network: Network, batch: Batch) -> dict[str, Any]:
     }
 
 
-def probe_batch(data: Sequences) -> Batch:
-    """The same rows in every epoch: `PROBE_ROWS` of all lengths, the longest among them."""
+def probe_batch(data: Sequences, answer: Answer) -> Batch:
+    """The same rows in every epoch, as the network reads them: `PROBE_ROWS` of all lengths, the longest among them."""
     order = np.argsort(data.lengths, kind="stable")
     usable = order[data.lengths[order] <= PROBE_STEPS]
     order = usable if len(usable) else order[:PROBE_ROWS]
     chosen = np.linspace(0, len(order) - 1, min(PROBE_ROWS, len(order))).round().astype(int)
-    return collate(data, order[chosen])
+    batch = collate(data, order[chosen])
+    return replace(batch, inputs=answer.given(batch)[0])
 
 
 def input_gradients(network: Network, inputs: Tensor, lengths: Tensor) -> Tensor:

@@ -2,7 +2,16 @@
 
 import pytest
 from corpora import write_bmes, write_conllu, write_pairs
-from small_comparisons import HOSTILE, TAGS, compare_small, compare_tagged, compare_translated, write_reviews
+from small_comparisons import (
+    HOSTILE,
+    TAGS,
+    compare_forecast,
+    compare_small,
+    compare_tagged,
+    compare_translated,
+    write_load,
+    write_reviews,
+)
 
 from rnnlab.show.notebook import Result
 
@@ -49,3 +58,10 @@ def translators(tmp_path_factory: pytest.TempPathFactory) -> Result:
     """With attention and without, two seeds each, and all baselines."""
     folder = tmp_path_factory.mktemp("translators")
     return compare_translated(folder, write_pairs(folder / "pairs.tsv", 380, clauses=2))
+
+
+@pytest.fixture(scope="session")
+def forecasters(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """Of two channels with dates: two networks, two seeds each, and all baselines."""
+    folder = tmp_path_factory.mktemp("forecasters")
+    return compare_forecast(folder, write_load(folder / "load.csv"))

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 import rnnlab
 from rnnlab.show.notebook import Result
 
@@ -37,6 +39,34 @@ def compare_tagged(folder: Path, data: Path) -> Result:
         seeds=2,
         training={"epochs": 2},
         settings=["model.hidden=8", "training.batch_size=16"],
+        out=folder / "runs",
+        jobs=0,
+    )
+
+
+def write_load(path: Path, steps: int = 520) -> Path:
+    """Two channels of hours with a daily season; a value of one is missing."""
+    rng = np.random.default_rng(0)
+    hours = np.arange(steps)
+    dates = np.datetime64("2024-01-01T00") + hours
+    load = 50 + 9 * np.sin(2 * np.pi * hours / 24) + rng.normal(0, 2, steps)
+    heat = 300 + 40 * np.cos(2 * np.pi * hours / 24) + 0.05 * hours + rng.normal(0, 12, steps)
+    lines = [f"{date},{one:.3f},{other:.2f}" for date, one, other in zip(dates.tolist(), load, heat, strict=True)]
+    day, _, _ = lines[-10].split(",")
+    lines[-10] = f"{day},,{heat[-10]:.2f}"
+    path.write_text("\n".join(["hour,load,heat", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def compare_forecast(folder: Path, data: Path) -> Result:
+    """Two seeds of two models that hardly learn, and all baselines."""
+    return rnnlab.compare(
+        data,
+        models=["gru", "rnn"],
+        seeds=2,
+        task={"horizon": 6, "lookback": 24},
+        training={"epochs": 1, "batch_size": 64},
+        settings=["model.hidden=6"],
         out=folder / "runs",
         jobs=0,
     )

@@ -10,6 +10,7 @@ import pytest
 import safetensors.numpy
 import torch
 
+from rnnlab.answers.label import Label
 from rnnlab.api.compare import compare, train
 from rnnlab.api.inspect import inspect_run
 from rnnlab.comparing.chapters import GateShare
@@ -100,7 +101,7 @@ def test_gates_and_dead_units_are_counted_over_all_layers(runs, tmp_path):
     closed = {gate.gate: gate for gate in found.gates}["input"]
     assert closed.closed >= 3 / 5
     _, _, network = open_run(run)
-    batch = probe_batch(data_of(run).valid)
+    batch = probe_batch(data_of(run).valid, Label())
     (layer,) = gate_statistics(network, batch.inputs, batch.lengths)
     expected = [GateShare("layer 1", gate.name, gate.low, gate.high, gate.mean) for gate in layer.gates]
     assert list(found.gates) == expected

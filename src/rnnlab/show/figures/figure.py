@@ -19,6 +19,7 @@ from rnnlab.show.figures.palette import BASELINE, arm_colours
 
 if TYPE_CHECKING:  # `rnnlab judge` need not wait for torch
     from rnnlab.comparing.chapters import Chapter
+    from rnnlab.data.calendar import Spacing
 
 Row = dict[str, Any]
 AnyChart = alt.LayerChart | alt.FacetChart
@@ -163,6 +164,13 @@ def tooltip(language: Language, *fields: tuple[str, Both] | tuple[str, Both, str
         alt.Tooltip(field, title=name[language], format=form[0] if form else alt.Undefined)
         for field, name, *form in fields
     ]
+
+
+def with_time(title: Both, spacing: "Spacing | None", steps: int) -> Both:
+    """The title of an axis of steps, with how long so many are, where there are dates."""
+    if spacing is None or steps < 1:
+        return title
+    return both("{title} ({steps} are {time})", title=title, steps=steps, time=spacing.over(steps))
 
 
 def chosen_title(text: str, x: Any = alt.ExprRef("width / 2"), y: Any = "height", **mark: Any) -> alt.Chart:

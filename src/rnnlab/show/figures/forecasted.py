@@ -22,7 +22,7 @@ BY_STEP_CAPTION = both(
     "the test part, and less is better. {intervals}Dashed: the seasonal naive forecast and the best baseline."
 )
 BANDS_SHOWN = both("Bands are 95 % intervals by the luck of the seeds and of blocks of windows. ")
-MASE_AXIS, STEP, AHEAD = both("MASE, lower is better"), both("steps ahead"), both("that is")
+MASE_AXIS, STEP = both("MASE, lower is better"), both("steps ahead")
 INTERVAL = {"l": both("{level} % interval from", level=95), "h": both("to")}
 FAN = both("{name}: MASE {mase}, skill {skill} %")
 RANKS = {
@@ -82,7 +82,7 @@ def _steps(
         .encode(
             x=alt.X(
                 "s:Q",
-                title=_with_time(STEP, found, found.horizon)[language],
+                title=fig.with_time(STEP, found.spacing, found.horizon)[language],
                 scale=alt.Scale(domain=[1, found.horizon], nice=False),
                 axis=alt.Axis(tickMinStep=1, grid=False),
             ),
@@ -96,22 +96,20 @@ def _steps(
     about = fig.tooltip(language, ("arm:N", fig.ARM), ("s:Q", STEP), ("y:Q", same("MASE"), ".4~g"), *ends)
     ours, theirs = base.transform_filter("!datum.b"), base.transform_filter("datum.b")
     band = base.mark_area(opacity=0.13).encode(y=alt.Y("l:Q", title=MASE_AXIS[language]), y2="h:Q")
-    named = theirs.transform_filter("datum.e").mark_text(dy=-8, fontSize=11, color=BASELINE)
+    names = [
+        theirs.transform_filter(f"datum.e && (datum.arm == '{NAIVE}') == {is_naive}")
+        .mark_text(dy=-8 if is_naive == "true" else 12, fontSize=11, color=BASELINE)
+        .encode(text="arm:N")
+        for is_naive in ("true", "false")  # the seasonal naive one above its line, the best one, which is lower, below
+    ]
     layers = [
         *([band] if found.enough else []),
         theirs.mark_line(strokeWidth=1.8, strokeDash=[5, 4]),
         ours.mark_line(strokeWidth=2.4),
-        named.encode(text="arm:N"),
+        *names,
         base.mark_point(size=70, filled=True, opacity=0.01).encode(tooltip=about),
     ]
     return fig.layered(layers, rows)
-
-
-def _with_time(title: Both, found: Forecasted, steps: int) -> Both:
-    """An axis of steps, with how long so many are."""
-    if found.spacing is None:
-        return title
-    return both("{title} ({steps} are {time})", title=title, steps=steps, time=found.spacing.over(steps))
 
 
 # --- fans -------------------------------------------------------------------------------------------------------------
@@ -287,7 +285,7 @@ def _bars(chapter: Chapter, found: Forecasted, left: Residuals, language: Langua
     limit = max(0.2, 1.1 * max(abs(one) for one in left.correlations), 1.3 * left.band)
     x = alt.X(
         "x:Q",
-        title=_with_time(LAG, found, min(left.season, lags) if left.season > 1 else lags)[language],
+        title=fig.with_time(LAG, found.spacing, min(left.season, lags) if left.season > 1 else lags)[language],
         scale=alt.Scale(domain=[0, lags + 1], nice=False),
         axis=alt.Axis(tickMinStep=1, grid=False),
     )

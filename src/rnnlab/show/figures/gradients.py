@@ -82,7 +82,12 @@ def _gradient_chart(chapter: Chapter, rows: Sequence[Row], language: Language, f
         .transform_filter(fig.SHOWN)
         .transform_flatten(["x", "y"])
         .encode(
-            x=alt.X("x:Q", title=DISTANCE[language], scale=across, axis=alt.Axis(tickMinStep=1, grid=False)),
+            x=alt.X(
+                "x:Q",
+                title=_in_time(DISTANCE, chapter, furthest)[language],
+                scale=across,
+                axis=alt.Axis(tickMinStep=1, grid=False),
+            ),
             y=alt.Y("y:Q", title=GRADIENT_AXIS[language], scale=up, axis=shares),
             color=fig.colour(fig.colours(chapter), [row["arm"] for row in rows], for_page, **fig.STROKES),
         )
@@ -92,6 +97,12 @@ def _gradient_chart(chapter: Chapter, rows: Sequence[Row], language: Language, f
     few = furthest <= 30
     points = lines.mark_point(size=30 if few else 60, filled=True, opacity=1 if few else 0).encode(tooltip=about)
     return fig.layered([rule.encode(y="y:Q"), lines.mark_line(strokeWidth=2.2), points], rows)
+
+
+def _in_time(title: Both, chapter: Chapter, furthest: int) -> Both:
+    """Steps of series with dates have a length."""
+    found = chapter.differences.forecasted
+    return title if found is None else fig.with_time(title, found.spacing, furthest)
 
 
 def memory_figure(chapter: Chapter) -> Figure | None:
@@ -126,7 +137,7 @@ def _steps(memory: int | None, looked: int) -> tuple[int, bool, str]:
 
 def _memory_chart(chapter: Chapter, rows: Sequence[Row], language: Language) -> AnyChart:
     furthest = max(max(row["v"], row["first"]) for row in rows)
-    steps = MEMORY_AXIS[language]
+    steps = _in_time(MEMORY_AXIS, chapter, furthest)[language]
     x = alt.X(
         "v:Q",
         title=steps,
@@ -206,7 +217,7 @@ def gradient_figures(found: Inspection) -> Iterator[Figure]:
             "{layer}: the norm of ∂h_T/∂h_t, exactly, and what bounds it. Down the axis gradients vanish.",
             layer=capitalised(layer_name(layer.name)),
         )
-        yield _decay(caption, lines, both("steps back, T − t"))
+        yield _decay(caption, lines, fig.with_time(both("steps back, T − t"), found.subject.spacing, layer.lags))
     lines = [(INPUT, found.by_input.norms, now)]
     if found.by_input_at_first is not None:
         lines.append((INPUT, found.by_input_at_first.norms, BEFORE))
@@ -214,7 +225,7 @@ def gradient_figures(found: Inspection) -> Iterator[Figure]:
         "How much of the answer's gradient reaches an input, by its distance from the end: ‖∂ "
         "highest output / ∂ x_t‖, the mean over the sequences that reach so far."
     )
-    yield _decay(caption, lines, DISTANCE)
+    yield _decay(caption, lines, fig.with_time(DISTANCE, found.subject.spacing, len(found.by_input.norms) - 1))
     rows = [
         {"epoch": epoch["epoch"], "lag": lag, "norm": norm}
         for epoch in found.epochs

@@ -23,7 +23,7 @@ SKILL_COLUMNS = {
     "mase": Column(
         both("MASE"), both("Mean error, in units of the seasonal naive forecast's mean error before the test part.")
     ),
-    "skill": Column(both("skill, %"), both("1 less MASE per MASE of the seasonal naive forecast.")),
+    "skill": Column(both("skill, %"), both("1 − MASE / MASE of the seasonal naive forecast.")),
     "interval": Column(both("95 % interval"), both("Of the skill, by the luck of seeds and blocks.")),
     "coverage": Column(
         both("within the quantiles, %"),
@@ -41,7 +41,7 @@ OVERLAP_COLUMNS = {
     "mase": Column(both("MASE"), both("The mean of all finished runs.")),
     "blocks": Column(both("95 % interval by blocks"), both("As it is.")),
     "windows": Column(both("as if windows were independent"), both("As it is usually computed.")),
-    "ratio": Column(both("times too narrow"), both("Half the width of the first per that of the second.")),
+    "ratio": Column(both("times too narrow"), both("How many times as wide the first interval is as the second.")),
 }
 PARTS = {
     "series": both("By series, {arm}"),
@@ -49,14 +49,15 @@ PARTS = {
     "both": both("By series and channel, {arm}"),
 }
 PARTS_NOTE = both("The best run of {arm}.")
+KINDS = {"series": both("series"), "channel": both("channels"), "both": both("channels of series")}
 PARTS_CUT = both(
-    "The best run of {arm}; of {count} series, the {shown} with the most skill and the {shown} with the least."
+    "The best run of {arm}; of {count} {kind}, the {shown} with the most skill and the {shown} with the least."
 )
 PART_COLUMNS = {
-    "name": Column(both("series"), None, number=False),
+    "name": Column(both("name"), None, number=False),
     "mase": Column(both("MASE of {arm}"), None),
     "naive": Column(both("MASE of the seasonal naive forecast"), None),
-    "skill": Column(both("skill, %"), both("1 less the first per the second.")),
+    "skill": Column(both("skill, %"), both("1 − the first / the second.")),
     "values": Column(both("values"), both("That were forecast and are known.")),
 }
 TOO_SHORT = both(
@@ -79,7 +80,7 @@ USUAL = both(
 FANS = both("What {arm} forecast, and what came")
 FANS_ALL = both("The last windows of the test part that don't overlap, in the units of the file.")
 FANS_CHOSEN = both(
-    "The last windows of the test part that don't overlap, in the units of the file. Of {count} series, those with the "
+    "The last windows of the test part that don't overlap, in the units of the file. Of {count} {kind}, those with the "
     "most, the middling and the least skill are shown."
 )
 FANS_BANDS = both(" The bands hold {shares} of what it expects.")
@@ -97,6 +98,7 @@ LEFT_NEXT = both(
     "next, which {arm} doesn't use."
 )
 LEFT_OTHER = both("Errors {lag} apart resemble each other (correlation {value}).")
+LEFT_OPPOSED = both("Errors {lag} apart are opposed to each other (correlation {value}).")
 LEFT_LITTLE = both("No correlation is as large as {least}: little is left that depends on the errors before.")
 STEPS = both("{count} steps")
 STEPS_TIME = both("{count} steps, {time}")
@@ -181,7 +183,8 @@ def residual_sentence(found: Forecasted) -> Both | None:
     largest = max(range(len(values)), key=lambda lag: abs(values[lag]))
     if abs(values[largest]) > least:
         value = f"{values[largest]:.2f}".replace("-", "−")
-        return LEFT_OTHER.format(lag=_steps(found, largest + 1), value=value)
+        text = LEFT_OTHER if values[largest] > 0 else LEFT_OPPOSED
+        return text.format(lag=_steps(found, largest + 1), value=value)
     return LEFT_LITTLE.format(least=f"{least:.2f}")
 
 
@@ -192,10 +195,20 @@ def _steps(found: Forecasted, count: int) -> Both:
 
 
 def fans_note(found: Forecasted) -> Both:
-    note = FANS_ALL if len(found.fans) == len(found.parts) else FANS_CHOSEN.format(count=len(found.parts))
+    note = (
+        FANS_ALL
+        if len(found.fans) == len(found.parts)
+        else FANS_CHOSEN.format(count=len(found.parts), kind=KINDS[_kind(found)])
+    )
     levels = found.quantiles
     shares = [percent_text(levels[-1 - at] - levels[at], 0) for at in reversed(range(len(levels) // 2))]
     return both("{note}{bands}", note=note, bands=FANS_BANDS.format(shares=listed(shares)) if shares else "")
+
+
+def _kind(found: Forecasted) -> str:
+    """What the parts are: series, channels, or the channels of several series."""
+    series, channels = (len({getattr(part, of) for part in found.parts}) > 1 for of in ("series", "channel"))
+    return "both" if series and channels else "series" if series else "channel"
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -239,14 +252,12 @@ def overlap_table(chapter: Chapter, found: Forecasted, colours: Mapping[str, str
 def part_table(found: Forecasted) -> Table | None:
     if len(found.parts) < 2 or found.ours is None:
         return None
-    series = len({part.series for part in found.parts}) > 1
-    channels = len({part.channel for part in found.parts}) > 1
-    name = PARTS["both" if series and channels else "series" if series else "channel"].format(arm=found.ours)
+    name = PARTS[_kind(found)].format(arm=found.ours)
     shown: Sequence[PartScore] = found.parts
     note = PARTS_NOTE.format(arm=found.ours)
     if len(shown) > MOST_PARTS:
         shown = [*shown[:SHOWN_PARTS], *shown[-SHOWN_PARTS:]]
-        note = PARTS_CUT.format(arm=found.ours, count=len(found.parts), shown=SHOWN_PARTS)
+        note = PARTS_CUT.format(arm=found.ours, count=len(found.parts), kind=KINDS[_kind(found)], shown=SHOWN_PARTS)
     rows = [
         Row(
             [
