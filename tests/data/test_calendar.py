@@ -163,3 +163,23 @@ def test_calendar_features_are_those_that_vary():
     assert widths == [4, 2, 2, 2, 0]
     monday = calendar_features(np.array(["1970-01-05", "2024-01-01"], "datetime64[s]"), Spacing(seconds=86400))
     assert np.allclose(monday[:, :2], [[0, 1], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("spacing", "steps", "told"),
+    [
+        (Spacing(seconds=3600), 1, "1 hour"),
+        (Spacing(seconds=3600), 48, "2 days"),
+        (Spacing(seconds=3600), 336, "2 weeks"),
+        (Spacing(seconds=3600), 50, "50 hours"),
+        (Spacing(seconds=3600), 95, "about 4 days"),
+        (Spacing(seconds=3600), 190, "about 8 days"),
+        (Spacing(seconds=86400), 25, "25 days"),
+        (Spacing(seconds=604800), 200, "200 weeks"),
+        (Spacing(seconds=900), 3, "45 minutes"),
+        (Spacing(months=1), 25, "25 months"),
+        (Spacing(months=3), 8, "2 years"),
+    ],
+)
+def test_how_long_steps_are(spacing: Spacing, steps: int, told: str):
+    assert spacing.over(steps).en == told

@@ -14,7 +14,7 @@ from rnnlab.core.words import Both, both, joined, same
 from rnnlab.data.growing import Growing
 
 MINUTE, HOUR, DAY, WEEK = 60, 3_600, 86_400, 604_800  # seconds
-SEVERAL = 5  # units of time from which on a fraction of one isn't said
+MANY, SEVERAL = 72, 3  # units of time: of more than so many, a larger one is said, as soon as there are several
 SHOWN = 5  # rows that one error names
 BLOCK = 1 << 14  # texts that are read at a time
 NOT_A_DATE = np.iinfo(np.int64).min  # as numpy stores NaT
@@ -79,12 +79,14 @@ class Spacing:
         if self.months:
             return Spacing(months=self.months * steps).told
         seconds = self.seconds * steps
-        for unit, size in (("week", WEEK), ("day", DAY), ("hour", HOUR), ("minute", MINUTE)):
-            if seconds % size == 0 and seconds:
-                return _counted(unit, seconds // size)
-            if seconds >= SEVERAL * size:
-                return both("about {time}", time=_counted(unit, round(seconds / size)))
-        return _counted("second", seconds)
+        units = (("week", WEEK), ("day", DAY), ("hour", HOUR), ("minute", MINUTE), ("second", 1))
+        unit, size = next(one for one in units if seconds % one[1] == 0)
+        if seconds // size <= MANY:
+            return _counted(unit, seconds // size)
+        unit, size = next(one for one in units if seconds >= SEVERAL * one[1])
+        exact = seconds % size == 0
+        time = _counted(unit, round(seconds / size))
+        return time if exact else both("about {time}", time=time)
 
 
 def _counted(unit: str, count: int) -> Both:

@@ -79,7 +79,7 @@ def mase_of(points: np.ndarray, test: Sequences) -> np.ndarray:
 def test_skill_is_one_less_the_ratio_of_the_errors(found: Forecasted, records: tuple[Record, ...], data: EncodedData):
     naive = np.nanmean(mase_of(seasonal_naive(data.test, SEASON), data.test))
     skills = {one.arm: one for one in found.skills}
-    assert set(skills) == {"gru", "rnn", "last-value", "seasonal-naive", "moving-average", "ridge"}
+    assert set(skills) >= {"gru", "rnn", "last-value", "seasonal-naive", "moving-average", "ridge"}
     for arm in ("gru", "ridge"):
         own = [run.answer.judged.of(run.counts) for run in recorded(records, arm)]
         assert skills[arm].mase.mean == pytest.approx(np.mean(own), rel=1e-6)
@@ -184,8 +184,8 @@ def test_parts_add_up_to_the_score(found: Forecasted, records: tuple[Record, ...
     assert [part.skill for part in found.parts] == sorted((part.skill for part in found.parts), reverse=True)
 
 
-def test_windows_that_differ_do_not_overlap(found: Forecasted):
-    assert found.ours == "ridge"
+def test_windows_that_differ_do_not_overlap(chapter: Chapter, found: Forecasted):
+    assert found.ours == chapter.comparison.verdict.recommended == chapter.comparison.verdict.best_baseline
     assert found.theirs in ("gru", "rnn")  # the best of the other kind
     begins = sorted(one.ours.at[0] for one in found.differing)
     assert 2 <= len(begins) <= 4
@@ -242,12 +242,13 @@ def replace_rows(test: Sequences, rows: slice) -> Sequences:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def test_charts_show_the_figures(found: Forecasted, html: str):
+def test_charts_show_the_figures(chapter: Chapter, found: Forecasted, html: str):
     for language in ("en", "zh"):
         charts = drawn_charts(html, language)
         assert {"by-step", "fan-0", "fan-1", "window-0", "window-1", "residuals"} <= set(charts)
     rows = drawn_charts(html, "en")["by-step"]["data"]["values"]
-    assert {row["arm"] for row in rows} == {"gru", "rnn", "ridge", "seasonal-naive"}
+    best = chapter.comparison.verdict.best_baseline
+    assert {row["arm"] for row in rows} == {"gru", "rnn", best, "seasonal-naive"}
     shown = [row["y"] for row in rows if row["arm"] == "gru"]
     gru = next(one for one in found.by_step if one.arm == "gru")
     np.testing.assert_allclose(shown, [error.mean for _, error in gru.parts], rtol=1e-4)
