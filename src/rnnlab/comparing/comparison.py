@@ -201,7 +201,9 @@ def _chosen_notes(arms: Sequence[_Arm]) -> list[str]:
 def _chosen_text(chosen: dict[str, Any]) -> str:
     """Where names or values are words, a note, so that they can be retold."""
     if set(chosen) == {"steps"}:
-        return note("the mean of {steps} steps", steps=chosen["steps"])
+        return note("the mean of {steps} steps", steps=f"{chosen['steps']:g}")
+    if set(chosen) == {"trees"}:
+        return note("{trees} trees", trees=f"{chosen['trees']:g}")
     if set(chosen) == {"penalty", "weights"}:
         penalty = f"{chosen['penalty']:g}"
         if chosen["weights"] == "shared":

@@ -1,6 +1,7 @@
 """What a report tells of forecasters: skill, errors by step, fans, what is left in the errors, and part by part."""
 
 import csv
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from rnnlab.comparing.chapters import Chapter, Report
 from rnnlab.comparing.forecast_windows import apart, correlations, last_apart, residuals
 from rnnlab.comparing.forecasted import Forecasted, seasonal_naive
 from rnnlab.comparing.records import Record
+from rnnlab.core.words import retold
 from rnnlab.data.encoded import EncodedData
 from rnnlab.data.sequences import Sequences
 from rnnlab.runs.directory import RunDirectory
@@ -301,3 +303,14 @@ def test_inspect_tells_how_far_back_in_time(records: tuple[Record, ...]):
     assert f"Half of the gradient lies in the last {hours}" in said
     assert "1 day are read" in said
     assert f"{record.result['parameters']['total']:,} parameters" in said
+
+
+def test_what_baselines_chose_is_said_in_both_languages(chapter: Chapter):
+    notes = [retold(note) for note in chapter.comparison.notes]
+    (mean,) = [note for note in notes if "moving-average" in note.en]
+    assert re.fullmatch(r"chosen on validation: moving-average: the mean of \d+ steps", mean.en)
+    assert re.fullmatch(r"在验证集上选定：moving-average：最近 \d+ 步的均值", mean.zh)
+    (ridge,) = [note for note in notes if "ridge" in note.en]
+    assert "penalty" in ridge.en
+    assert "惩罚" in ridge.zh
+    assert "weights" not in ridge.zh

@@ -16,8 +16,9 @@ WORTH_SAYING = 0.1  # a correlation
 SKILLS = both("Skill over the seasonal naive forecast")
 SKILLS_NOTE = both(
     "Skill is by how much the errors (MASE) are below those of the seasonal naive forecast, which repeats the last "
-    "season: 0 is as good, below 0 is worse. Intervals count the luck of the seeds and of blocks of windows."
+    "season: 0 is as good, below 0 is worse.{intervals}"
 )
+SKILLS_INTERVALS = both(" Intervals count the luck of the seeds and of blocks of windows.")
 SKILL_COLUMNS = {
     "model": Column(both("model"), both("Grey: a baseline."), number=False),
     "mase": Column(
@@ -229,8 +230,9 @@ def skill_table(chapter: Chapter, found: Forecasted, colours: Mapping[str, str])
             "covered": EMPTY if one.coverage is None else _interval(one.coverage),
         }
         rows.append(_row(chapter, one.arm, [cells[name] for name in names], colours))
+    note = SKILLS_NOTE.format(intervals=SKILLS_INTERVALS if found.enough else "")
     nominal = "" if found.nominal is None else f"{100 * found.nominal:.0f}"
-    return Table(SKILLS, [SKILL_COLUMNS[name].format(nominal=nominal) for name in names], rows, SKILLS_NOTE)
+    return Table(SKILLS, [SKILL_COLUMNS[name].format(nominal=nominal) for name in names], rows, note)
 
 
 def overlap_table(chapter: Chapter, found: Forecasted, colours: Mapping[str, str]) -> Table | None:
