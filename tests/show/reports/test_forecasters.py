@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from pages import drawn_charts
 
+from rnnlab.answers.forecast import Forecast
 from rnnlab.api.inspect import inspect_run
 from rnnlab.comparing.chapters import Chapter, Report
 from rnnlab.comparing.forecast_windows import apart, correlations, last_apart, residuals
@@ -152,9 +153,9 @@ def test_forecasts_made_again_are_those_that_were_scored(arm: str, records: tupl
     assert points.shape == (3, HORIZON, 2, 5)
     assert (np.diff(points, axis=3) >= 0).all()
     every = np.arange(len(data.test))
-    again = record.answers.answer.counted(
-        forecaster(record, data.test)(every), data.test.truth.values, data.test.scales_of(every)
-    )
+    answer = record.answers.answer
+    assert isinstance(answer, Forecast)
+    again = answer.counted(forecaster(record, data.test)(every), data.test.truth.values, data.test.scales_of(every))
     for name in ("scaled", "inside"):
         np.testing.assert_allclose(again[name], record.answers.counts[name], rtol=1e-4, atol=1e-5)
 
