@@ -48,9 +48,14 @@ def part_scores(
                 float(np.nansum(np.abs(asked - one[rows, :, channel]) * unit[rows, None, channel])) / values
                 for one in (points, naive)
             )
-            named = series[number], channels[channel] if len(channels) > 1 or len(series) == 1 else ""
-            found.append(((number, channel), PartScore(*named, own, other, values)))
+            score = PartScore(series[number], _channel_name(channel, series, channels), own, other, values)
+            found.append(((number, channel), score))
     return sorted(found, key=lambda one: (-one[1].skill, one[1].name))
+
+
+def _channel_name(channel: int, series: Sequence[str], channels: Sequence[str]) -> str:
+    """Not said where each of several series has one."""
+    return channels[channel] if len(channels) > 1 or len(series) == 1 else ""
 
 
 def _units(test: Sequences) -> np.ndarray:
@@ -167,17 +172,18 @@ def differing_windows(
         own, other = (np.nanmean(np.abs(asked - one[number]), axis=0) * unit[number] for one in (ours, theirs))  # (C,)
         sign = 1 if number < len(ahead) else -1
         channel = int(np.nanargmax(sign * (other - own)))
-        lines = (_forecast_line(one[number, :, channel], test, row, channel, spacing) for one in (ours, theirs))
+        drawn = [_forecast_line(one[number, :, channel], test, row, channel, spacing) for one in (ours, theirs)]
         assert test.series is not None
         assert test.horizon is not None
         end = int(test.ends[row])
         begin = max(int(test.starts[row]), end - max(2 * test.horizon, MOST_DRAWN // 8))
         found.append(
             DifferingWindow(
-                series[test.series[row]],
-                channels[channel] if len(channels) > 1 or len(series) == 1 else "",
+                series[int(test.series[row])],
+                _channel_name(channel, series, channels),
                 _truth(test, row, channel, begin, end + test.horizon, spacing),
-                *lines,
+                drawn[0],
+                drawn[1],
                 float(own[channel]),
                 float(other[channel]),
             )
