@@ -37,7 +37,7 @@ def part_scores(
     truth = test.truth.values
     unit = _units(test)
     found = []
-    for number in np.unique(test.series).tolist():
+    for number in map(int, np.unique(test.series)):
         rows = test.series == number
         for channel in range(truth.shape[2]):
             asked = truth[rows, :, channel]
@@ -169,9 +169,10 @@ def differing_windows(
     found = []
     for number, row in enumerate(rows.tolist()):
         asked = truth[number]  # (H, C)
-        own, other = (np.nanmean(np.abs(asked - one[number]), axis=0) * unit[number] for one in (ours, theirs))  # (C,)
+        known = np.maximum((~np.isnan(asked)).sum(0), 1)  # a channel may have no value here: then nothing differs
+        own, other = (np.nansum(np.abs(asked - one[number]), axis=0) / known * unit[number] for one in (ours, theirs))
         sign = 1 if number < len(ahead) else -1
-        channel = int(np.nanargmax(sign * (other - own)))
+        channel = int(np.argmax(sign * (other - own)))
         drawn = [_forecast_line(one[number, :, channel], test, row, channel, spacing) for one in (ours, theirs)]
         assert test.series is not None
         assert test.horizon is not None
