@@ -197,3 +197,19 @@ def test_all_series_may_share_the_mean_and_spread_of_all_training_parts():
     stored = Observed.from_dict(data.observed.to_dict())
     new = replace(seen(60), series=("new",))
     assert np.allclose(stored.windows(new).values, (new.values - learnt_from.mean(0)) / learnt_from.std(0), atol=1e-4)
+
+
+def test_a_second_file_goes_on_where_the_first_one_ends():
+    whole = seen(100, 80)
+    cut = np.concatenate([np.arange(0, 92), np.arange(100, 172)])
+    first = replace(whole, values=whole.values[cut], offsets=np.array([0, 92, 164]))
+    rest = np.concatenate([np.arange(172, 180), np.arange(92, 100)])  # in another order
+    later = replace(whole, values=whole.values[rest], offsets=np.array([0, 8, 16]), series=("s1", "s0"))
+    given, joined = encoded(first, later=later), encoded(whole, test_fraction=0.08)
+    assert given.test.origins.tolist() == [92, 93, 94, 95, 96, 72, 73, 74, 75, 76]
+    assert np.allclose(given.test.row(0), (whole.values[82:92] - given.test.scales[0, 0]) / given.test.scales[0, 1])
+    assert np.array_equal(joined.test.values.shape[1:], given.test.values.shape[1:])
+    with pytest.raises(DataError, match="all of them and no others"):
+        encoded(first, later=replace(later, series=("s1", "other")))
+    with pytest.raises(DataError, match="take a shorter horizon"):
+        encoded(first, later=later, horizon=9)

@@ -149,6 +149,9 @@ class Answer(ABC):
     def counts(self, kept: Kept, targets: Targets) -> dict[str, np.ndarray]:
         """What all scores are sums of, row by row: addable, never means of means."""
 
+    def begin(self, head: nn.Module, train: Sequences, valid: Sequences) -> None:
+        """Before the first update: give a head what needs no training; for most shapes nothing."""
+
     def decided(self, kept: Kept, targets: Targets) -> dict[str, np.ndarray]:
         """What is chosen by the answers to the validation rows, and belongs to what is kept of all rows from then on;
         for most shapes nothing."""

@@ -13,7 +13,8 @@ from rnnlab.answers.score import Score, ratio
 from rnnlab.data.batches import Batch
 from rnnlab.data.forecasting import FEWEST_BLOCKS
 from rnnlab.data.preprocessor import Preprocessor
-from rnnlab.data.sequences import Targets
+from rnnlab.data.sequences import Sequences, Targets
+from rnnlab.models.forecasting import Ridge, read_before
 from rnnlab.models.pooling import inside
 
 MASE = ratio("mase", "MASE", "scaled", "values", lower_is_better=True, unit="number", least=0.0)
@@ -23,6 +24,8 @@ SMAPE = ratio("smape", "sMAPE", "relative", "values", lower_is_better=True)
 CRPS = ratio("crps", "scaled CRPS", "pinball", "values", lower_is_better=True, unit="number", least=0.0)
 LOSS = ratio("loss", "loss", "lost", "values", lower_is_better=True, unit="number", least=0.0)
 COVERAGE = ratio("coverage", "share within the outer quantiles", "inside", "values")
+MOST_WINDOWS = 20_000  # by which the line begins
+FOR_QUANTILES = 2_000  # of them
 LEAST_SPREAD = 0.05  # of a window, in standard deviations of its series: less is no reason to stretch it
 
 Scaling = Literal["none", "last", "window"]
@@ -73,6 +76,26 @@ class Forecast(Answer):
         if self.line_of is None:
             return SummaryHead(width, outputs)
         return LinearBeside(width, self.horizon, self.channels, self.numbers, self.line_of)
+
+    def begin(self, head: nn.Module, train: Sequences, valid: Sequences) -> None:
+        """The line begins as least squares has it, and its quantiles as far from it as the training windows were; so
+        that a network begins as good as a line is, and learns what is left."""
+        if not isinstance(head, LinearBeside):
+            return
+        windows = np.linspace(0, len(train) - 1, min(len(train), MOST_WINDOWS)).astype(np.int64)
+        learnt = Ridge().fit_line(train, valid, windows, by_channel=False)
+        weights = torch.from_numpy(learnt["weights"][0].T)  # (H, L)
+        if self.scaling == "none":  # nothing is taken off before, and what the weights lack is of the last value
+            weights[:, -1] += 1 - weights.sum(1)
+        with torch.no_grad():
+            line = head.line.weight.view(self.horizon, self.numbers, -1)
+            line[:, :, line.shape[2] - weights.shape[1] :] = weights[:, None]
+            if self.quantiles and self.scaling != "window":
+                some = windows[:: -(-len(windows) // FOR_QUANTILES)]
+                points = Ridge().points(learnt, read_before(train, some, weights.shape[1]), self.horizon)
+                off = np.moveaxis(train.ahead(some) - points, 1, 0).reshape(self.horizon, -1)  # (H, windows · C)
+                found = np.nan_to_num(np.nanquantile(off, self.quantiles, axis=1))  # (Q, H)
+                head.line.bias.copy_(torch.from_numpy((found - found[self.numbers // 2]).T.reshape(-1)))
 
     def measured_by(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Level and spread of each window and channel, (B, 1, C) each: of what is read alone."""

@@ -8,6 +8,9 @@ from rnnlab.models.base import Encoded
 from rnnlab.models.embedding import TokenVectors
 
 
+LITTLE = 0.1  # of the usual weights
+
+
 class SummaryHead(nn.Module):
     """(B, S) summary → (B, C)."""
 
@@ -22,7 +25,7 @@ class SummaryHead(nn.Module):
 class LinearBeside(nn.Module):
     """(B, S) summary → (B, H · C · Q), to which a straight line of what was read is added: every step ahead a weighted
     sum of the last ``lookback`` values of its channel, with the same weights for all channels. So a network has to
-    learn only what a line can't say (Zeng et al. 2023)."""
+    learn only what a line can't say (Zeng et al. 2023). `Forecast.begin` says how the line begins."""
 
     reads_inputs: bool = True
 
@@ -30,6 +33,8 @@ class LinearBeside(nn.Module):
         super().__init__()
         self.linear: nn.Linear = nn.Linear(width, horizon * channels * numbers)
         self.line: nn.Linear = nn.Linear(lookback, horizon * numbers)
+        with torch.no_grad():
+            self.linear.weight.mul_(LITTLE)  # at first the line speaks
         nn.init.zeros_(self.line.weight)
         nn.init.zeros_(self.line.bias)
         self.shape: tuple[int, int, int, int] = (horizon, channels, numbers, lookback)

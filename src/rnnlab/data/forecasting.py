@@ -5,7 +5,7 @@ lie in one split alone. What is read may reach back into the split before: it is
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,18 +46,24 @@ def encode_observations(
     last_only: bool | None = None,
     calendar: bool = True,
     standardise: Standardise = "series",
+    later: Observations | None = None,
 ) -> EncodedData:
     """Horizon, look-back and season stand in its profile under ``settled``. ``borders``: steps at which training,
     validation and test end, the same for all series; ``last_only``: the last horizon of each series is the test, that
-    before it validation."""
+    before it validation; ``later``: what comes after all series, which is the test."""
     season = season or usual_season(seen)
     last_only = len(seen.series) >= MANY if last_only is None else last_only
+    test_steps: np.ndarray | None = None
+    if later is not None:
+        seen, test_steps = followed_by(seen, later)
+        horizon = horizon or int(test_steps.min())
     lengths = np.diff(seen.offsets)
     guessed = []
     if horizon is None:
         horizon, why = usual_horizon(season, int(lengths.min()))
         guessed = [why]
-    found = [borders_of(seen, number, horizon, valid_fraction, test_fraction, borders, last_only)
+    found = [borders_of(seen, number, horizon, valid_fraction, test_fraction, borders, last_only,
+                        None if test_steps is None else int(test_steps[number]))
              for number in range(len(lengths))]  # fmt: skip
     shortest = min(one.train for one in found)
     lookback = lookback or usual_lookback(season, horizon, int(np.median([one.train for one in found])))
@@ -119,6 +125,51 @@ def encode_observations(
     )
 
 
+def followed_by(seen: Observations, later: Observations) -> tuple[Observations, np.ndarray]:
+    """Series, each with what another file says comes after it; and how many steps that are, of each."""
+    numbers = {name: number for number, name in enumerate(later.series)}
+    lacking = [name for name in seen.series if name not in numbers] or [n for n in numbers if n not in seen.series]
+    if lacking:
+        raise DataError(
+            "{later}: it must go on with the series of {source}, all of them and no others; {count:,} are in one of "
+            "the files alone, for example {name!r}",
+            later=later.source,
+            source=seen.source,
+            count=len(lacking),
+            name=lacking[0],
+        )
+    if later.channels != seen.channels:
+        raise DataError(
+            "{later}: its columns are {found}, and those of {source} are {wanted}",
+            later=later.source,
+            found=", ".join(later.channels),
+            source=seen.source,
+            wanted=", ".join(seen.channels),
+        )
+    order = [numbers[name] for name in seen.series]
+    counts = np.diff(later.offsets)[order]
+    values, dates = [], []
+    for number, other in enumerate(order):
+        ours, theirs = (slice(*one.offsets[at : at + 2]) for one, at in ((seen, number), (later, other)))
+        values += [seen.values[ours], later.values[theirs]]
+        if seen.dates is not None and later.dates is not None and seen.spacing is not None:
+            dates += [seen.dates[ours], later.dates[theirs]]
+            [expected] = seen.spacing.after(seen.dates[ours][-1], 1)
+            if later.dates[theirs][0] != expected:
+                raise DataError(
+                    "{later}: it begins at {found}, and {source} would go on at {expected}",
+                    later=later.source,
+                    found=str(later.dates[theirs][0]).replace("T", " "),
+                    source=seen.source,
+                    expected=str(expected).replace("T", " "),
+                )
+    lengths = np.diff(seen.offsets) + counts
+    dated = np.concatenate(dates) if dates else None
+    spacing = seen.spacing if dates else None
+    joined = replace(seen, values=np.concatenate(values), offsets=offsets_of(lengths), dates=dated, spacing=spacing)
+    return joined, counts
+
+
 def usual_season(seen: Observations) -> int:
     return 1 if seen.spacing is None else seen.spacing.season
 
@@ -148,7 +199,9 @@ def borders_of(
     test_fraction: float,
     borders: Sequence[int],
     last_only: bool,
+    test_steps: int | None = None,
 ) -> Borders:
+    """``test_steps``: of a test part that was given; it must have room for a horizon."""
     steps = int(seen.offsets[number + 1] - seen.offsets[number])
     if borders:
         train, valid, test = borders
@@ -160,7 +213,16 @@ def borders_of(
                 borders=list(borders),
             )
         return Borders(train, valid, test)
-    test_steps = horizon if last_only else max(horizon, round(test_fraction * steps))
+    if test_steps is None:
+        test_steps = horizon if last_only else max(horizon, round(test_fraction * steps))
+    elif test_steps < horizon:
+        raise DataError(
+            "{source}: the test part of a series has {steps:,} steps, and {horizon:,} are to be forecast; take a "
+            "shorter horizon",
+            source=seen.source,
+            steps=test_steps,
+            horizon=horizon,
+        )
     valid_steps = horizon if last_only else max(horizon, round(valid_fraction * steps))
     return Borders(steps - test_steps - valid_steps, steps - test_steps, steps)
 

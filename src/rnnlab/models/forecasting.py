@@ -141,11 +141,15 @@ class Ridge(Forecasting):
     )
 
     def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
+        return self.fit_line(train, valid, np.arange(len(train)), by_channel=True)
+
+    def fit_line(self, train: Sequences, valid: Sequences, windows: np.ndarray, by_channel: bool) -> Learnt:
+        """On these of the training windows; without ``by_channel`` all channels share their weights."""
         assert train.horizon is not None
         longest, channels = int(train.lengths.max(initial=1)), train.targets.shape[1]
         size = longest
         xx, xy = np.zeros((channels, size, size)), np.zeros((channels, size, train.horizon))
-        for rows in np.array_split(np.arange(len(train)), max(1, -(-len(train) // AT_A_TIME))):
+        for rows in np.array_split(windows, max(1, -(-len(windows) // AT_A_TIME))):
             read, ahead = read_before(train, rows, longest), train.ahead(rows).astype(np.float64)
             last = read[:, -1:]
             asked = np.nan_to_num(ahead) - last  # (B, H, C)
@@ -156,7 +160,7 @@ class Ridge(Forecasting):
                 xx[channel] += x.T @ x
                 xy[channel] += x.T @ asked[own, :, channel]
         best: tuple[float, Learnt] | None = None
-        for shared in (True, False) if channels > 1 else (True,):
+        for shared in (True, False) if by_channel and channels > 1 else (True,):
             a, b = (xx.sum(0, keepdims=True), xy.sum(0, keepdims=True)) if shared else (xx, xy)
             for penalty in PENALTIES if self.penalty is None else (self.penalty,):
                 sizes = penalty * np.trace(a, axis1=1, axis2=2) / size + 1e-9

@@ -57,7 +57,9 @@ def train(
     assert training is not None
     device = torch.device(resolve_device(training.device))
     torch.manual_seed(stream_seed(spec.seed, "init"))
-    network = assemble(spec, Preprocessor.of(data)).to(device)
+    network = assemble(spec, Preprocessor.of(data))
+    answer.begin(network.head, data.train, data.valid)
+    network = network.to(device)
     optimizer = Optimizer(network, training)
     torch.manual_seed(stream_seed(spec.seed, "dropout"))
 
