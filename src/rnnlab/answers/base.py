@@ -151,6 +151,7 @@ class Answer(ABC):
 
     def begin(self, head: nn.Module, train: Sequences, valid: Sequences) -> None:
         """Before the first update: give a head what needs no training; for most shapes nothing."""
+        return
 
     def decided(self, kept: Kept, targets: Targets) -> dict[str, np.ndarray]:
         """What is chosen by the answers to the validation rows, and belongs to what is kept of all rows from then on;

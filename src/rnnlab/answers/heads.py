@@ -7,7 +7,6 @@ from torch import Tensor, nn
 from rnnlab.models.base import Encoded
 from rnnlab.models.embedding import TokenVectors
 
-
 LITTLE = 0.1  # of the usual weights
 
 
