@@ -34,7 +34,7 @@ SECTIONS: dict[str, tuple[str, float, float]] = {
     "chains": ("chains:measure", 10, 60),
     "vocabulary": ("vocabulary:measure", 12, 120),
     "translation": ("translation:measure", 15, 180),
-    "forecasting": ("forecasting:measure", 15, 120),
+    "forecasting": ("forecasting:measure", 4, 60),
     "predict": ("predict:measure", 15, 120),
     "startup": ("startup:measure", 15, 60),
     "epoch": ("epoch:measure", 60, 600),
