@@ -16,6 +16,7 @@ COSTS = {
     "parameters": both("{cost:,.0f} parameters"),
     "unnamed": both("cost {cost:g}"),
 }
+NATS = "nats per token"
 WORTH_SAYING = 0.05  # of the margin: an optimism below that isn't mentioned
 
 
@@ -59,9 +60,9 @@ def facts_of(verdict: Verdict) -> list[Both]:
 
 def above_floor(verdict: Verdict, profile: Mapping[str, Any]) -> Both | None:
     """How close the best arm and the best model are to what is possible at all, where the profile of the data knows
-    it: the ``floor``, in nats per token."""
+    it: the ``floor``, of the score ``floor_of`` (nats per token, unless it says so)."""
     floor, named = profile.get("floor"), dict.fromkeys([verdict.best, verdict.best_model])
-    if floor is None or verdict.metric != "nats per token" or verdict.best is None:
+    if floor is None or verdict.metric != profile.get("floor_of", NATS) or verdict.best is None:
         return None
     above = [
         both("{label} is {share} above it", label=label, share=percent_text(verdict.estimates[label].mean / floor - 1))
