@@ -51,6 +51,7 @@ def test_what_nobody_said_is_settled_by_the_dates(hours: str):
 
 
 def test_a_short_series_is_not_judged(tmp_path: Path):
+    """And one that baselines know by heart, so that the network is far behind all of them."""
     path = tmp_path / "short.csv"
     months = [f"{1950 + n // 12}-{n % 12 + 1:02}" for n in range(100)]
     path.write_text("month,y\n" + "".join(f"{month},{10 + n % 12 + n / 10}\n" for n, month in enumerate(months)))

@@ -123,7 +123,7 @@ def outside(chapter: Chapter) -> frozenset[str]:
 
 
 def _far_below(chapter: Chapter) -> frozenset[str]:
-    """Arms far below the others, and below a baseline that is ahead of them all."""
+    """Arms far below the others, and below a baseline that is ahead of them all; none where that is every arm."""
     lower = chapter.comparison.verdict.lower_is_better
     arms, baselines = (
         {arm.label: arm.score.mean for arm in group if arm.score}
@@ -131,7 +131,8 @@ def _far_below(chapter: Chapter) -> frozenset[str]:
     )
     best = (min if lower else max)(arms.values(), default=0.0)
     ahead = {label: score for label, score in baselines.items() if (score < best if lower else score > best)}
-    return far_behind(arms | ahead, _least(chapter), lower) & arms.keys()
+    far = far_behind(arms | ahead, _least(chapter), lower) & arms.keys()
+    return far if far != arms.keys() else frozenset()
 
 
 def _least(chapter: Chapter) -> float:
