@@ -1,6 +1,8 @@
 """A real server in a process of its own, and small models for it to serve."""
 
+import datetime
 import json
+import math
 import os
 import re
 import signal
@@ -9,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
@@ -17,6 +19,8 @@ from corpora import write_pairs
 
 import rnnlab
 from rnnlab.data.nested_sentences import nested_sentences
+from rnnlab.models.baselines import BASELINES
+from rnnlab.training.run import execute
 
 WORDS = {"good": ["great", "fine", "lovely"], "bad": ["awful", "dull", "poor"]}
 LIMITED = """\
@@ -164,3 +168,41 @@ def translating_model(folder: Path) -> str:
         jobs=0,
     )
     return result.arms[0].runs[0].path
+
+
+def hourly(steps: int = 400, hole: int | None = None) -> list[str]:
+    """Lines of a table of two channels, load and heat, from 2024-02-25 on; one value may be missing."""
+    lines = ["date,load,heat"]
+    for step in range(steps):
+        day, hour = divmod(step, 24)
+        wave = 10 * math.sin(step * 2 * math.pi / 24)
+        date = (datetime.date(2024, 2, 25) + datetime.timedelta(day)).isoformat()
+        load = "" if step == hole else f"{100 + wave + step * 7 % 11 / 5:.3f}"
+        lines.append(f"{date} {hour:02}:00,{load},{5 - wave / 4 + step * 5 % 7 / 6:.3f}")
+    return lines
+
+
+def forecasting_models(folder: Path) -> dict[str, str]:
+    """Paths of runs that forecast: gru (hours, two channels, which reads dates), ridge, and rows (without dates, a
+    series per row)."""
+    (folder / "hours.csv").write_text("\n".join(hourly(hole=50)) + "\n", encoding="utf-8")
+    rows = [
+        f"S{n}," + ",".join(f"{50 * n + 3 * (step % 4) + step % 7 / 3:.2f}" for step in range(60)) for n in range(6)
+    ]
+    header = "id," + ",".join(f"V{n}" for n in range(60))
+    (folder / "rows.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    of_task = {"hours": {"horizon": 6, "lookback": 30}, "rows": {"horizon": 4, "lookback": 12, "season": 4}}
+    options = {"training": {"epochs": 1}, "settings": ["model.hidden=8"], "out": folder / "runs"}
+    runs = {
+        name: rnnlab.train(str(folder / f"{name}.csv"), model="gru", task=task, **options).path
+        for name, task in of_task.items()
+    }
+    ridges = {name: baseline_beside(run, "ridge") for name, run in runs.items()}
+    return {"gru": str(runs["hours"]), "ridge": ridges["hours"], "rows": ridges["rows"]}
+
+
+def baseline_beside(run: Path, kind: str) -> str:
+    """The path of a run of a baseline, on the data of another run; comparing would take all of them."""
+    spec = replace(rnnlab.load(run).stored.spec, model=BASELINES[kind](), training=None)
+    execute(spec, Path(run).parent, lambda event: None, lambda: False)
+    return str(Path(run).parent / spec.digest)

@@ -54,7 +54,16 @@ def _is_pairs(part: Any) -> bool:
 
 def _written(data: Any) -> str:
     """The file that holds it, as JSON lines."""
-    columns = columns_of(data)
+    content = as_lines(columns_of(data))
+    path = cache_dir() / "memory" / f"in-memory-{hashlib.sha256(content).hexdigest()[:16]}.jsonl"
+    if not path.is_file() or path.read_bytes() != content:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    return str(path)
+
+
+def as_lines(columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """A table as JSON lines, whose columns are equally long."""
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name!r} {length:,}" for name, length in lengths.items())
@@ -62,12 +71,7 @@ def _written(data: Any) -> str:
     if not any(lengths.values()):
         raise DataError("the data in memory hold no rows")
     lines = (_line(row) for row in _rows(columns))
-    content = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
-    path = cache_dir() / "memory" / f"in-memory-{hashlib.sha256(content).hexdigest()[:16]}.jsonl"
-    if not path.is_file() or path.read_bytes() != content:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
-    return str(path)
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
 
 
 def columns_of(data: Any) -> dict[str, Sequence[Any]]:

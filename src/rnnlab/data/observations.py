@@ -17,7 +17,9 @@ from rnnlab.data.calendar import DAY, Spacing, parse_dates, spacing_of, steps_fr
 from rnnlab.data.classes import listed
 from rnnlab.data.formats.base import BadRow, RowFile
 from rnnlab.data.formats.delimited import Delimited
-from rnnlab.data.memory import as_files, columns_of, is_in_memory
+from rnnlab.data.formats.json_lines import JsonLines
+from rnnlab.data.formats.source import Source
+from rnnlab.data.memory import as_lines, columns_of, is_in_memory
 from rnnlab.data.observation_columns import VALUE, is_numbered, look_at, reads_like_row, roles_of
 from rnnlab.data.observation_rows import Gathered, gather
 from rnnlab.data.pair_tables import head_of
@@ -28,6 +30,7 @@ SHOWN = 5  # dates that one error names
 MOST_FILLED = 4  # times the rows of a file that gaps may add
 FEWEST = 3  # rows, or values per row, of a file that is taken for observations
 SAMPLE = 1_000_000  # rows that tell whether steps are equal
+IN_MEMORY = "the data in memory"  # where errors are, in the place of a file
 KEYS = 6  # columns of which one or two may name the series
 
 
@@ -57,9 +60,9 @@ def read_observations(
     """From a table with a date column (or none) and columns of numbers; with a column that names the ``series`` of a
     row; or with one series per row, its name first. ``targets`` are the columns to read (all of numbers, if empty) and
     ``columns`` those of a file that has no header. With ``skip_bad``, cells that are no numbers are missing values, and
-    rows without a date are left out."""
-    path = _written(data) if is_in_memory(data) else str(data)
-    file = _opened(path, columns)
+    rows without a date are left out. Data in memory, and a `Source` that holds its bytes, are written nowhere."""
+    file = _file_of(data, columns)
+    path = file.path
     head = next(iter(file.portions()), None)
     looks = {} if head is None else look_at(file, head)
     if head is None or not any(look.values for look in looks.values()):
@@ -73,8 +76,14 @@ def read_observations(
     return _in_order(gathered)
 
 
-def _written(data: Any) -> str:
-    """The file that holds data in memory. An infinite number would be none there, so it is refused here."""
+def _file_of(data: Any, columns: Sequence[str] | None) -> RowFile:
+    if isinstance(data, Source):
+        return _opened(data, columns)
+    return _in_memory(data) if is_in_memory(data) else _opened(str(data), columns)
+
+
+def _in_memory(data: Any) -> RowFile:
+    """Data in memory as JSON lines. An infinite number would be none there, so it is refused here."""
     columns = columns_of(_with_names(data))
     for name, values in columns.items():
         for row, value in enumerate(values, 1):
@@ -82,7 +91,7 @@ def _written(data: Any) -> str:
                 raise DataError(
                     "the data in memory: {column!r} is infinite in row {row}; leave the value out", column=name, row=row
                 )
-    return as_files(columns)["data"]
+    return JsonLines(Source(IN_MEMORY, as_lines(columns)))
 
 
 def _with_names(data: Any) -> Any:
@@ -96,7 +105,7 @@ def _with_names(data: Any) -> Any:
     return data
 
 
-def _opened(path: str, columns: Sequence[str] | None) -> RowFile:
+def _opened(path: str | Source, columns: Sequence[str] | None) -> RowFile:
     """With a header or without."""
     if columns is not None:
         return formats.read_whole(path, columns, holding="texts", held=HELD)
@@ -115,9 +124,9 @@ def _opened(path: str, columns: Sequence[str] | None) -> RowFile:
     return file
 
 
-def _width_without_header(path: str) -> int:
+def _width_without_header(path: str | Source) -> int:
     """Of a delimited file whose first line can't be names, because two are equal: 0 if it isn't a row either."""
-    cls = formats.format_of(path, holding="texts")
+    cls = formats.format_of(path.path if isinstance(path, Source) else path, holding="texts")
     if not issubclass(cls, Delimited):
         return 0
     one = formats.read_whole(path, ["any"], holding="texts", held=HELD)

@@ -25,6 +25,7 @@ from rnnlab.serving.models import Models
 from rnnlab.serving.openapi import document
 from rnnlab.serving.requests import read_question, read_scoring, read_writing
 from rnnlab.serving.security import HEADERS, NO_CONTENT, Access
+from rnnlab.serving.series import read_forecasting
 from rnnlab.serving.writing import Event, EventStream, Writing
 from rnnlab.show.figures.palette import PALETTE, rgb
 from rnnlab.show.pages.shell import environment, made, now, policy, source
@@ -64,6 +65,7 @@ class Application:
                 Route("/v1/predict", self.predict, methods=["POST"]),
                 Route("/v1/generate", self.generate, methods=["POST"]),
                 Route("/v1/score", self.score, methods=["POST"]),
+                Route("/v1/forecast", self.forecast, methods=["POST"]),
                 Route("/v1/models", self.list_models),
                 Route("/healthz", self.health),
                 Route("/metrics", self.measurements),
@@ -102,7 +104,7 @@ class Application:
     async def generate(self, request: Request) -> Response:
         _check_type(request.headers)
         question = read_writing(await _body(request, self.limits.body), self.limits)
-        model = self.models.find(question.model, writes=True)
+        model = self.models.find(question.model, "texts")
         events = self.writing.events(model, question)
         if question.stream:
             first = await _unless_gone(request, _first(events))  # what is refused is refused before anything is sent
@@ -112,7 +114,15 @@ class Application:
     async def score(self, request: Request) -> Response:
         _check_type(request.headers)
         text, name = read_scoring(await _body(request, self.limits.body), self.limits)
-        return _json(await self.writing.score(self.models.find(name, writes=True), text))
+        return _json(await self.writing.score(self.models.find(name, "texts"), text))
+
+    async def forecast(self, request: Request) -> Response:
+        _check_type(request.headers)
+        question = read_forecasting(await _body(request, self.limits.body), self.limits)
+        model = self.models.find(question.model, "forecasts")
+        [found] = await _unless_gone(request, self.predicting.ask(model, [question]))
+        self.metrics.forecast[model.name] += len(found["forecasts"])
+        return _json({"model": model.name, **found})
 
     async def list_models(self, _: Request) -> Response:
         return _json({"models": [model.info for model in self.models]})
@@ -126,10 +136,12 @@ class Application:
 
     async def openapi(self, _: Request) -> Response:
         columns = next((model.columns for model in self.models if model.columns), ())
-        names = [model.name for model in self.models if not model.writes]
-        writers = [model.name for model in self.models if model.writes]
+        names, writers, forecasters = (
+            [model.name for model in self.models if model.does == does] for does in ("labels", "texts", "forecasts")
+        )
         hears = any(model.hears for model in self.models)
-        return _json(document(self.limits, names, self.access.token is not None, columns, hears, writers))
+        token = self.access.token is not None
+        return _json(document(self.limits, names, token, columns, hears, writers, forecasters))
 
     async def page(self, _: Request) -> Response:
         html, policy = page_html(self.limits)

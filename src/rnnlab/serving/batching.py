@@ -166,6 +166,8 @@ def compute(jobs: Sequence[Job], explain: bool) -> tuple[list[Answers | Refusal]
 
 
 def _refused(model: ServedModel, error: Exception) -> Refusal:
+    if isinstance(error, Refusal):
+        return error
     if isinstance(error, RnnlabError):
         return Refusal(422, "invalid", english(error))
     log.error("%s failed with %s", model.name, described(error))

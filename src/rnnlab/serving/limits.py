@@ -18,6 +18,8 @@ class Limits:
     stops: int = 8  # texts at which writing stops
     writers: int = 4  # requests that are written for at the same time
     writing_seconds: float = 60.0  # then a text ends where it is
+    values: int = 100_000  # of the series of a request
+    series: int = 256  # in a request
     depth: int = 20  # of nested JSON
     connections: int = 512  # at a time
     queue: int = 4_096  # texts that wait for the model

@@ -42,6 +42,7 @@ class Metrics:
         self.texts: Counter[str] = Counter()  # by model
         self.tokens: Counter[str] = Counter()  # by model
         self.written: Counter[str] = Counter()  # tokens, by model
+        self.forecast: Counter[str] = Counter()  # series, by model
         self.writing = 0  # requests that are written for
         self.cut: Counter[str] = Counter()  # connections, by reason
         self.reloads: Counter[str] = Counter()  # by result
@@ -73,6 +74,7 @@ class Metrics:
             ("texts_total", "counter", "Texts that a model answered.", _by("model", self.texts)),
             ("tokens_total", "counter", "Tokens of these texts that the model read.", _by("model", self.tokens)),
             ("written_tokens_total", "counter", "Tokens that a model wrote.", _by("model", self.written)),
+            ("forecast_series_total", "counter", "Series that a model continued.", _by("model", self.forecast)),
             ("writing", "gauge", "Requests that are written for.", [("", (), self.writing)]),
             ("connections_cut_total", "counter", "Connections that the server ended.", _by("reason", self.cut)),
             ("reloads_total", "counter", "Models read again.", _by("result", self.reloads)),

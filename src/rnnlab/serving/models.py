@@ -5,23 +5,42 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from rnnlab.answers.text import Text as Written
 from rnnlab.core.errors import ConfigError, DataError, RnnlabError, RunError, english
 from rnnlab.data.joined import columns_of_text, join
+from rnnlab.data.observed import Observed
+from rnnlab.data.sequences import Sequences
 from rnnlab.data.sound.wav import Waveform, decode
 from rnnlab.data.tagged.schemes import types_of
 from rnnlab.data.vocabulary import UNKNOWN
 from rnnlab.runs.bundle import SUFFIX
 from rnnlab.serving.limits import Refusal
 from rnnlab.serving.requests import Text
+from rnnlab.serving.series import SeriesQuestion, history_of, observations_of
 from rnnlab.use import Prediction, Predictor, load
 from rnnlab.use.card import by_label
 from rnnlab.use.explanation import Explainer
 
 log: logging.Logger = logging.getLogger(__name__)
 
+
+Does = Literal["labels", "texts", "forecasts"]
+"""What is asked of a model: to answer texts, to write and score them, or to continue series."""
+WHO = {"labels": "a model of labels", "texts": "a language model", "forecasts": "a forecaster"}
+WHY = {
+    "labels": "which has no labels",
+    "texts": "and only those write and score texts",
+    "forecasts": "and only those continue series",
+}
+ASK = {
+    "labels": "POST /v1/predict",
+    "texts": "POST /v1/generate or /v1/score",
+    "forecasts": "POST /v1/forecast",
+}
 
 SEVERAL = ("labels", "thresholds", "tags", "entities")  # what an answer of more than one label has
 EXPLAINED_POINTS = 64  # of integration: a page waits for the answer
@@ -40,6 +59,8 @@ class ServedModel:
     @property
     def info(self) -> dict[str, Any]:
         """For ``GET /v1/models``."""
+        if self.does == "forecasts":
+            return self._info_of_forecaster()
         labels, card = list(self.predictor.labels), self.predictor.card
         columns = {"columns": list(self.columns)} if self.columns else {}
         scheme = self.predictor.scheme
@@ -52,6 +73,29 @@ class ServedModel:
         if self.writes:
             asked["unit"] = "chars" if self.predictor.writer.tokenizer.name == "chars" else "words"
         return {"name": self.name, "kind": self.kind, **asked, **told}
+
+    def _info_of_forecaster(self) -> dict[str, Any]:
+        forecaster = self.predictor.forecaster
+        observed = forecaster.observed
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "reads": "series",
+            "answers": "forecast",
+            "horizon": observed.horizon,
+            "lookback": observed.lookback,
+            "channels": list(forecaster.channels),
+            "quantiles": list(forecaster.answer.quantiles),
+            "spacing": None if observed.spacing is None else observed.spacing.told.en,
+            "reads_dates": observed.calendar and observed.spacing is not None,
+            "labels": [],
+            "card": asdict(self.predictor.card),
+            "by_label": [],
+        }
+
+    @property
+    def does(self) -> Does:
+        return "forecasts" if self.predictor.forecasts else "texts" if self.writes else "labels"
 
     @property
     def writes(self) -> bool:
@@ -103,6 +147,8 @@ class ServedModel:
     def answer(self, texts: Sequence[Any]) -> tuple[list[dict[str, Any]], int]:
         """As they are sent, and how many tokens were read. What `Predictor.predict` says."""
         model = self.predictor
+        if model.forecasts:
+            return self._forecasts(texts)
         data, known = model.task.encode(texts, model.preprocessor)
         said: Sequence[Prediction]
         if model.task.answer.writes:
@@ -110,6 +156,19 @@ class ServedModel:
         else:
             said = model.tell(texts, data, known, model.logits(data))
         return [_sent(one) for one in said], int(data.offsets[-1])
+
+    def _forecasts(self, asked: Sequence[SeriesQuestion]) -> tuple[list[dict[str, Any]], int]:
+        """Of each question all its series, and how many steps were read."""
+        forecaster = self.predictor.forecaster
+        answers, read = [], 0
+        for question in asked:
+            seen = observations_of(forecaster, question)
+            told = [found.to_dict() for found in forecaster.continued(seen)]
+            if question.history:
+                told = [one | {"history": history_of(forecaster, seen, at)} for at, one in enumerate(told)]
+            answers.append({"forecasts": told})
+            read += int(np.minimum(np.diff(seen.offsets), forecaster.observed.lookback).sum())
+        return answers, read
 
     def explain(self, texts: Sequence[str]) -> tuple[list[dict[str, Any]], int]:
         """The same, each with what its tokens weigh; without, if this model can't tell."""
@@ -148,22 +207,22 @@ class Models:
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(tuple(self._models.values()))
 
-    def find(self, name: str | None, writes: bool = False) -> ServedModel:
-        """That of this name, or the first that can do what is asked for: write, or answer with labels."""
+    def find(self, name: str | None, does: Does = "labels") -> ServedModel:
+        """That of this name, or the first that can do what is asked for."""
         models = self._models  # `reload` puts another in its place, from another thread
         if name is not None and name not in models:
             raise Refusal(404, "unknown_model", f"no model has this name; the models are {', '.join(models)}")
-        asked = models.values() if name is None else [models[name]]
-        found = next((model for model in asked if model.writes == writes), None)
-        if found is None:
-            if writes:
-                who = "no model here is" if name is None else f"the model {name!r} isn't"
-                wanted = f"{who} a language model, and only those write and score texts; ask POST /v1/predict"
-            else:
-                who = "every model here is" if name is None else f"the model {name!r} is"
-                wanted = f"{who} a language model, which has no labels; ask POST /v1/generate or /v1/score"
-            raise Refusal(422, "wrong_model", wanted)
-        return found
+        asked = list(models.values() if name is None else [models[name]])
+        found = next((model for model in asked if model.does == does), None)
+        if found is not None:
+            return found
+        others = list(dict.fromkeys(model.does for model in asked))
+        instead = " or ".join(ASK[other] for other in others)
+        if does == "labels" and len(others) == 1:
+            who = "every model here is" if name is None else f"the model {name!r} is"
+            raise Refusal(422, "wrong_model", f"{who} {WHO[others[0]]}, {WHY[does]}; ask {instead}")
+        who = "no model here is" if name is None else f"the model {name!r} isn't"
+        raise Refusal(422, "wrong_model", f"{who} {WHO[does]}, {WHY[does]}; ask {instead}")
 
     def reload(self) -> dict[str, bool]:
         """Reads all files again and says of each model whether that went well. What can't be read stays as it is."""
@@ -200,6 +259,11 @@ def named(arguments: Sequence[str]) -> dict[str, str]:
 
 def open_served(name: str, path: str) -> ServedModel:
     predictor = load(path)
+    if predictor.forecasts:
+        predictor.forecaster.of_windows(
+            _nothing(predictor.forecaster.observed)
+        )  # what is made on first use is made now
+        return ServedModel(name, predictor, explains=False)
     if predictor.preprocessor.features is not None and predictor.preprocessor.sound is None:
         raise RunError(
             "{path}: this model reads numeric sequences, and serve answers for texts: use rnnlab predict", path=path
@@ -216,3 +280,11 @@ def open_served(name: str, path: str) -> ServedModel:
             [join([""] * len(predictor.preprocessor.text_columns))]
         )  # what is made on first use is made now
     return ServedModel(name, predictor, explains)
+
+
+def _nothing(observed: Observed) -> Sequences:
+    """A window of one step."""
+    one, none = np.ones(1, np.int64), np.zeros(1, np.int64)
+    ahead = np.full((1 + observed.horizon, observed.channels), np.nan, np.float32)
+    read = np.zeros((1, observed.width), np.float32)
+    return Sequences(read, none, one, ahead, none, horizon=observed.horizon, series=none, scales=observed.scales)

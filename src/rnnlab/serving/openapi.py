@@ -34,7 +34,13 @@ WRITE = {
     422: "JSON, but not what is asked for: an unknown key, a wrong type or number; or the model isn't one that writes.",
     429: "{writers} requests are written for already. `Retry-After` says when to try again.",
 }
+CONTINUE = {
+    **{status: PREDICT[status] for status in (400, 404, 413, 415, 429, 503)},
+    422: "JSON, but not what is asked for: an unknown key, a wrong type, too many values; or series that the model "
+    "can't continue: other columns, irregular dates, another spacing; or the model isn't a forecaster.",
+}
 TOKEN = {401: "The token is missing or wrong."}
+OF_FORECASTER = ("horizon", "lookback", "channels", "quantiles", "spacing", "reads_dates")
 RETRIED = (429, 503)  # statuses that may tell when to try again
 
 
@@ -45,12 +51,14 @@ def document(
     columns: Sequence[str] = (),
     hears: bool = False,
     writers: Sequence[str] = (),
+    forecasters: Sequence[str] = (),
 ) -> dict[str, Any]:
     """``models`` are the names of those that answer with labels or tags; ``token``: whether one is asked for;
     ``columns``: those of the first model of several text columns; ``hears``: whether a model is asked about recordings;
-    ``writers``: the names of language models. What no model does isn't told of."""
+    ``writers``: the names of language models; ``forecasters``: of those that continue series. What no model does isn't
+    told of."""
     answering: dict[str, Any] = {}
-    schemas = _schemas([*models, *writers])
+    schemas = _schemas([*models, *writers, *forecasters])
     if models:
         answering["/v1/predict"] = {"post": _predict(limits, models, token, columns)}
         schemas = {**_questions(limits, models, columns, hears), **_answers(models), **schemas}
@@ -58,6 +66,9 @@ def document(
         answering["/v1/generate"] = {"post": _generate(limits, writers, token)}
         answering["/v1/score"] = {"post": _score(limits, token)}
         schemas = {**_writing(limits, writers), **schemas}
+    if forecasters:
+        answering["/v1/forecast"] = {"post": _forecast(limits, token)}
+        schemas = {**_series(limits, forecasters), **schemas}
     secured = {"security": [{"token": []}]} if token else {}
     schemes = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if token else {}
     return {
@@ -65,7 +76,7 @@ def document(
         "info": {
             "title": "rnnlab serve",
             "version": version("rnnlab"),
-            "summary": "Labels for texts, with calibrated probabilities and the tokens that mattered.",
+            "summary": "Trained models, behind an address: labels for texts, texts, forecasts of series.",
             "description": f"A request may have {limits.body:,} bytes; its headers must arrive within "
             f"{limits.header_seconds:g} s and its body within {limits.body_seconds:g} s. "
             "Every refusal is JSON with a code for programs and a reason for people.",
@@ -164,6 +175,89 @@ def _score(limits: Limits, token: bool) -> dict[str, Any]:
             "200": {"description": "Each token and its nats.", "content": _json("Scoring")},
             **_refusals({status: told.format_map(vars(limits)) for status, told in sorted(refused.items())}),
         },
+    }
+
+
+def _forecast(limits: Limits, token: bool) -> dict[str, Any]:
+    refused = ANY_ROUTE | CONTINUE | (TOKEN if token else {})
+    examples = {
+        "columns": {"values": {"load": [41.5, None, 43.0]}, "start": "2024-01-01 00:00"},
+        "table": {"csv": "date,load\n2024-01-01 00:00,41.5\n2024-01-01 01:00,\n2024-01-01 02:00,43.0\n"},
+    }
+    content = {
+        "schema": _to("SeriesQuestion"),
+        "examples": {name: {"summary": f"As {name}", "value": value} for name, value in examples.items()},
+    }
+    return {
+        "operationId": "forecast",
+        "summary": "The next steps of series, with quantiles",
+        "description": "A forecast depends on its own series alone. What is sent is kept nowhere.",
+        "requestBody": {"required": True, "content": {"application/json": content}},
+        "responses": {
+            "200": {"description": "One forecast per series, in their order.", "content": _json("Forecasts")},
+            **_refusals({status: told.format_map(vars(limits)) for status, told in sorted(refused.items())}),
+        },
+    }
+
+
+def _series(limits: Limits, forecasters: Sequence[str]) -> dict[str, Any]:
+    string, real = {"type": "string"}, {"type": "number"}
+    column = {"type": "array", "items": {"type": ["number", "null"]}, "minItems": 1, "maxItems": limits.values}
+    asked = {
+        "model": {
+            "type": "string",
+            "enum": list(forecasters),
+            "default": forecasters[0],
+            "description": "Default: the first.",
+        },
+        "history": {"type": "boolean", "default": False, "description": "Whether to tell what was read, too."},
+    }
+    values = {
+        "oneOf": [
+            {"type": "object", "additionalProperties": column, "minProperties": 1},
+            column,
+            {"type": "array", "items": {**column, "maxItems": 1000}, "minItems": 1},
+        ],
+        "description": "The values of each channel by its name; or of the only channel; or a list per step, in the "
+        f"order of the model's channels. At most {limits.values:,}; null where one is missing.",
+    }
+    dates = {"type": "array", "items": string, "description": "One per step."}
+    start = {**string, "description": "The first date; the others follow at the spacing of the model."}
+    name = {**string, "description": "Of the series: one that the model learnt from is measured as it was there."}
+    told: dict[str, Any] = {
+        "dates": {"type": "array", "items": string},
+        "first_step": {"type": "integer", "minimum": 1, "description": "Where there are no dates."},
+    }
+    known = {"type": "array", "items": {"type": ["number", "null"]}}
+    figures = {"type": "array", "items": real}
+    of_channel = _object({"point": figures, "quantiles": {"type": "object", "additionalProperties": figures}})
+    history = _object(
+        {**told, "channels": {"type": "object", "additionalProperties": known}}, optional=["dates", "first_step"]
+    )
+    forecast = {
+        "series": {**string, "description": "Its name, if it has one."},
+        **told,
+        "channels": {"type": "object", "additionalProperties": of_channel},
+        "history": {**history, "description": "The last steps before it, as many as the model reads."},
+    }
+    of_values = {"values": values, "dates": dates, "start": start, "series": name, **asked}
+    table = {"type": "string", "maxLength": limits.body, "description": "A table with its header, of commas or tabs."}
+    kinds = {
+        "SeriesValues": _object(of_values, [key for key in of_values if key != "values"]),
+        "SeriesTable": _object({"csv": table, **asked}, [*asked]),
+    }
+    return {
+        "SeriesQuestion": {"oneOf": [_to(kind) for kind in kinds]},
+        **kinds,
+        "Forecasts": _object(
+            {
+                "model": {"enum": list(forecasters)},
+                "forecasts": {
+                    "type": "array",
+                    "items": _object(forecast, optional=["series", "dates", "first_step", "history"]),
+                },
+            }
+        ),
     }
 
 
@@ -324,18 +418,25 @@ def _answers(models: Sequence[str]) -> dict[str, Any]:
 
 def _schemas(models: Sequence[str]) -> dict[str, Any]:
     string, maybe = {"type": "string"}, {"type": ["number", "null"], "minimum": 0}
+    strings, count = {"type": "array", "items": string}, {"type": "integer", "minimum": 1}
     return {
         "Models": _object({"models": {"type": "array", "items": _to("Model")}}),
         "Model": _object(
             {
                 "name": {"enum": list(models)},
                 "kind": {**string, "description": "The architecture or baseline."},
-                "reads": {"enum": ["text", "recording"]},
+                "reads": {"enum": ["text", "recording", "series"]},
                 "answers": {
-                    "enum": ["label", "tags", "text", "translation"],
-                    "description": "One for all of it, a tag for every token, how the text may go on, or another text "
-                    "for it, which stands where a label would.",
+                    "enum": ["label", "tags", "text", "translation", "forecast"],
+                    "description": "One for all of it, a tag for every token, how the text may go on, another text "
+                    "for it, which stands where a label would, or the next steps of a series.",
                 },
+                "horizon": {**count, "description": "Of a forecaster: how many steps it forecasts."},
+                "lookback": {**count, "description": "… how many of the last steps it reads."},
+                "channels": {**strings, "description": "… the columns that it reads and forecasts."},
+                "quantiles": {"type": "array", "items": {"type": "number"}},
+                "spacing": {"type": ["string", "null"], "description": "… how far steps are apart; null: no dates."},
+                "reads_dates": {"type": "boolean", "description": "… whether it needs the dates."},
                 "unit": {"enum": ["chars", "words"], "description": "Of a model that writes: what a token is."},
                 "labels": {"type": "array", "items": string},
                 "types": {"type": "array", "items": string, "description": "Of a tagger of entities: their types."},
@@ -349,7 +450,7 @@ def _schemas(models: Sequence[str]) -> dict[str, Any]:
                     "description": "What the test rows say of each label, in their order; empty where rows have none.",
                 },
             },
-            optional=["unit", "types", "columns"],
+            optional=["unit", "types", "columns", *OF_FORECASTER],
         ),
         "Health": {"type": "object", "properties": {"status": string}, "required": ["status"]},
         "Document": {"type": "object", "properties": {"openapi": {"const": "3.1.0"}}, "required": ["openapi"]},

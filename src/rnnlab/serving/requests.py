@@ -50,20 +50,20 @@ class WritingQuestion:
 
 
 def read_writing(body: bytes, limits: Limits) -> WritingQuestion:
-    values = _object(body, limits, WRITING_KEYS, "prompt")
+    values = object_of(body, limits, WRITING_KEYS, "prompt")
     prompt = values.get("prompt", "")
-    _check_text("prompt", prompt, limits.characters)
+    check_text("prompt", prompt, limits.characters)
     stops = values.get("stop", [])
     stops = [stops] if isinstance(stops, str) else stops
     if not isinstance(stops, list) or len(stops) > limits.stops:
-        raise _unfit(f"stop: a text, or a list of at most {limits.stops} texts, is needed (got {_kind(stops)})")
+        raise unfit(f"stop: a text, or a list of at most {limits.stops} texts, is needed (got {kind_of(stops)})")
     for number, text in enumerate(stops):
-        _check_text(f"stop[{number}]", text, limits.characters)
+        check_text(f"stop[{number}]", text, limits.characters)
     stream = values.get("stream", False)
     if not isinstance(stream, bool):
-        raise _unfit(f"stream: true or false is needed (got {_kind(stream)})")
+        raise unfit(f"stream: true or false is needed (got {kind_of(stream)})")
     if isinstance(values.get("temperature"), int | float) and values["temperature"] > WARMEST:
-        raise _unfit(f"temperature: at most {WARMEST} (got {values['temperature']})")
+        raise unfit(f"temperature: at most {WARMEST} (got {values['temperature']})")
     length = _whole(values, "length", 1, limits.length, min(400, limits.length))
     samples = _whole(values, "samples", 1, limits.samples, 1)
     top_k = _whole(values, "top_k", 1, MOST, 0) or None
@@ -71,26 +71,26 @@ def read_writing(body: bytes, limits: Limits) -> WritingQuestion:
     try:
         manner = Manner(_real(values, "temperature"), top_k, _real(values, "top_p"), seed, tuple(stops))
     except DataError as error:
-        raise _unfit(english(error)) from None
-    return WritingQuestion(prompt, _model(values), length, samples, manner, stream)
+        raise unfit(english(error)) from None
+    return WritingQuestion(prompt, model_of(values), length, samples, manner, stream)
 
 
 def read_scoring(body: bytes, limits: Limits) -> tuple[str, str | None]:
     """The text, and the name of the model."""
-    values = _object(body, limits, SCORING_KEYS, "text")
+    values = object_of(body, limits, SCORING_KEYS, "text")
     if not values.get("text"):
-        raise _unfit("text: a text to be scored is needed, and it may not be empty")
-    _check_text("text", values["text"], limits.characters)
-    return values["text"], _model(values)
+        raise unfit("text: a text to be scored is needed, and it may not be empty")
+    check_text("text", values["text"], limits.characters)
+    return values["text"], model_of(values)
 
 
-def _check_text(where: str, text: Any, characters: int) -> None:
+def check_text(where: str, text: Any, characters: int) -> None:
     if not isinstance(text, str):
-        raise _unfit(f"{where}: a string is needed (got {_kind(text)})")
+        raise unfit(f"{where}: a string is needed (got {kind_of(text)})")
     if not text.isascii() and SURROGATE.search(text):
-        raise _unfit(f"{where}: half of a surrogate pair is no character")
+        raise unfit(f"{where}: half of a surrogate pair is no character")
     if len(text) > characters:
-        raise _unfit(f"{where}: at most {characters:,} characters (got {len(text):,})")
+        raise unfit(f"{where}: at most {characters:,} characters (got {len(text):,})")
 
 
 def _whole(values: dict[str, Any], key: str, least: int, most: int, default: int) -> int:
@@ -99,32 +99,32 @@ def _whole(values: dict[str, Any], key: str, least: int, most: int, default: int
         isinstance(value, float) and value.is_integer()
     )
     if key in values and not (whole and least <= value <= most):
-        raise _unfit(f"{key}: a whole number from {least} to {most:,} is needed (got {_kind(value)})")
+        raise unfit(f"{key}: a whole number from {least} to {most:,} is needed (got {kind_of(value)})")
     return int(value)
 
 
 def _real(values: dict[str, Any], key: str) -> float:
     value = values.get(key, 1.0)
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > MOST:
-        raise _unfit(f"{key}: a number is needed (got {_kind(value)})")
+        raise unfit(f"{key}: a number is needed (got {kind_of(value)})")
     return float(value)
 
 
-def _object(body: bytes, limits: Limits, keys: tuple[str, ...], example: str) -> dict[str, Any]:
+def object_of(body: bytes, limits: Limits, keys: tuple[str, ...], example: str) -> dict[str, Any]:
     values = read_json(body, limits.depth)
     if not isinstance(values, dict):
-        raise _unfit(f'a JSON object is needed, like {{"{example}": "…"}} (got {_kind(values)})')
+        raise unfit(f'a JSON object is needed, like {{"{example}": "…"}} (got {kind_of(values)})')
     for key in values:
         if key not in keys:
-            raise _unfit(f"unknown key {_shown(key)}; the keys are {', '.join(keys)}")
+            raise unfit(f"unknown key {shown(key)}; the keys are {', '.join(keys)}")
     return values
 
 
 def read_question(body: bytes, limits: Limits) -> Question:
-    values = _object(body, limits, KEYS, "text")
+    values = object_of(body, limits, KEYS, "text")
     texts = _sounds(values, limits) if {"wav", "wavs"} & values.keys() else _texts(values, limits)
     explain = _explain(values, texts, limits)
-    return Question(texts, _model(values), _top(values), explain)
+    return Question(texts, model_of(values), _top(values), explain)
 
 
 def read_json(body: bytes, depth: int) -> Any:
@@ -169,54 +169,54 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(values) < len(pairs):
         seen = set[str]()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))
-        raise Refusal(400, "bad_json", f"the key {_shown(twice)} is there twice")
+        raise Refusal(400, "bad_json", f"the key {shown(twice)} is there twice")
     return values
 
 
 def _texts(values: dict[str, Any], limits: Limits) -> tuple[Text, ...]:
     if ("text" in values) == ("texts" in values):
-        raise _unfit("give either 'text' or 'texts'")
+        raise unfit("give either 'text' or 'texts'")
     texts = [values["text"]] if "text" in values else values["texts"]
     if not isinstance(texts, list):
-        raise _unfit(f"texts: a list of strings is needed (got {_kind(texts)})")
+        raise unfit(f"texts: a list of strings is needed (got {kind_of(texts)})")
     if not texts:
-        raise _unfit("texts: the list is empty")
+        raise unfit("texts: the list is empty")
     if len(texts) > limits.texts:
-        raise _unfit(f"texts: at most {limits.texts:,} in a request (got {len(texts):,})")
+        raise unfit(f"texts: at most {limits.texts:,} in a request (got {len(texts):,})")
     for number, text in enumerate(texts):
         place = "text" if "text" in values else f"texts[{number}]"
         columns = text if isinstance(text, dict) else {place: text}
         for name, column in columns.items():
-            where = place if columns is not text else f"{place}.{_shown(name)}"
+            where = place if columns is not text else f"{place}.{shown(name)}"
             if not isinstance(column, str):
-                raise _unfit(f"{where}: a string is needed (got {_kind(column)})")
+                raise unfit(f"{where}: a string is needed (got {kind_of(column)})")
             if not column.isascii() and SURROGATE.search(column):
-                raise _unfit(f"{where}: half of a surrogate pair is no character")
+                raise unfit(f"{where}: half of a surrogate pair is no character")
         if length_of(text) > limits.characters:
-            raise _unfit(f"{place}: at most {limits.characters:,} characters (got {length_of(text):,})")
+            raise unfit(f"{place}: at most {limits.characters:,} characters (got {length_of(text):,})")
     return tuple(texts)
 
 
 def _sounds(values: dict[str, Any], limits: Limits) -> tuple[bytes, ...]:
     """WAV files in base64; how large they are, the limit of a body says."""
     if len({"text", "texts", "wav", "wavs"} & values.keys()) > 1:
-        raise _unfit("give one of 'text', 'texts', 'wav' and 'wavs'")
+        raise unfit("give one of 'text', 'texts', 'wav' and 'wavs'")
     sent = [values["wav"]] if "wav" in values else values["wavs"]
     if not isinstance(sent, list):
-        raise _unfit(f"wavs: a list of strings is needed (got {_kind(sent)})")
+        raise unfit(f"wavs: a list of strings is needed (got {kind_of(sent)})")
     if not sent:
-        raise _unfit("wavs: the list is empty")
+        raise unfit("wavs: the list is empty")
     if len(sent) > limits.texts:
-        raise _unfit(f"wavs: at most {limits.texts:,} in a request (got {len(sent):,})")
+        raise unfit(f"wavs: at most {limits.texts:,} in a request (got {len(sent):,})")
     found = []
     for number, text in enumerate(sent):
         place = "wav" if "wav" in values else f"wavs[{number}]"
         if not isinstance(text, str):
-            raise _unfit(f"{place}: a WAV file in base64 is needed, as a string (got {_kind(text)})")
+            raise unfit(f"{place}: a WAV file in base64 is needed, as a string (got {kind_of(text)})")
         try:
             found.append(base64.b64decode(text, validate=True))
         except ValueError:
-            raise _unfit(f"{place}: this isn't base64") from None
+            raise unfit(f"{place}: this isn't base64") from None
     return tuple(found)
 
 
@@ -224,10 +224,10 @@ def length_of(text: Text) -> int:
     return sum(map(len, text.values())) if isinstance(text, dict) else len(text)
 
 
-def _model(values: dict[str, Any]) -> str | None:
+def model_of(values: dict[str, Any]) -> str | None:
     name = values.get("model")
     if "model" in values and not isinstance(name, str):
-        raise _unfit(f"model: a name is needed (got {_kind(name)})")
+        raise unfit(f"model: a name is needed (got {kind_of(name)})")
     return name
 
 
@@ -237,32 +237,32 @@ def _top(values: dict[str, Any]) -> int | None:
     top = values["top"]
     whole = (isinstance(top, int) and not isinstance(top, bool)) or (isinstance(top, float) and top.is_integer())
     if not whole or top < 1:
-        raise _unfit(f"top: a whole number from 1 on is needed (got {_kind(top)})")
+        raise unfit(f"top: a whole number from 1 on is needed (got {kind_of(top)})")
     return int(top)
 
 
 def _explain(values: dict[str, Any], texts: tuple[Text, ...], limits: Limits) -> bool:
     explain = values.get("explain", False)
     if explain is True and isinstance(texts[0], bytes):
-        raise _unfit("explain: tokens of texts are explained, and a recording has none")
+        raise unfit("explain: tokens of texts are explained, and a recording has none")
     if not isinstance(explain, bool):
-        raise _unfit(f"explain: true or false is needed (got {_kind(explain)})")
+        raise unfit(f"explain: true or false is needed (got {kind_of(explain)})")
     if explain and len(texts) > limits.explained:
-        raise _unfit(f"explain: at most {limits.explained} texts in a request (got {len(texts):,})")
+        raise unfit(f"explain: at most {limits.explained} texts in a request (got {len(texts):,})")
     if explain and max(map(length_of, texts)) > limits.explained_characters:
-        raise _unfit(f"explain: at most {limits.explained_characters:,} characters a text")
+        raise unfit(f"explain: at most {limits.explained_characters:,} characters a text")
     return explain
 
 
-def _unfit(reason: str) -> Refusal:
+def unfit(reason: str) -> Refusal:
     return Refusal(422, "invalid", reason)
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     return repr(text if len(text) <= SHOWN else text[:SHOWN] + "…")
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
     """In JSON's words; the value itself may be long, or private."""
     if isinstance(value, bool):
         return str(value).lower()

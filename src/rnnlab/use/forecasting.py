@@ -119,11 +119,18 @@ class Forecaster:
 
     def continued(self, seen: Observations) -> list[SeriesForecast]:
         """The same, of observations that were read."""
-        data = self.observed.windows(seen)
-        assert data.scales is not None
-        assert data.series is not None
-        mean, std = (data.scales[data.series, number][:, None, :, None] for number in range(2))  # (rows, 1, C, 1) each
-        values = self.of_windows(data).astype(np.float64) * std + mean
+        with np.errstate(over="ignore", invalid="ignore"):  # of what is far from all that was learnt
+            data = self.observed.windows(seen)
+            assert data.scales is not None
+            assert data.series is not None
+            mean, std = (data.scales[data.series, at][:, None, :, None] for at in range(2))  # (rows, 1, C, 1) each
+            values = self.of_windows(data).astype(np.float64) * std + mean
+        if not np.isfinite(values).all():
+            raise DataError(
+                "{source}: what this model forecasts is no number: its values are too far from those that it learnt "
+                "from",
+                source=seen.source,
+            )
         steps = np.diff(seen.offsets).tolist()
         return [
             SeriesForecast(name, self.channels, self.answer.quantiles, values[number], steps[number] + 1,

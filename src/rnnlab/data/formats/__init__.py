@@ -25,11 +25,13 @@ def all_formats() -> list[type[RowFile]]:
 
 
 def read_whole(
-    path: str | Path, names: Sequence[str] | None = None, *, holding: str = "", held: int | None = None
+    path: str | Path | Source, names: Sequence[str] | None = None, *, holding: str = "", held: int | None = None
 ) -> RowFile:
-    """A file to learn from, or to judge, in memory. ``names`` are those of its columns if it has no header;
-    ``holding`` says what it must be able to hold: "texts" or "numbers". One of more than ``held`` bytes stays on the
-    disk."""
+    """A file to learn from, or to judge, in memory; or one whose bytes are known already. ``names`` are those of its
+    columns if it has no header; ``holding`` says what it must be able to hold: "texts" or "numbers". One of more than
+    ``held`` bytes stays on the disk."""
+    known = path if isinstance(path, Source) else None
+    path = path.path if isinstance(path, Source) else path
     cls = format_of(path, holding=holding)
     if names is not None:
         if cls.fixed is not None:
@@ -45,6 +47,8 @@ def read_whole(
                 suffix=Path(path).suffix,
             )
         check_names(both("{path}: the given columns", path=path), names)
+    if known is not None:
+        return cls(known, names)
     is_large = held is not None and Path(path).is_file() and Path(path).stat().st_size > held
     return cls(Source.on_disk(path) if is_large else Source.load(path), names)
 
