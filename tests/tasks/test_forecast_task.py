@@ -9,6 +9,7 @@ from corpora import write_hours
 from rnnlab.answers.forecast import Forecast
 from rnnlab.api.compare import compare
 from rnnlab.api.report import write_report
+from rnnlab.core.errors import DataError
 from rnnlab.sweeps.plan import experiment_tree
 from rnnlab.tasks.choosing import task_for
 from rnnlab.tasks.forecast import ForecastTask
@@ -67,3 +68,25 @@ def test_a_short_series_is_not_judged(tmp_path: Path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "太短，无法判断" in page
     assert "区间分不出谁更好" in page
+
+
+def test_a_second_file_is_the_test_part(hours: str, tmp_path: Path):
+    header, *rows = Path(hours).read_text().splitlines()
+    first, later = tmp_path / "first.csv", tmp_path / "later.csv"
+    first.write_text("\n".join([header, *rows[:-30]]))
+    later.write_text("\n".join([header, *rows[-30:]]))
+    data = ForecastTask(data=str(first), test=str(later), horizon=24, lookback=48).resolve().load()
+    whole = ForecastTask(data=hours, horizon=24, lookback=48, borders=(333, 370, 400)).resolve().load()
+    assert data.test.origins is not None
+    assert data.test.origins.tolist() == whole.test.origins.tolist()
+    later.write_text("\n".join([header, *rows[-20:]]))
+    with pytest.raises(DataError, match="it begins at"):
+        ForecastTask(data=str(first), test=str(later), horizon=12).resolve()
+
+
+def test_a_file_without_a_header_is_given_names(hours: str, tmp_path: Path):
+    header, *rows = Path(hours).read_text().splitlines()
+    bare = tmp_path / "bare.csv"
+    bare.write_text("\n".join(rows))
+    columns = tuple(header.split(","))
+    assert ForecastTask(data=str(bare), columns=columns).resolve().load().labels == columns[1:]

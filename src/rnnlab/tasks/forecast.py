@@ -32,7 +32,7 @@ class ForecastTask(Task):
 
     shape: ClassVar[Answer] = Forecast(1, 1)
     default_models: ClassVar[tuple[str, ...]] = ("gru", "lstm", "dilated")
-    training_defaults: ClassVar[dict[str, Any]] = {"batch_size": 64, "lr": 0.002}
+    training_defaults: ClassVar[dict[str, Any]] = {"batch_size": 64, "lr": 0.001, "patience": 10}
     recurrent_pooling: ClassVar[str] = "last"
     model_defaults: ClassVar[dict[str, dict[str, Any]]] = {"rnn": RECURRENT, "lstm": RECURRENT, "gru": RECURRENT}
 
@@ -42,6 +42,10 @@ class ForecastTask(Task):
         description="A table of numbers over time, or a name of the catalogue; else a series is made by rules that are "
         "known, and so is what a model can at best achieve.",
     )
+    test: str | None = Field(
+        default=None, min_length=1, description="A file that goes on where the data end: its steps are the test."
+    )
+    columns: tuple[str, ...] | None = Field(default=None, description="Names of the columns, if there is no header.")
     steps_made: int | None = Field(
         default=None, ge=200, le=1_000_000, description="Without data: so many steps are made (11,680)."
     )
@@ -141,7 +145,17 @@ class ForecastTask(Task):
 
     def _encoding(self) -> dict[str, Any]:
         """The settings on which the encoded data depend, besides the file."""
-        left_out = ("fingerprint", "data", "metric", "scaling", "quantiles", "line", "channels", "windows_per_epoch")
+        left_out = (
+            "fingerprint",
+            "data",
+            "test",
+            "metric",
+            "scaling",
+            "quantiles",
+            "line",
+            "channels",
+            "windows_per_epoch",
+        )
         return {name: value for name, value in self.to_dict().items() if name not in left_out}
 
     def _series_made(self) -> MadeSeries:
@@ -170,16 +184,17 @@ class ForecastTask(Task):
         return replace(data, profile=profile)
 
     def _attempt(self) -> EncodedData:
-        path = self._path()
-        content = Content.of({f"train {path.suffix.lower()}": path})
+        paths = {"train": self._path()} | ({} if self.test is None else {"test": Path(self.test)})
+        files = {f"{part} {path.suffix.lower()}": path for part, path in paths.items()}
+        content = Content.of(files)
 
         def make() -> EncodedData:
             try:
-                seen = self.read()
+                seen, later = self.read(), None if self.test is None else self._read(Path(self.test))
             finally:
-                if Content.of({f"train {path.suffix.lower()}": path}) != content:
+                if Content.of(files) != content:
                     raise Changed
-            return self.encode_all(seen)
+            return self.encode_all(seen, later)
 
         try:
             return store.cached(digest_of([ENCODING, self._encoding(), content.lines]), make)
@@ -196,11 +211,19 @@ class ForecastTask(Task):
     def read(self) -> Observations:
         if self.data is None:
             return self._series_made().observations
+        return self._read(self._path())
+
+    def _read(self, path: Path) -> Observations:
         return read_observations(
-            self._path(), date=self.date, targets=self.targets, series=self.series, skip_bad=self.skip_bad
+            path,
+            date=self.date,
+            targets=self.targets,
+            series=self.series,
+            columns=self.columns,
+            skip_bad=self.skip_bad,
         )
 
-    def encode_all(self, seen: Observations) -> EncodedData:
+    def encode_all(self, seen: Observations, later: Observations | None = None) -> EncodedData:
         return encode_observations(
             seen,
             horizon=self.horizon,
@@ -212,6 +235,7 @@ class ForecastTask(Task):
             last_only=self.last_only,
             calendar=self.calendar,
             standardise=self.standardise,
+            later=later,
         )
 
     def identity(self) -> dict[str, Any]:
