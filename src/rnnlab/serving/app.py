@@ -18,6 +18,7 @@ from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
 from rnnlab.core.words import both
+from rnnlab.data.calendar import Spacing
 from rnnlab.serving.batching import Answers, Batcher, described
 from rnnlab.serving.limits import Limits, Refusal
 from rnnlab.serving.metrics import Metrics
@@ -321,6 +322,25 @@ SCRIPT_WORDS = {
     ),
     "lead translation": both("Type a text: what the model writes for it comes as you type."),
     "lead recording": both("Choose a recording: the model says what it hears, and how sure it is."),
+    "lead forecast": both(
+        "Paste a table of dates and numbers, or drop a file: the next steps are drawn with their quantiles."
+    ),
+    "needs dated": both(
+        "With the columns {columns}, one step is {spacing}. The last {lookback} steps are read, and {horizon} forecast."
+    ),
+    "needs": both("With the columns {columns}. The last {lookback} steps are read, and {horizon} forecast."),
+    "shortened": both("Only the last {count} of {all} lines are sent: the server doesn’t take more."),
+    "fan": both("{name}: what was read, and {steps} steps ahead with their quantiles"),
+    "hint fan": both("Point at a step, or go along with the arrow keys, to see its figures."),
+    "forecast": both("The forecast"),
+    "no forecast": both("The forecast will stand here."),
+    "date": both("date"),
+    "step": both("step"),
+    "channels": both("Channels"),
+    "horizon": both("Steps that are forecast"),
+    "lookback": both("Steps that are read"),
+    "spacing": both("One step is"),
+    "mase": both("MASE on test rows, 95 % interval"),
     "lead text": both("Begin a text, and let the model write on: stop it, change what it wrote, and go on from there."),
     "writes": both("The model writes …"),
     "wrote": both("{count} tokens written, {nats} nats per token."),
@@ -369,12 +389,16 @@ SCRIPT_WORDS = {
     "test rows": both("Test rows"),
 }
 """What the script of the page says; it fills the gaps."""
+UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+SCRIPT_WORDS |= {f"2 {unit}": Spacing(seconds=2 * seconds).told for unit, seconds in UNITS.items()}
+SCRIPT_WORDS |= {f"2 {unit}": Spacing(months=2 * months).told for unit, months in (("month", 1), ("year", 12))}
 
 
 @cache
 def page_html(limits: Limits) -> tuple[str, str]:
     """The page, and the policy to be sent with it."""
-    scripts = [source("shell_head.js"), source("shell.js"), source("serving_writing.js"), source("serving.js")]
+    names = ("shell_head", "shell", "serving_writing", "serving_forecasting", "serving")
+    scripts = [source(f"{name}.js") for name in names]
     # what it may do beyond other pages is to ask this server
     allowed = policy(scripts).replace("connect-src 'none'", "connect-src 'self'")
     html = (

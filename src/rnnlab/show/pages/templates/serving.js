@@ -47,6 +47,7 @@
     if (reason) at("trouble").append(" ", english(reason));
     at("trouble").hidden = false;
     at("result").hidden = at("nothing").hidden = true; // that of an older text
+    forecaster.hide();
     if (kind === 401) {
       at("token-form").hidden = false;
       at("token").focus();
@@ -71,6 +72,8 @@
 
   const writes = () => model()?.answers === "text";
   const translates = () => model()?.answers === "translation";
+  const forecasts = () => model()?.answers === "forecast";
+  const forecaster = servedForecaster({ at, element, say, told, model, typed, ask: () => ask() });
   const writer = servedWriter({ at, say, told, request, failure, showTrouble, noTrouble, model, typed });
 
   const ask = async () => {
@@ -78,17 +81,19 @@
     asked?.abort();
     showRequest();
     if (writes()) return; // when it is told to
-    if (!model() || !(hears() ? file() : letters().trim())) return showNothing();
+    if (!model() || !(hears() ? file() : forecasts() ? forecaster.text().trim() : letters().trim())) return showNothing();
     const mine = (asked = new AbortController());
     at("answer").setAttribute("aria-busy", "true");
     try {
       const body = JSON.stringify({ model: model().name, ...(await question()) });
       if (mine !== asked) return;
-      if (hears() && body.length > Number(at("ask").dataset.body)) throw TOO_LARGE;
-      const response = await request("/v1/predict", { method: "POST", body, signal: mine.signal });
+      if ((hears() || forecasts()) && body.length > Number(at("ask").dataset.body)) throw TOO_LARGE;
+      const address = forecasts() ? "/v1/forecast" : "/v1/predict";
+      const response = await request(address, { method: "POST", body, signal: mine.signal });
       const said = response.ok ? await response.json() : await failure(response);
       if (mine !== asked) return;
-      if (response.ok) showAnswer(said.predictions[0]);
+      if (response.ok && forecasts()) showForecasts(said.forecasts);
+      else if (response.ok) showAnswer(said.predictions[0]);
       else {
         showTrouble(said.status, said.reason);
         if (said.status === 429 || said.status === 503) pause = setTimeout(ask, 1000 * said.wait);
@@ -100,6 +105,7 @@
   };
   // What the server reads: tags need no explanation, and long texts get none.
   const question = async () => {
+    if (forecasts()) return { csv: forecaster.text(), history: true };
     if (hears()) return { wav: await base64(file()) };
     return { text: text(), explain: !tags() && [...letters()].length <= Number(at("ask").dataset.explained) };
   };
@@ -122,7 +128,7 @@
   });
   at("ask").addEventListener("input", (event) => event.target.matches("textarea") && soon());
   at("ask").addEventListener("keydown", (event) => {
-    if (!event.target.matches("textarea") || writes()) return;
+    if (!event.target.matches("textarea") || writes() || forecasts()) return;
     // 229: Safari sends the Enter that ends a composition after it
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || composing || event.keyCode === 229) return;
     event.preventDefault();
@@ -158,7 +164,13 @@
     at("answer").setAttribute("aria-busy", "false");
     noTrouble();
     at("result").hidden = true;
+    forecaster.hide();
     at("nothing").hidden = false;
+  };
+  const showForecasts = (found) => {
+    noTrouble();
+    at("nothing").hidden = true;
+    forecaster.show(found);
   };
   const showAnswer = (answer) => {
     last = answer;
@@ -330,6 +342,14 @@
       at("document").hidden = token !== null;
       return;
     }
+    if (forecasts()) {
+      const filter = `{csv: .${models.length > 1 ? `, model: ${JSON.stringify(model().name)}` : ""}}`;
+      const head = `curl ${location.origin}/v1/forecast -H 'Content-Type: application/json'${secret} -d @-`;
+      const path = quoted(at("series-file").files[0]?.name ?? "recent.csv");
+      document.querySelector("#request pre code").textContent = `jq -Rs ${quoted(filter)} ${path} | ${head}`;
+      at("document").hidden = token !== null;
+      return;
+    }
     const curl = `curl ${location.origin}/v1/predict -H 'Content-Type: application/json'${secret} -d`;
     document.querySelector("#request pre code").textContent = hears()
       ? `${recorded(named)} | ${curl} @-`
@@ -352,12 +372,19 @@
     document.querySelector("#labels .loss").hidden = !losses;
     at("labels").hidden = !found.length;
   };
+  const ahead = ({ channels, lookback, horizon, spacing }) => [
+    fact(told("channels"), channels.join(", ")),
+    fact(told("horizon"), number(horizon)),
+    fact(told("lookback"), number(lookback)),
+    ...(spacing ? [fact(told("spacing"), ...say(...forecaster.apart(spacing)))] : []),
+  ];
   const showCard = () => {
     const { card = {}, kind, labels, by_label: byLabel = [] } = model();
     const { accuracy, calibration, data = {} } = card;
     const facts = [fact(told("model"), kind)];
     if (card.model?.parameters) facts.push(fact(told("parameters"), number(card.model.parameters)));
-    if (!writes() && !translates()) facts.push(fact(told("labels"), `${labels.length}`));
+    if (forecasts()) facts.push(...ahead(model()));
+    else if (!writes() && !translates()) facts.push(fact(told("labels"), `${labels.length}`));
     if (accuracy) {
       const seeds = accuracy.seeds > 1 ? say(...told("seeds", { count: accuracy.seeds })) : [];
       const { score = "accuracy", unit = "percent", measure } = card.model ?? {};
@@ -402,8 +429,9 @@
         return [element("label", { for: field.id }, name), field];
       }),
     );
-    at("text").hidden = at("text-label").hidden = names.length > 0 || hears();
-    at("keys").hidden = hears() || writes();
+    at("text").hidden = at("text-label").hidden = names.length > 0 || hears() || forecasts();
+    at("keys").hidden = hears() || writes() || forecasts();
+    forecaster.prepare(forecasts());
     at("send").hidden = writes();
     at("text").classList.toggle("long", writes());
     writer.show(writes());
@@ -413,11 +441,12 @@
       noTrouble();
     } else if (!last) at("nothing").hidden = false;
     at("recording").hidden = !hears();
-    const named = translates() ? "translation" : "answer";
+    const named = translates() ? "translation" : forecasts() ? "forecast" : "answer";
+    if (forecasts()) at("result").hidden = true;
     at("nothing").replaceChildren(...say(...told(`no ${named}`)));
     [at("answer").dataset.en, at("answer").dataset.zh] = told(named);
     at("answer").setAttribute("aria-label", at("answer").dataset[document.documentElement.dataset.lang]);
-    const lead = translates() ? "translation" : writes() ? "text" : hears() ? "recording" : !tags() ? "label" : model().types ? "entities" : "tags";
+    const lead = forecasts() ? "forecast" : translates() ? "translation" : writes() ? "text" : hears() ? "recording" : !tags() ? "label" : model().types ? "entities" : "tags";
     at("lead").replaceChildren(...say(...told(`lead ${lead}`)));
     if (names.length) at("column-0").focus();
   };
