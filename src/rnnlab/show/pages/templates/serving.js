@@ -431,6 +431,7 @@
     );
     at("text").hidden = at("text-label").hidden = names.length > 0 || hears() || forecasts();
     at("keys").hidden = hears() || writes() || forecasts();
+    document.querySelector("#ask .head").hidden = at("text").hidden && at("choice").hidden;
     forecaster.prepare(forecasts());
     at("send").hidden = writes();
     at("text").classList.toggle("long", writes());

@@ -2,7 +2,7 @@
 // For a forecaster: a table is pasted or dropped, and the next steps of its series are drawn as a fan.
 const servedForecaster = ({ at, element, say, told, model, typed, ask }) => {
   const [WIDTH, HEIGHT] = [640, 340]; // of the drawing, in its own units
-  const EDGE = { left: 62, right: 12, top: 14, bottom: 30 };
+  const EDGE = { left: 74, right: 12, top: 14, bottom: 34 };
   const ROOM = 0.6; // of what the server takes: the text is longer in JSON
   const field = at("table");
   let found = []; // forecasts, one per series
@@ -99,7 +99,7 @@ const servedForecaster = ({ at, element, say, told, model, typed, ask }) => {
     const ahead = (values) => [[x(begins - 1), y(last)], ...values.map((value, step) => [x(begins + step), y(value)])];
     const parts = marks(low, high).flatMap((mark) => [
       drawn("line", { class: "grid", x1: EDGE.left, x2: WIDTH - EDGE.right, y1: y(mark), y2: y(mark) }),
-      drawn("text", { class: "mark", x: EDGE.left - 8, y: y(mark) + 4, "text-anchor": "end" }, figure(mark)),
+      drawn("text", { class: "mark", x: EDGE.left - 8, y: y(mark) + 5, "text-anchor": "end" }, figure(mark)),
     ]);
     for (let pair = 0; pair < Math.floor(quantiles.length / 2); pair++) {
       const [below, above] = [of(quantiles[pair]), of(quantiles.at(-1 - pair))].map((values) => ahead(values).filter(([, place]) => place !== null));
