@@ -14,7 +14,7 @@ from rnnlab.data.batches import Batch
 from rnnlab.data.forecasting import FEWEST_BLOCKS
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences, Targets
-from rnnlab.models.forecasting import Ridge, read_before
+from rnnlab.models.forecasting import Ridge, read_before, spaced_evenly
 from rnnlab.models.pooling import inside
 
 MASE = ratio("mase", "MASE", "scaled", "values", lower_is_better=True, unit="number", least=0.0)
@@ -82,7 +82,7 @@ class Forecast(Answer):
         that a network begins as good as a line is, and learns what is left."""
         if not isinstance(head, LinearBeside):
             return
-        windows = np.linspace(0, len(train) - 1, min(len(train), MOST_WINDOWS)).astype(np.int64)
+        windows = spaced_evenly(train, MOST_WINDOWS)
         learnt = Ridge().fit_line(train, valid, windows, by_channel=False)
         weights = torch.from_numpy(learnt["weights"][0].T)  # (H, L)
         if self.scaling == "none":  # nothing is taken off before, and what the weights lack is of the last value

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 
-def write_atomically(path: str | Path, data: bytes | str) -> None:
+def write_atomically(path: str | Path, data: bytes | memoryview | str) -> None:
     """Write ``data`` (text as UTF-8, line ends untouched) so that a reader sees the old file or the new one."""
     write_parts(path, [data.encode() if isinstance(data, str) else data])
 
 
-def write_parts(path: str | Path, parts: Iterable[bytes]) -> None:
+def write_parts(path: str | Path, parts: Iterable[bytes | memoryview]) -> None:
     """As `write_atomically`, one part behind the other, so that large ones needn't be joined in memory first."""
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")

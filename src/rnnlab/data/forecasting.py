@@ -19,6 +19,7 @@ from rnnlab.data.sequences import Sequences, offsets_of
 
 MANY = 20  # series from which on the last horizon of each is the test, unless the user says otherwise
 SEASONS_BACK = 14  # that are read, unless the user says otherwise
+MOST_READ = 1344  # steps, unless a season is longer or the user says otherwise: two weeks of quarters of an hour
 MOST_EVALUATED = 20_000  # windows of a split that is not trained on: of more, every second, third …
 FEWEST_BLOCKS = 5
 LONGEST_SEASON = 500  # steps, of those that are forecast as a whole unless the user says otherwise
@@ -186,8 +187,9 @@ def usual_horizon(season: int, steps: int) -> tuple[int, str]:
 
 
 def usual_lookback(season: int, horizon: int, steps: int) -> int:
-    """Two weeks of hours; never more than a quarter of what is there to train on, where that is short."""
-    wanted = SEASONS_BACK * season if season > 1 else 4 * horizon
+    """Two weeks of hours; never more than a quarter of what is there to train on, where that is short; and of long
+    seasons one at least."""
+    wanted = max(season, min(MOST_READ, SEASONS_BACK * season)) if season > 1 else 4 * horizon
     return max(2, min(wanted, max(steps // 4, 2 * min(season, steps // 8))))
 
 
@@ -242,40 +244,44 @@ def _windows(
     horizon: int,
     lookback: int,
 ) -> Sequences:
-    """Of the steps that the windows of a split reach, in arrays of their own."""
-    pieces, origins, series, number_in_series, at = [], [], [], [], 0
+    """Of the steps that the windows of a split reach: views where there is one series, else in arrays of their own."""
+    pieces, origins, counts, shifts, at = [], [], [], [], 0
     for number, one in enumerate(borders):
         begin, end = {"train": (0, one.train), "valid": (one.train, one.valid), "test": (one.valid, one.test)}[split]
         reach = max(0, begin - lookback)
         first = max(begin, min(lookback, end - horizon), 1)
-        own = np.arange(first, end - horizon + 1)
         base = int(seen.offsets[number])
-        pieces.append(np.arange(base + reach, base + end))
-        origins.append(own - reach + at)
-        number_in_series.append(own)
-        series.append(np.full(len(own), number))
+        pieces.append(slice(base + reach, base + end))
+        origins.append(np.arange(first - reach + at, end - horizon + 1 - reach + at))
+        counts.append(len(origins[-1]))
+        shifts.append(base + reach - at)  # from a step of this split to the same one among all
         at += end - reach
-    steps, origin, of_series = np.concatenate(pieces), np.concatenate(origins), np.concatenate(series)
-    when = np.concatenate(number_in_series)
+    origin, of_series = np.concatenate(origins), np.repeat(np.arange(len(borders), dtype=np.int32), counts)
     if split != "train" and len(origin) > MOST_EVALUATED:
         kept = slice(None, None, -(-len(origin) // MOST_EVALUATED))
-        origin, of_series, when = origin[kept], of_series[kept], when[kept]
-    if seen.dates is not None:
-        when = seen.dates[seen.offsets[of_series] + when].astype(np.int64)
-    channels = seen.values.shape[1]
-    values = features[steps]
-    targets = values[:, :channels].copy()
-    targets[np.isnan(seen.values[steps])] = np.nan
-    begins = offsets_of(np.array([len(piece) for piece in pieces]))[:-1]
+        origin, of_series = origin[kept], of_series[kept]
+    begins = offsets_of(np.array([piece.stop - piece.start for piece in pieces]))[:-1]
     starts = np.maximum(origin - lookback, begins[of_series])
+    values = features[pieces[0]] if len(pieces) == 1 else np.concatenate([features[piece] for piece in pieces])
+    targets = np.concatenate([_targets(features[piece], seen.values[piece]) for piece in pieces])
+    if split == "train":  # nobody judges by them: blocks and dates would take more memory than what is read
+        return Sequences(values, starts, origin, targets, of_series, horizon=horizon, series=of_series, scales=scales)
+    when = origin + np.array(shifts)[of_series]
+    when = when - seen.offsets[of_series] if seen.dates is None else seen.dates[when].astype(np.int64)
     return Sequences(values, starts, origin, targets, _blocks(origin, of_series, horizon), horizon=horizon,
                      series=of_series, origins=when, scales=scales)  # fmt: skip
 
 
+def _targets(features: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(N, C) float32, of features (N, D): NaN where a value is missing, which is read as the last one."""
+    return np.where(np.isnan(values), np.float32(np.nan), features[:, : values.shape[1]])
+
+
 def _blocks(origin: np.ndarray, series: np.ndarray, horizon: int) -> np.ndarray:
     """(rows,): windows that overlap in what is asked are in one block or in two that touch: each has the origins of a
-    horizon of one series."""
+    horizon of one series. Rows are in the order of series and time."""
     changes = np.flatnonzero(np.diff(series, prepend=-1))
     first = origin[changes][np.searchsorted(changes, np.arange(len(series)), side="right") - 1]
-    _, blocks = np.unique(np.stack([series, (origin - first) // horizon]), axis=1, return_inverse=True)
-    return blocks.reshape(-1).astype(np.int64)
+    number = (origin - first) // horizon
+    begins = (np.diff(number, prepend=-1) != 0) | (np.diff(series, prepend=-1) != 0)
+    return np.cumsum(begins) - 1

@@ -1,6 +1,7 @@
 """How observations become what a forecaster reads, in training and long after it."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from rnnlab.data.observations import Observations
 from rnnlab.data.sequences import Sequences
 
 Standardise = Literal["series", "global"]
+BLOCK = 1 << 18  # steps of which the calendar is read at a time: it takes several times their memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +45,20 @@ class Observed:
     def features(self, seen: Observations, scales: np.ndarray) -> np.ndarray:
         """(N, D) float32: values standardised by their series, whose scales (S, 3, C) are given; where one is missing,
         the last that is known; which ones are missing; and what is known of the dates."""
-        series = np.repeat(np.arange(len(seen.series)), np.diff(seen.offsets))
-        values = np.empty((len(seen.values), self.channels), np.float32)
-        for channel in range(self.channels):
-            mean, std = scales[series, 0, channel], scales[series, 1, channel]
-            values[:, channel] = (seen.values[:, channel] - mean) / std
-        missing = np.isnan(values)
-        columns = [_last_known(values, missing, seen.offsets) if missing.any() else values]
+        found = np.empty((len(seen.values), self.width), np.float32)
+        for (first, end), (mean, std, _) in zip(pairwise(seen.offsets.tolist()), scales, strict=True):
+            found[first:end, : self.channels] = (seen.values[first:end] - mean) / std
+        missing = np.isnan(found[:, : self.channels])
+        if missing.any():
+            found[:, : self.channels] = _last_known(found[:, : self.channels], missing, seen.offsets)
         if self.marks:
-            columns.append(missing.astype(np.float32))
+            found[:, self.channels : 2 * self.channels] = missing
         if self.calendar and seen.dates is not None and self.spacing is not None:
-            columns.append(calendar_features(seen.dates, self.spacing))
-        return np.concatenate(columns, axis=1) if columns[1:] else columns[0]
+            known = self.channels * (2 if self.marks else 1)  # columns before those of the calendar
+            for first in range(0, len(found), BLOCK):
+                part = slice(first, first + BLOCK)
+                found[part, known:] = calendar_features(seen.dates[part], self.spacing)
+        return found
 
     def windows(self, seen: Observations) -> Sequences:
         """The last steps of each series, of which nothing is known yet that comes after: a row per series. One that

@@ -50,10 +50,10 @@ class Sequences:
     unseen: np.ndarray | None = None  # as `Targets.unseen`
     characters: np.ndarray | None = None  # as `Targets.characters`
     horizon: int | None = None  # of windows: row i's targets are targets[ends[i] : ends[i] + horizon], (H, C) float32
-    series: np.ndarray | None = None  # (rows,) int64: of which series a window is
+    series: np.ndarray | None = None  # (rows,) int32 or int64: of which series a window is
     origins: np.ndarray | None = None
     """(rows,) int64 of windows: the date of the first step that is asked, in seconds since 1970; without dates, its
-    number in its series."""
+    number in its series. None for windows to train on."""
     scales: np.ndarray | None = None
     """(series, 3, C) of windows: mean and standard deviation by which values were standardised, and the mean error of
     the seasonal naive forecast before the test part, all as in the file."""

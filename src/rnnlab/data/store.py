@@ -12,7 +12,7 @@ import shutil
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,7 @@ def unpack(packed: bytes, wanted: str) -> None:
     """Keep what `pack` made in the cache folder, where `find` finds it. It must have the fingerprint ``wanted``."""
     try:
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-            data = _from_files({name: archive.read(name) for name in archive.namelist()})
+            data = _from_files((name, archive.read(name)) for name in archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             "the data that were sent can't be read: {kind}: {error}", kind=type(error).__name__, error=error
@@ -135,20 +135,19 @@ def load(folder: str | Path) -> EncodedData | None:
         manifest = json.loads((folder / "manifest.json").read_bytes())
         if manifest["format"] != FORMAT:
             return None
-        files = {name: (folder / name).read_bytes() for name in manifest["sha256"]}
-        if any(hashlib.sha256(files[name]).hexdigest() != expected for name, expected in manifest["sha256"].items()):
-            return None
-        return _from_files(files)
+        return _from_files(
+            (name, _checked(folder / name, expected)) for name, expected in manifest["sha256"].items()
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RnnlabError):
         return None
 
 
-def _files_of(data: EncodedData) -> Iterator[tuple[str, bytes]]:
+def _files_of(data: EncodedData) -> Iterator[tuple[str, bytes | memoryview]]:
     for name in SPLITS:
         for field, array in _arrays_of(getattr(data, name)).items():
             buffer = io.BytesIO()
             np.save(buffer, array, allow_pickle=False)
-            yield f"{name}.{field}.npy", buffer.getvalue()
+            yield f"{name}.{field}.npy", buffer.getbuffer()  # not a copy of it
     sides = data.to_dict()
     sides.pop("tokens", None)  # the arrays tell
     rest = {"labels": sides.pop("labels"), "tag_names": data.tag_names, **sides, "profile": data.profile}
@@ -159,12 +158,25 @@ def _files_of(data: EncodedData) -> Iterator[tuple[str, bytes]]:
     yield "data.json", json.dumps(rest, allow_nan=False).encode()
 
 
-def _from_files(files: Mapping[str, bytes]) -> EncodedData:
-    rest = json.loads(files["data.json"])
+def _checked(path: Path, expected: str) -> bytes:
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != expected:
+        raise ValueError(f"{path} is damaged")
+    return content
+
+
+def _from_files(files: Iterable[tuple[str, bytes]]) -> EncodedData:
+    """One after the other, so that no two are in memory as bytes."""
+    rest: dict[str, Any] = {}
+    found: dict[str, dict[str, np.ndarray]] = {name: {} for name in SPLITS}
+    for file, content in files:
+        if file == "data.json":
+            rest = json.loads(content)
+        else:
+            name, field, _ = file.split(".")
+            found[name][field] = np.load(io.BytesIO(content), allow_pickle=False)
     sequences = {}
-    for name in SPLITS:
-        found = {file.split(".")[1]: content for file, content in files.items() if file.startswith(f"{name}.")}
-        arrays = {k: np.load(io.BytesIO(content), allow_pickle=False) for k, content in found.items()}
+    for name, arrays in found.items():
         if rest.get("per_step"):
             arrays["target_offsets"] = arrays["offsets"]
         names = ("unseen", "characters", "series", "scales", "origins", "horizon")

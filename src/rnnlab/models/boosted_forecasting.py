@@ -8,7 +8,7 @@ from pydantic import Field
 from rnnlab.data.sequences import Sequences
 from rnnlab.models.baselines import Learnt, baseline
 from rnnlab.models.classical_forecasting import library
-from rnnlab.models.forecasting import AT_A_TIME, Forecasting, Work, read_before
+from rnnlab.models.forecasting import AT_A_TIME, Forecasting, Work, read_before, spaced_evenly
 
 RECENT = 24  # values before the origin that a tree may ask for
 SEASONS = 4  # before the step that is asked, of which it may ask for the value at the same place
@@ -79,10 +79,11 @@ class LightGbm(Forecasting):
         """(N, F) of what is known and (N,) of what is asked: all windows and steps, or as many drawn."""
         assert data.horizon is not None
         channels = data.targets.shape[1]
-        share = min(1.0, most / (len(data) * data.horizon * channels))
+        windows = spaced_evenly(data, most)
+        share = min(1.0, most / (len(windows) * data.horizon * channels))
         random = np.random.default_rng(0)
         known, asked = [], []
-        for rows in np.array_split(np.arange(len(data)), max(1, -(-len(data) // AT_A_TIME))):
+        for rows in np.array_split(windows, max(1, -(-len(windows) // AT_A_TIME))):
             read, ahead = read_before(data, rows, self.reach(learnt)), data.ahead(rows)
             for step in range(data.horizon):
                 for channel in range(channels):

@@ -10,6 +10,7 @@ from rnnlab.models.baselines import Baseline, Inputs, Learnt, Taught, baseline
 
 AT_A_TIME = 2048  # windows
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of ridge, as a share of the mean variance of what is read
+MOST_WINDOWS = 100_000  # that ridge learns from: windows that overlap tell little more than some of them
 MEANS = (1, 2, 4, 8)  # seasons of which a moving average may be the mean
 
 
@@ -61,6 +62,11 @@ def read_before(data: Sequences, rows: np.ndarray, reach: int) -> np.ndarray:
     channels = data.targets.shape[1]
     at = np.maximum(data.ends[rows][:, None] - reach + np.arange(reach), data.starts[rows][:, None])
     return data.values[at][:, :, :channels].astype(np.float64)
+
+
+def spaced_evenly(data: Sequences, most: int) -> np.ndarray:
+    """The windows, or so many of them."""
+    return np.linspace(0, len(data) - 1, min(len(data), most)).astype(np.int64)
 
 
 def residual_quantiles(forecasts: np.ndarray, data: Sequences, quantiles: tuple[float, ...]) -> np.ndarray:
@@ -141,7 +147,7 @@ class Ridge(Forecasting):
     )
 
     def fit_windows(self, train: Sequences, valid: Sequences, season: int) -> Learnt:
-        return self.fit_line(train, valid, np.arange(len(train)), by_channel=True)
+        return self.fit_line(train, valid, spaced_evenly(train, MOST_WINDOWS), by_channel=True)
 
     def fit_line(self, train: Sequences, valid: Sequences, windows: np.ndarray, by_channel: bool) -> Learnt:
         """On these of the training windows; without ``by_channel`` all channels share their weights."""
