@@ -1,5 +1,6 @@
 """Windows of series: every origin once, targets in one split alone, and nothing of what comes later in what is read."""
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -7,11 +8,13 @@ import numpy as np
 import pytest
 
 from rnnlab.core.errors import DataError
-from rnnlab.data.forecasting import encode_observations
+from rnnlab.data import store
+from rnnlab.data.calendar import Spacing
+from rnnlab.data.forecasting import encode_observations, usual_lookback
 from rnnlab.data.observations import Observations
 from rnnlab.data.observed import Observed
 from rnnlab.models.baselines import BASELINES
-from rnnlab.models.forecasting import Forecasting
+from rnnlab.models.forecasting import Forecasting, spaced_evenly
 
 HORIZON, LOOKBACK, SEASON = 4, 10, 5
 
@@ -88,6 +91,35 @@ def test_blocks_are_horizons_of_one_series():
         assert inside.sum() <= HORIZON
         assert np.ptp(rows.ends[inside]) < HORIZON
     assert len(np.unique(rows.groups)) == 5 + 4
+
+
+def test_millions_of_steps_are_not_held_several_times(tmp_path):
+    """While they are encoded, and while they are found again."""
+    steps = 600_000
+    dates = np.datetime64("2000-01-01T00:00:00") + 60 * np.arange(steps)
+    one = replace(seen(steps, channels=1), dates=dates, spacing=Spacing(60, 0))
+    tracemalloc.start()
+    try:
+        data = encoded(one)
+        size = data.observed.width * 4 * steps + one.values.nbytes
+        assert tracemalloc.get_traced_memory()[1] < 2.5 * size  # it was 5.5 times, with copies
+        assert np.shares_memory(data.train.values, data.valid.values)
+        store.save(data, tmp_path / "kept")
+        kept = sum(file.stat().st_size for file in (tmp_path / "kept").iterdir())
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        found = store.load(tmp_path / "kept")
+        assert tracemalloc.get_traced_memory()[1] - before < 1.6 * kept
+    finally:
+        tracemalloc.stop()
+    assert found is not None
+    assert np.array_equal(found.train.values, data.train.values)
+
+
+def test_what_is_read_of_minutes_is_no_more_than_a_day_and_of_hours_two_weeks():
+    assert usual_lookback(1440, 60, 10_000_000) == 1440
+    assert usual_lookback(96, 96, 100_000) == 1344
+    assert usual_lookback(24, 24, 10_000) == 336
 
 
 def test_missing_values_are_said_and_not_asked():
@@ -213,3 +245,12 @@ def test_a_second_file_goes_on_where_the_first_one_ends():
         encoded(first, later=replace(later, series=("s1", "other")))
     with pytest.raises(DataError, match="take a shorter horizon"):
         encoded(first, later=later, horizon=9)
+
+
+def test_of_many_windows_some_are_taken_from_beginning_to_end():
+    rows = encoded(seen(100)).train
+    assert spaced_evenly(rows, 1000).tolist() == list(range(len(rows)))
+    few = spaced_evenly(rows, 10)
+    assert len(few) == 10
+    assert (few[0], few[-1]) == (0, len(rows) - 1)
+    assert (np.diff(few) > 0).all()

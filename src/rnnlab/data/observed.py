@@ -13,7 +13,7 @@ from rnnlab.data.observations import Observations
 from rnnlab.data.sequences import Sequences
 
 Standardise = Literal["series", "global"]
-BLOCK = 1 << 18  # steps of which the calendar is read at a time: it takes several times their memory
+BLOCK = 1 << 16  # steps of which the calendar is read at a time: it takes several times their memory
 
 
 @dataclass(frozen=True, eq=False)

@@ -135,9 +135,7 @@ def load(folder: str | Path) -> EncodedData | None:
         manifest = json.loads((folder / "manifest.json").read_bytes())
         if manifest["format"] != FORMAT:
             return None
-        return _from_files(
-            (name, _checked(folder / name, expected)) for name, expected in manifest["sha256"].items()
-        )
+        return _from_files((name, _checked(folder / name, expected)) for name, expected in manifest["sha256"].items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RnnlabError):
         return None
 
@@ -168,7 +166,7 @@ def _checked(path: Path, expected: str) -> bytes:
 def _from_files(files: Iterable[tuple[str, bytes]]) -> EncodedData:
     """One after the other, so that no two are in memory as bytes."""
     rest: dict[str, Any] = {}
-    found: dict[str, dict[str, np.ndarray]] = {name: {} for name in SPLITS}
+    found: dict[str, dict[str, Any]] = {name: {} for name in SPLITS}  # arrays, by field
     for file, content in files:
         if file == "data.json":
             rest = json.loads(content)
