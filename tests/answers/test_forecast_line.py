@@ -31,11 +31,11 @@ def test_before_training_the_median_is_that_of_ridge(data: EncodedData, scaling:
     answer = Forecast(HORIZON, 2, QUANTILES, scaling, LOOKBACK)
     head = answer.head(5, 0)
     assert isinstance(head, LinearBeside)
-    answer.begin(head, data.train, data.valid)
+    answer.begin(head, data)
     batch = collate(data.test, np.arange(20))
     told = Encoded(torch.zeros(20, 1, 5), torch.zeros(20, 5), read=answer.given(batch))
     found = answer.forecasts(head(told) - head.linear.bias, batch).detach().numpy()
-    learnt = Ridge().fit_line(data.train, data.valid, np.arange(len(data.train)), by_channel=False)
+    learnt = Ridge().fit_line(data.train, data.valid, 1, np.arange(len(data.train)), by_channel=False)
     expected = Ridge().forecast(learnt, data.test)[:20]
     assert np.allclose(found[..., 1], expected, atol=1e-4)
     assert not np.allclose(found[..., 1], found[:, :1, :, 1], atol=1e-2)
@@ -49,5 +49,5 @@ def test_without_a_line_there_is_nothing_to_begin_with(data: EncodedData):
     answer = Forecast(HORIZON, 2, QUANTILES, "last", None)
     head = answer.head(5, HORIZON * 2 * 3)
     before = [weight.clone() for weight in head.parameters()]
-    answer.begin(head, data.train, data.valid)
+    answer.begin(head, data)
     assert all(torch.equal(a, b) for a, b in zip(before, head.parameters(), strict=True))

@@ -1,6 +1,8 @@
 """Scores of forecasts are those of their formulas, whatever is missing; and what a window is measured by is what it
 read."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -53,13 +55,27 @@ def batch_of(targets: np.ndarray) -> Batch:
     random = torch.Generator().manual_seed(1)
     inputs, lengths = torch.randn(5, 6, CHANNELS + 1, generator=random), torch.tensor([6, 4, 6, 2, 5])
     inputs[torch.arange(6) >= lengths[:, None]] = 0
-    return Batch(inputs, lengths, torch.from_numpy(targets).float())
+    return Batch(inputs, lengths, torch.from_numpy(targets).float(), scales=torch.ones(5, 3, CHANNELS))
+
+
+def test_where_mase_judges_an_error_counts_by_what_the_seasonal_naive_forecast_is_off_by(made):
+    """Of windows that are off by as much, in standard deviations of their series."""
+    batch = batch_of(np.zeros_like(made[1]))
+    scales = torch.ones(5, 3, CHANNELS)
+    scales[0, 2] = 0.1
+    batch = replace(batch, scales=scales)
+    off = torch.zeros(5, HORIZON, CHANNELS)
+    off[0] = 1.0
+    by_mase, by_mae = (Forecast(HORIZON, CHANNELS, QUANTILES, "none").judged_by(name) for name in ("mase", "mae"))
+    out = off[..., None].expand(-1, -1, -1, len(QUANTILES)).flatten(1)
+    shares = [float(answer.loss(out, batch)) for answer in (by_mase, by_mae)]
+    assert shares[0] / shares[1] == pytest.approx((10 / 14) / (1 / 5))
 
 
 @pytest.mark.parametrize("scaling", ["none", "last", "window"])
 def test_a_loss_of_zero_is_a_forecast_that_is_right(made, scaling):
     """What is forecast is the inverse of how targets are measured."""
-    answer = Forecast(HORIZON, CHANNELS, (), scaling)
+    answer = Forecast(HORIZON, CHANNELS, (), scaling).judged_by("mse")
     batch = batch_of(made[1])
     level, spread = answer.measured_by(batch)
     right = ((batch.targets.nan_to_num() - level) / spread).flatten(1)

@@ -12,6 +12,7 @@ from rnnlab.answers.calibration import Calibration
 from rnnlab.answers.prediction import Asked, Prediction
 from rnnlab.answers.score import Score
 from rnnlab.data.batches import Batch
+from rnnlab.data.encoded import EncodedData
 from rnnlab.data.preprocessor import Preprocessor
 from rnnlab.data.sequences import Sequences, Targets
 from rnnlab.models.network import Network
@@ -149,7 +150,7 @@ class Answer(ABC):
     def counts(self, kept: Kept, targets: Targets) -> dict[str, np.ndarray]:
         """What all scores are sums of, row by row: addable, never means of means."""
 
-    def begin(self, head: nn.Module, train: Sequences, valid: Sequences) -> None:
+    def begin(self, head: nn.Module, data: EncodedData) -> None:
         """Before the first update: give a head what needs no training; for most shapes nothing."""
         return
 

@@ -11,9 +11,10 @@ from rnnlab.answers.base import Answer, Kept
 from rnnlab.answers.heads import LinearBeside, SummaryHead
 from rnnlab.answers.score import Score, ratio
 from rnnlab.data.batches import Batch
+from rnnlab.data.encoded import EncodedData
 from rnnlab.data.forecasting import FEWEST_BLOCKS
 from rnnlab.data.preprocessor import Preprocessor
-from rnnlab.data.sequences import Sequences, Targets
+from rnnlab.data.sequences import Targets
 from rnnlab.models.forecasting import Ridge, read_before, spaced_evenly
 from rnnlab.models.pooling import inside
 
@@ -77,13 +78,15 @@ class Forecast(Answer):
             return SummaryHead(width, outputs)
         return LinearBeside(width, self.horizon, self.channels, self.numbers, self.line_of)
 
-    def begin(self, head: nn.Module, train: Sequences, valid: Sequences) -> None:
+    def begin(self, head: nn.Module, data: EncodedData) -> None:
         """The line begins as least squares has it, and its quantiles as far from it as the training windows were; so
         that a network begins as good as a line is, and learns what is left."""
         if not isinstance(head, LinearBeside):
             return
+        assert data.observed is not None
+        train, season = data.train, data.observed.season
         windows = spaced_evenly(train, MOST_WINDOWS)
-        learnt = Ridge().fit_line(train, valid, windows, by_channel=False)
+        learnt = Ridge().fit_line(train, data.valid, season, windows, by_channel=False)
         weights = torch.from_numpy(learnt["weights"][0].T)  # (H, L)
         if self.scaling == "none":  # nothing is taken off before, and what the weights lack is of the last value
             weights[:, -1] += 1 - weights.sum(1)
@@ -124,9 +127,13 @@ class Forecast(Answer):
         return torch.cat([own, batch.inputs[:, :, self.channels :]], dim=2), batch.lengths
 
     def loss(self, out: Tensor, batch: Batch) -> Tensor:
-        """Of a window as it is measured by itself, so that windows of all sizes count alike."""
+        """Of windows as they are judged: where that is by MASE, an error counts by what the seasonal naive forecast is
+        off by; else windows as they are measured by themselves."""
         level, spread = self.measured_by(batch)
-        known = ~batch.targets.isnan()
+        known = (~batch.targets.isnan()).float()
+        if self.judged in (MASE, CRPS):  # which count an error by what the seasonal naive forecast is off by
+            assert batch.scales is not None
+            known = known * spread * (batch.scales[:, 1] / batch.scales[:, 2])[:, None]
         asked = ((batch.targets.nan_to_num() - level) / spread)[..., None]  # (B, H, C, 1)
         error = asked - out.view(*batch.targets.shape, self.numbers)
         if self.quantiles:

@@ -58,7 +58,7 @@ def train(
     device = torch.device(resolve_device(training.device))
     torch.manual_seed(stream_seed(spec.seed, "init"))
     network = assemble(spec, Preprocessor.of(data))
-    answer.begin(network.head, data.train, data.valid)
+    answer.begin(network.head, data)
     network = network.to(device)
     optimizer = Optimizer(network, training)
     torch.manual_seed(stream_seed(spec.seed, "dropout"))
