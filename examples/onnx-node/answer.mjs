@@ -9,6 +9,7 @@ export class Model {
   /** ``source`` is what ort opens (a path or the bytes of model.onnx), ``reading`` the content of model.tokenizer.json. */
   static async open(ort, source, reading) {
     if (reading.translating) throw new Error(`this model (${reading.task}) writes a text for another one: node translate.mjs`);
+    if (reading.forecasting) throw new Error(`this model (${reading.task}) continues series: node forecast.mjs`);
     if (reading.per_step && !reading.spelling) {
       throw new Error(`this model (${reading.task}) answers every step of what isn't a text`);
     }

@@ -1,7 +1,9 @@
-// The page: loads the runtime and the model, then answers as one types, translates or, with a language model, writes.
+// The page: loads the runtime and the model, then answers as one types, translates, forecasts or, with a language model,
+// writes.
 
 import * as ort from "./ort/ort.wasm.min.mjs";
 import { showAnswers } from "./page-answers.mjs";
+import { showForecasts } from "./page-forecasts.mjs";
 import { showTranslating } from "./page-translates.mjs";
 import { showWriting } from "./page-writes.mjs";
 
@@ -17,7 +19,8 @@ async function fetched(name) {
 try {
   const reading = await fetched("model.tokenizer.json").then((response) => response.json());
   const load = async (name) => new Uint8Array(await fetched(name).then((response) => response.arrayBuffer()));
-  const show = reading.translating ? showTranslating : reading.writing ? showWriting : showAnswers;
+  const { translating, writing, forecasting } = reading;
+  const show = translating ? showTranslating : writing ? showWriting : forecasting ? showForecasts : showAnswers;
   await show(ort, load, reading);
 } catch (error) {
   document.getElementById("state").textContent = error.message;

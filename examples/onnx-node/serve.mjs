@@ -17,8 +17,8 @@ function ask(file) {
 }
 const { writing, translating } = JSON.parse(readFileSync(ask(tokenizer), "utf-8"));
 const step = (translating ?? writing)?.step; // the file of a model that writes
-const pages = ["page", "page-answers", "page-translates", "page-writes"];
-const scripts = [...pages, "answer", "join", "looks", "tags", "tokenize", "translator", "writer"];
+const pages = ["page", "page-answers", "page-forecasts", "page-translates", "page-writes"];
+const scripts = [...pages, "answer", "forecaster", "join", "looks", "tags", "tokenize", "translator", "writer"];
 
 // A list of addresses, each with its file: nothing else of this machine can be asked for.
 const files = new Map([

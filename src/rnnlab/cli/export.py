@@ -23,7 +23,8 @@ def export(
     torch.
 
     Of a language model or a translator, model.step.onnx beside it writes one token at a time, with the state in
-    and out; a translator's model.onnx reads the source alone.
+    and out; a translator's model.onnx reads the source alone. That of a forecaster reads windows of series, and
+    model.tokenizer.json says how they are made.
     """
     import json
 

@@ -178,21 +178,32 @@ def steps_from_start(dates: np.ndarray, offsets: np.ndarray, spacing: Spacing) -
     return (since - np.repeat(since[offsets[:-1]], np.diff(offsets))) // step, fits
 
 
+def calendar_turns(spacing: Spacing) -> list[str]:
+    """What varies at this spacing: of the day, the week and the year."""
+    varies = {
+        "day": spacing.seconds % DAY,
+        "week": spacing.seconds % WEEK,
+        "year": spacing.seconds or spacing.months % 12,
+    }
+    return [turn for turn, rest in varies.items() if rest]
+
+
 def calendar_features(dates: np.ndarray, spacing: Spacing) -> np.ndarray:
     """(N, F) float32 in [-1, 1]: sine and cosine of the hour of day, the day of week and the day of year, of those
     that vary at this spacing."""
-    seconds = dates.astype("datetime64[s]").astype(np.int64)
-    turns: list[np.ndarray] = []  # (N,) each: how much of a day, week or year is over
-    if spacing.seconds % DAY:
-        turns.append(seconds % DAY / DAY)
-    if spacing.seconds % WEEK:
-        turns.append((seconds // DAY + 3) % 7 / 7)  # 1 January 1970 was a Thursday
-    if spacing.seconds or spacing.months % 12:
-        years = dates.astype("datetime64[Y]")
-        begun = (dates.astype("datetime64[D]") - years.astype("datetime64[D]")).astype(np.int64)
-        turns.append(begun / 365.25)
-    waves = [wave(2 * np.pi * turn) for turn in turns for wave in (np.sin, np.cos)]
+    waves = [wave(2 * np.pi * _turned(dates, turn)) for turn in calendar_turns(spacing) for wave in (np.sin, np.cos)]
     return np.stack(waves, 1).astype(np.float32) if waves else np.empty((len(dates), 0), np.float32)
+
+
+def _turned(dates: np.ndarray, turn: str) -> np.ndarray:
+    """(N,): how much of a day, week or year is over."""
+    seconds = dates.astype("datetime64[s]").astype(np.int64)
+    if turn == "day":
+        return seconds % DAY / DAY
+    if turn == "week":
+        return (seconds // DAY + 3) % 7 / 7  # 1 January 1970 was a Thursday
+    begun = dates.astype("datetime64[D]") - dates.astype("datetime64[Y]").astype("datetime64[D]")
+    return begun.astype(np.int64) / 365.25
 
 
 # --- how dates are written ------------------------------------------------------------------------------------------

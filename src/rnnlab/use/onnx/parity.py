@@ -7,12 +7,14 @@ import numpy as np
 import onnxruntime
 import torch
 
+from rnnlab.answers.forecast import Forecast
 from rnnlab.data.sequences import Sequences, offsets_of
 from rnnlab.data.spelling import Spelling
 from rnnlab.models.baselines import Baseline
 from rnnlab.models.transformer import LearnedPositions
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.decoders import exportable
+from rnnlab.use.onnx.forecaster_graph import forecaster_by_torch
 from rnnlab.use.stored import StoredModel
 
 SHAPES = ((1, 1), (1, 2), (1, 7), (1, 120), (2, 3), (3, 17), (4, 1), (5, 33), (7, 64), (8, 25), (16, 120), (33, 12))
@@ -113,6 +115,8 @@ def _longest(model: StoredModel) -> int:
 
 def _answers(model: StoredModel, inputs: np.ndarray, lengths: np.ndarray, exact: bool = False) -> list[np.ndarray]:
     """All outputs of the graph, as torch computes them: of a network in float64, if ``exact``."""
+    if isinstance(model.spec.task.answer, Forecast):
+        return [forecaster_by_torch(model, inputs, lengths, exact)]
     scaler = model.preprocessor.scaler
     given = inputs if scaler is None else scaler.apply(inputs)
     if isinstance(model.spec.model, Baseline):

@@ -13,11 +13,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from rnnlab.answers.forecast import Forecast
 from rnnlab.answers.tags import Tags
 from rnnlab.answers.text import Text
 from rnnlab.answers.translation import Translation
 from rnnlab.answers.words import Words
 from rnnlab.data import bpe, tokenizers
+from rnnlab.data.calendar import calendar_turns
 from rnnlab.data.spelling import Spelling
 from rnnlab.data.tagged.schemes import SCHEMES
 from rnnlab.data.tokenizers import Tokenizer
@@ -113,10 +115,33 @@ def describe(model: StoredModel) -> dict[str, Any]:
         }
     if isinstance(model.spec.task.answer, Translation):
         found["translating"] = _translating(model, model.spec.task.answer.manner)
+    if isinstance(model.spec.task.answer, Forecast):
+        found["forecasting"] = of_forecaster(model)
     if preprocessor.text_columns:  # each is tokenised by itself; this id stands between; docs/export.md
         found["text_columns"] = list(preprocessor.text_columns)
         found["separator"] = SEPARATED
     return found
+
+
+def of_forecaster(model: StoredModel) -> dict[str, Any]:
+    """How a table becomes features, and forecasts become values."""
+    observed, answer = model.preprocessor.observed, model.spec.task.answer
+    assert observed is not None
+    assert isinstance(answer, Forecast)
+    spacing = observed.spacing
+    return {
+        "channels": list(model.preprocessor.labels),
+        "horizon": observed.horizon,
+        "lookback": observed.lookback,
+        "quantiles": list(answer.quantiles),
+        "standardise": observed.standardise,
+        "series": list(observed.series),
+        "mean": observed.scales[:, 0].tolist(),  # by series and channel
+        "std": observed.scales[:, 1].tolist(),
+        "marks": observed.marks,
+        "spacing": None if spacing is None else {"seconds": spacing.seconds, "months": spacing.months},
+        "calendar": calendar_turns(spacing) if observed.calendar and spacing is not None else [],
+    }
 
 
 def _translating(model: StoredModel, manner: Manner) -> dict[str, Any]:

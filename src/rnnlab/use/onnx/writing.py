@@ -10,9 +10,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from rnnlab.answers.forecast import Forecast
 from rnnlab.core.files import write_atomically
 from rnnlab.core.numbers import size
-from rnnlab.core.words import both, note, retold, same
+from rnnlab.core.words import Both, both, note, retold, same
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.tokenizer_file import describe
 from rnnlab.use.stored import StoredModel, open_model
@@ -42,6 +43,7 @@ class Exported:
     step_difference: float = 0.0
     no_step: str | None = None  # why there is none, where one would be expected
     translates: bool = False  # the graph reads a text, and the one of a step writes another
+    forecasts: bool = False  # the graph reads windows of series
 
     def lines(self) -> list[str]:
         """For a person, in the current language."""
@@ -72,9 +74,7 @@ class Exported:
                 shapes=self.shapes,
                 accepted=accepted,
             ),
-            both("{file}: how a text becomes numbers, and numbers a text; how to search", file=self.tokenizer)
-            if self.translates
-            else both("{file}: how an input becomes numbers; labels; temperature", file=self.tokenizer),
+            self._of_tokenizer(),
         ]
         if self.step is not None:
             told.append(
@@ -90,6 +90,13 @@ class Exported:
         if self.left_out:
             told.append(both("left out: {what}", what=retold(self.left_out)))
         return [str(line) for line in told]
+
+    def _of_tokenizer(self) -> Both:
+        if self.translates:
+            return both("{file}: how a text becomes numbers, and numbers a text; how to search", file=self.tokenizer)
+        if self.forecasts:
+            return both("{file}: how series become features, and forecasts become values", file=self.tokenizer)
+        return both("{file}: how an input becomes numbers; labels; temperature", file=self.tokenizer)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, which knows no infinity: torch overflows where float64 doesn't."""
@@ -109,12 +116,20 @@ def export_model(model: str | PathLike[str] | StoredModel, path: str | Path) -> 
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
             raise ExportError("export needs the package '{package}': pip install 'rnnlab[onnx]'", package=package)
-    from rnnlab.use.onnx import parity, stepping, translator_graphs
+    from rnnlab.use.onnx import forecaster_graph, parity, stepping, translator_graphs
     from rnnlab.use.onnx.model_graph import model_graph
 
     stored = model if isinstance(model, StoredModel) else open_model(model)
     translates = stored.spec.task.answer.writes
-    graph = translator_graphs.encoder_graph(stored) if translates else model_graph(stored)
+    forecasts = isinstance(stored.spec.task.answer, Forecast)
+    make = (
+        translator_graphs.encoder_graph
+        if translates
+        else forecaster_graph.forecaster_graph
+        if forecasts
+        else model_graph
+    )
+    graph = make(stored)
     content = graph.SerializeToString(deterministic=True)
     difference, rounding = parity.check_parity(stored, content)
     reading = describe(stored)
@@ -148,6 +163,7 @@ def export_model(model: str | PathLike[str] | StoredModel, path: str | Path) -> 
         step_difference=step_difference,
         no_step=no_step,
         translates=translates,
+        forecasts=forecasts,
     )
     if step is not None:
         write_atomically(step, stepwise)
