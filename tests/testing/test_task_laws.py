@@ -61,6 +61,12 @@ def test_every_task_obeys(kind: str, law: str):
     TASK_LAWS[law](small(kind))
 
 
+@pytest.mark.parametrize("law", TASK_LAWS)
+@pytest.mark.parametrize("steps", [1, 4])
+def test_forecasts_that_are_read_again_obey(law: str, steps: int):
+    TASK_LAWS[law](small("forecast").replace(strategy="recursive", step_ahead=steps, scaling="window"))
+
+
 @pytest.mark.parametrize("law", BASELINE_LAWS)
 @pytest.mark.parametrize("kind", BASELINES.names())
 def test_every_baseline_obeys(kind: str, law: str):

@@ -11,10 +11,12 @@ from rnnlab.core.errors import DataError, RunError
 from rnnlab.core.files import write_atomically
 from rnnlab.use import load
 from rnnlab.use.forecasting import Following, write_forecasts
+from rnnlab.use.onnx import ExportError
+from rnnlab.use.onnx.writing import export_model
 from rnnlab.use.stored import pack
 
 HORIZON, LOOKBACK, STEPS = 6, 30, 400
-KINDS = ("gru", "gru-none", "dilated", "ridge", "seasonal-naive")
+KINDS = ("gru", "gru-none", "recursive", "dilated", "ridge", "seasonal-naive")
 
 
 def hourly(steps: int = STEPS, holes: tuple[int, ...] = ()) -> list[str]:
@@ -35,7 +37,7 @@ def written(path: Path, lines: list[str]) -> str:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Paths of runs by kind; ``gru-none`` measures no window by itself."""
+    """Paths of runs by kind; ``gru-none`` measures no window by itself, ``recursive`` reads its own forecasts."""
     folder = tmp_path_factory.mktemp("hours")
     file = written(folder / "hours.csv", hourly(holes=(50, 51, 390)))
     task = {"horizon": HORIZON, "lookback": LOOKBACK}
@@ -44,6 +46,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     found = {arm.label: str(arm.runs[0].path) for arm in (*compared.arms, *compared.baselines)}
     found["dilated"] = str(rnnlab.train(file, model="dilated", task=task, **options).path)
     found["gru-none"] = str(rnnlab.train(file, model="gru", task={**task, "scaling": "none"}, **options).path)
+    recursive = {**task, "strategy": "recursive", "step_ahead": 4}
+    found["recursive"] = str(rnnlab.train(file, model="gru", task=recursive, **options).path)
     found["file"] = file
     return found
 
@@ -146,3 +150,8 @@ def test_a_bundle_forecasts_without_its_data(trained: dict[str, str], tmp_path: 
     file = trained["file"]
     [ours], [theirs] = load(trained["gru"]).forecast(file), load(bundle).forecast(file)
     assert np.array_equal(ours.values, theirs.values)
+
+
+def test_a_graph_of_one_that_reads_its_own_forecasts_is_refused(trained: dict[str, str], tmp_path: Path):
+    with pytest.raises(ExportError, match="a graph can't go round"):
+        export_model(trained["recursive"], tmp_path / "model.onnx")

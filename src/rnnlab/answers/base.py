@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from rnnlab.answers.calibration import Calibration
@@ -105,6 +106,10 @@ class Answer(ABC):
         """What of a batch the network reads."""
         return batch.inputs, batch.lengths
 
+    def asked(self, network: Network, batch: Batch) -> Tensor:
+        """What `keep` reads: the outputs for a batch, in evaluation."""
+        return network(*self.given(batch))
+
     @abstractmethod
     def loss(self, out: Tensor, batch: Batch) -> Tensor:
         """The mean loss of a batch, to differentiate."""
@@ -152,6 +157,11 @@ class Answer(ABC):
 
     def begin(self, head: nn.Module, data: EncodedData) -> None:
         """Before the first update: give a head what needs no training; for most shapes nothing."""
+        return
+
+    def before_validation(self, network: Network, valid: Sequences, device: torch.device) -> None:
+        """Whenever weights are to be judged: give the head what it learns from validation rows without training; for
+        most shapes nothing."""
         return
 
     def decided(self, kept: Kept, targets: Targets) -> dict[str, np.ndarray]:

@@ -24,6 +24,7 @@ class Batch:
     )
     read: Tensor | None = None  # (B, L) int64, where a text is written: what is read in place of the true tokens before
     scales: Tensor | None = None  # (B, 3, C) float32, of windows of series: as `Sequences.scales`
+    known: Tensor | None = None  # (B, H, F) float32, of windows: what is known of the steps ahead (the calendar)
 
     @property
     def tokens(self) -> int:
@@ -32,8 +33,8 @@ class Batch:
     def to(self, device: torch.device) -> "Batch":
         if device.type == "cpu":
             return self
-        read, scales = (None if part is None else part.to(device) for part in (self.read, self.scales))
-        return Batch(self.inputs.to(device), self.lengths.to(device), self.targets.to(device), read, scales)
+        further = (None if part is None else part.to(device) for part in (self.read, self.scales, self.known))
+        return Batch(self.inputs.to(device), self.lengths.to(device), self.targets.to(device), *further)
 
 
 def collate(data: Sequences, rows: np.ndarray) -> Batch:
@@ -49,7 +50,10 @@ def collate(data: Sequences, rows: np.ndarray) -> Batch:
         inputs = inputs.astype(np.int64)
     scales = None if data.scales is None else torch.from_numpy(data.scales_of(rows))
     targets = data.ahead(rows) if data.horizon is not None else targets_of(data, rows)
-    return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(targets), scales=scales)
+    known = None
+    if data.known_from is not None:
+        known = torch.from_numpy(data.values[data.steps_ahead(rows)][:, :, data.known_from :])
+    return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(targets), None, scales, known)
 
 
 def targets_of(data: Sequences, rows: np.ndarray) -> np.ndarray:

@@ -92,7 +92,8 @@ def encode_observations(
         standardise,
     )
     features = observed.features(seen, scales)
-    parts = {split: _windows(seen, features, scales, found, split, horizon, lookback)
+    parts = {split: replace(_windows(seen, features, scales, found, split, horizon, lookback),
+                            known_from=observed.known_from)
              for split in ("train", "valid", "test")}  # fmt: skip
     missing = int(np.isnan(seen.values).sum())
     lines = [

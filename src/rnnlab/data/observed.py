@@ -35,12 +35,16 @@ class Observed:
         return self.scales.shape[2]
 
     @property
+    def known_from(self) -> int:
+        """The first column of the calendar, which is known of steps ahead, too: values and marks stand before."""
+        return self.channels * (2 if self.marks else 1)
+
+    @property
     def width(self) -> int:
         """Columns of what is read."""
-        marks = self.channels if self.marks else 0
         if not self.calendar or self.spacing is None:
-            return self.channels + marks
-        return self.channels + marks + calendar_features(np.array([0], "datetime64[s]"), self.spacing).shape[1]
+            return self.known_from
+        return self.known_from + calendar_features(np.array([0], "datetime64[s]"), self.spacing).shape[1]
 
     def features(self, seen: Observations, scales: np.ndarray) -> np.ndarray:
         """(N, D) float32: values standardised by their series, whose scales (S, 3, C) are given; where one is missing,
@@ -52,12 +56,11 @@ class Observed:
         if missing.any():
             found[:, : self.channels] = _last_known(found[:, : self.channels], missing, seen.offsets)
         if self.marks:
-            found[:, self.channels : 2 * self.channels] = missing
+            found[:, self.channels : self.known_from] = missing
         if self.calendar and seen.dates is not None and self.spacing is not None:
-            known = self.channels * (2 if self.marks else 1)  # columns before those of the calendar
             for first in range(0, len(found), BLOCK):
                 part = slice(first, first + BLOCK)
-                found[part, known:] = calendar_features(seen.dates[part], self.spacing)
+                found[part, self.known_from :] = calendar_features(seen.dates[part], self.spacing)
         return found
 
     def windows(self, seen: Observations) -> Sequences:
@@ -70,12 +73,21 @@ class Observed:
         known |= {seen.series[number]: len(self.series) + place for place, number in enumerate(new)}
         scales = np.concatenate([self.scales, *(self._own_scales(seen, number)[None] for number in new)])
         of_row = np.array([known[name] for name in seen.series])
-        ends = seen.offsets[1:]
-        starts = np.maximum(ends - self.lookback, seen.offsets[:-1])
-        rows = np.arange(len(ends))
-        ahead = np.full((len(seen.values) + self.horizon, self.channels), np.nan, np.float32)
-        return Sequences(self.features(seen, scales[of_row]), starts, ends, ahead, rows, horizon=self.horizon,
-                         series=of_row, scales=scales)  # fmt: skip
+        features, values = self.features(seen, scales[of_row]), []
+        for first, end in pairwise(seen.offsets.tolist()):
+            values += [features[first:end], self.steps_ahead(None if seen.dates is None else seen.dates[end - 1])]
+        ends = seen.offsets[1:] + self.horizon * np.arange(len(of_row))
+        starts = np.maximum(ends - self.lookback, ends - np.diff(seen.offsets))
+        ahead = np.full((int(ends[-1]) + self.horizon, self.channels), np.nan, np.float32)
+        return Sequences(np.concatenate(values), starts, ends, ahead, np.arange(len(ends)), horizon=self.horizon,
+                         known_from=self.known_from, series=of_row, scales=scales)  # fmt: skip
+
+    def steps_ahead(self, last: np.datetime64 | None) -> np.ndarray:
+        """(H, D) float32, of the steps after a date: what is known of them is the calendar; the rest is 0."""
+        found = np.zeros((self.horizon, self.width), np.float32)
+        if last is not None and self.calendar and self.spacing is not None:
+            found[:, self.known_from :] = calendar_features(self.spacing.after(last, self.horizon), self.spacing)
+        return found
 
     def _check(self, seen: Observations) -> None:
         if len(seen.channels) != self.channels:

@@ -50,6 +50,7 @@ class Sequences:
     unseen: np.ndarray | None = None  # as `Targets.unseen`
     characters: np.ndarray | None = None  # as `Targets.characters`
     horizon: int | None = None  # of windows: row i's targets are targets[ends[i] : ends[i] + horizon], (H, C) float32
+    known_from: int | None = None  # of windows: the columns from here on are known of steps ahead, too: the calendar
     series: np.ndarray | None = None  # (rows,) int32 or int64: of which series a window is
     origins: np.ndarray | None = None
     """(rows,) int64 of windows: the date of the first step that is asked, in seconds since 1970; without dates, its
@@ -155,8 +156,12 @@ class Sequences:
 
     def ahead(self, rows: np.ndarray) -> np.ndarray:
         """(B, H, C) float32, of windows: what comes after each; NaN where it is missing."""
+        return self.targets[self.steps_ahead(rows)]
+
+    def steps_ahead(self, rows: np.ndarray) -> np.ndarray:
+        """(B, H) of windows: where the steps are that come after each."""
         assert self.horizon is not None
-        return self.targets[self.ends[rows][:, None] + np.arange(self.horizon)]
+        return self.ends[rows][:, None] + np.arange(self.horizon)
 
     def scales_of(self, rows: np.ndarray) -> np.ndarray:
         """(B, 3, C) float32, of windows."""

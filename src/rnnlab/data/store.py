@@ -177,10 +177,9 @@ def _from_files(files: Iterable[tuple[str, bytes]]) -> EncodedData:
     for name, arrays in found.items():
         if rest.get("per_step"):
             arrays["target_offsets"] = arrays["offsets"]
-        names = ("unseen", "characters", "series", "scales", "origins", "horizon")
+        names = ("unseen", "characters", "series", "scales", "origins", "horizon", "known_from")
         further: dict[str, Any] = {field: arrays.pop(field) for field in names if field in arrays}
-        if "horizon" in further:
-            further["horizon"] = int(further["horizon"])
+        further |= {field: int(further[field]) for field in ("horizon", "known_from") if field in further}
         made = (Sequences.end_to_end if "offsets" in arrays else Sequences)(**arrays)
         sequences[name] = replace(made, **further)
     rest["tokens"] = sequences["train"].ids_per_step - rest.get("spelling", {}).get("length", 0)
@@ -196,7 +195,9 @@ def _arrays_of(rows: Sequences) -> dict[str, np.ndarray]:
     every |= {"offsets": rows.offsets} if rows.laid_end_to_end else {"starts": rows.starts, "ends": rows.ends}
     every |= {"targets": rows.targets, "groups": rows.groups, "tags": rows.tags, "scored_from": rows.scored_from}
     every |= {"unseen": rows.unseen, "characters": rows.characters, "series": rows.series, "scales": rows.scales}
-    every |= {"origins": rows.origins, "horizon": None if rows.horizon is None else np.array(rows.horizon)}
+    every["origins"] = rows.origins
+    numbers = {"horizon": rows.horizon, "known_from": rows.known_from}
+    every |= {name: np.array(number) for name, number in numbers.items() if number is not None}
     if not _target_per_step(rows):
         every["target_offsets"] = rows.target_offsets
     return {name: array for name, array in every.items() if array is not None}

@@ -80,8 +80,11 @@ def spaced_evenly(data: Sequences, most: int) -> np.ndarray:
 def residual_quantiles(forecasts: np.ndarray, data: Sequences, quantiles: tuple[float, ...]) -> np.ndarray:
     """(H, C, Q): of what forecasts (rows, H, C) were off by, at each step. The middle one is 0: a point stays what the
     model says."""
-    assert data.horizon is not None
-    off = data.ahead(np.arange(len(data))) - forecasts
+    return quantiles_of(data.ahead(np.arange(len(data))) - forecasts, quantiles)
+
+
+def quantiles_of(off: np.ndarray, quantiles: tuple[float, ...]) -> np.ndarray:
+    """(H, C, Q) of errors (rows, H, C), NaN where nothing is known; the middle one is 0."""
     found = np.moveaxis(np.nan_to_num(np.nanquantile(off, quantiles, axis=0)), 0, 2).astype(np.float32)
     below, above = found[..., : len(quantiles) // 2], found[..., len(quantiles) // 2 + 1 :]
     return np.concatenate([np.minimum(below, 0), np.zeros_like(found[..., :1]), np.maximum(above, 0)], axis=2)

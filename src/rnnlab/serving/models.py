@@ -286,5 +286,6 @@ def _nothing(observed: Observed) -> Sequences:
     """A window of one step."""
     one, none = np.ones(1, np.int64), np.zeros(1, np.int64)
     ahead = np.full((1 + observed.horizon, observed.channels), np.nan, np.float32)
-    read = np.zeros((1, observed.width), np.float32)
-    return Sequences(read, none, one, ahead, none, horizon=observed.horizon, series=none, scales=observed.scales)
+    read = np.zeros((1 + observed.horizon, observed.width), np.float32)
+    return Sequences(read, none, one, ahead, none, horizon=observed.horizon, known_from=observed.known_from,
+                     series=none, scales=observed.scales)  # fmt: skip

@@ -22,7 +22,7 @@ from rnnlab.tasks.base import Task, task
 
 MADE = 11_680  # steps: eight years
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-ENCODING = 3  # raised whenever the same series would be encoded differently
+ENCODING = 4  # raised whenever the same series would be encoded differently
 RECURRENT: dict[str, Any] = {"hidden": 64}
 
 
@@ -73,6 +73,12 @@ class ForecastTask(Task):
     quantiles: tuple[float, ...] = Field(
         default=QUANTILES, description="That are forecast, the middle one being the point; none: the mean."
     )
+    strategy: Literal["direct", "recursive"] = Field(
+        default="direct",
+        description="How networks forecast: all steps at a time; or the first ones, which are then read as if they "
+        "were values to forecast the others (recursive).",
+    )
+    step_ahead: int | None = Field(default=None, ge=1, description="recursive: steps that are forecast at a time (1).")
     valid_fraction: float = Field(default=0.1, gt=0, lt=0.5, description="Share of the steps, before the test part.")
     test_fraction: float = Field(default=0.2, gt=0, lt=0.5, description="Share of the steps, at the end.")
     borders: tuple[int, ...] = Field(
@@ -93,6 +99,15 @@ class ForecastTask(Task):
         if self.data is None and (self.targets or self.date is not None or self.series or self.skip_bad):
             raise WrongValue(
                 "targets, date, series and skip_bad are for files that are read; give data, or leave them out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _rolls(self) -> Self:
+        if self.step_ahead is not None and self.strategy == "direct":
+            raise WrongValue(
+                "step_ahead = {steps} would be ignored: all steps are forecast at a time; set strategy = 'recursive'",
+                steps=self.step_ahead,
             )
         return self
 
@@ -132,6 +147,7 @@ class ForecastTask(Task):
             self.quantiles,
             self.scaling,
             (self.lookback or 1) if self.line else None,
+            None if self.strategy == "direct" else self.step_ahead or 1,
         )
 
     def resolve(self) -> Self:
@@ -155,6 +171,8 @@ class ForecastTask(Task):
             "line",
             "channels",
             "windows_per_epoch",
+            "strategy",
+            "step_ahead",
         )
         return {name: value for name, value in self.to_dict().items() if name not in left_out}
 
@@ -243,4 +261,6 @@ class ForecastTask(Task):
         found = super().identity()
         own = {"scaling": self.scaling, "quantiles": list(self.quantiles), "line": self.line}
         own["windows_per_epoch"] = self.windows_per_epoch
+        if self.strategy == "recursive":
+            own["step_ahead"] = self.step_ahead or 1
         return {**found, **own} if self.fingerprint else found

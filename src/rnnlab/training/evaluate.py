@@ -31,7 +31,7 @@ def evaluate(
     with torch.inference_mode():
         for rows, batch in evaluation_batches(data, tokens):
             batch = batch.to(device)
-            for name, part in answer.keep(network(*answer.given(batch)), batch).items():
+            for name, part in answer.keep(answer.asked(network, batch), batch).items():
                 _put(kept, name, part.cpu().numpy(), rows, data)
     network.train(was_training)
     return kept

@@ -111,6 +111,7 @@ def train(
                 break
         _count_time(progress, started)
 
+        answer.before_validation(network, data.valid, device)
         kept = evaluate(network, answer, data.valid, device, spec.longest)
         kept = {**kept, **answer.decided(kept, data.valid.truth)}
         scores = answer.values(kept, data.valid.truth)

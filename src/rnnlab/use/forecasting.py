@@ -152,7 +152,7 @@ class Forecaster:
                 room = min(FEWEST, max(1, MOST_TOKENS // batch.inputs.shape[1]))
                 if len(rows) < room:
                     batch = collate(data, np.resize(rows, room))
-                out = self.answer.forecasts(network(*self.answer.given(batch)), batch)
+                out = self.answer.forecasts(self.answer.asked(network, batch), batch)
                 found[rows] = out.numpy()[: len(rows)]
         return found
 
@@ -286,7 +286,7 @@ class Following:
             assert rows.scales is not None
             assert rows.series is not None
             self.scales, self.number = rows.scales, rows.series
-            self._read(rows.values)
+            self._read(rows.values[: int(rows.ends[0])])
             self.steps = len(seen.values)
             self.date = None if seen.dates is None else seen.dates[-1]
 
@@ -338,7 +338,7 @@ class Following:
 
     def _begun(self) -> State | None:
         model = self.forecaster.stored.spec.model
-        if isinstance(model, Forecasting) or self.forecaster.answer.scaling != "none":
+        if isinstance(model, Forecasting) or self.forecaster.answer.scaling != "none" or self.forecaster.answer.rolls:
             return None
         network = self.forecaster.stored.network
         if not network.encoder.causal or not isinstance(getattr(network.encoder, "pool", None), Pool):
@@ -360,8 +360,9 @@ class Following:
         answer, observed = forecaster.answer, forecaster.observed
         ahead = np.full((len(self.recent) + observed.horizon, observed.channels), np.nan, np.float32)
         one = np.zeros(1, np.int64)
-        data = Sequences(self.recent, one, np.array([len(self.recent)]), ahead, one, horizon=observed.horizon,
-                         series=self.number, scales=self.scales)  # fmt: skip
+        values = np.concatenate([self.recent, observed.steps_ahead(self.date)])
+        data = Sequences(values, one, np.array([len(self.recent)]), ahead, one, horizon=observed.horizon,
+                         known_from=observed.known_from, series=self.number, scales=self.scales)  # fmt: skip
         if self._state is None:
             found = forecaster.of_windows(data)
         else:

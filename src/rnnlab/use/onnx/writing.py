@@ -120,6 +120,12 @@ def export_model(model: str | PathLike[str] | StoredModel, path: str | Path) -> 
     from rnnlab.use.onnx.model_graph import model_graph
 
     stored = model if isinstance(model, StoredModel) else open_model(model)
+    if isinstance(stored.spec.task.answer, Forecast) and stored.spec.task.answer.rolls:
+        raise ExportError(
+            "{name}: it forecasts by reading its own forecasts (task.strategy = 'recursive'), and a graph can't go "
+            "round; train a direct one",
+            name=stored.name,
+        )
     translates = stored.spec.task.answer.writes
     forecasts = isinstance(stored.spec.task.answer, Forecast)
     make = (
