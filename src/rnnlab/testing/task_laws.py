@@ -307,4 +307,4 @@ def _padded(batch: Batch, extra: int, targets_too: bool) -> Batch:
         return torch.cat([values, more], 1)
 
     targets = wider(batch.targets, IGNORE) if targets_too else batch.targets
-    return Batch(wider(batch.inputs, 0), batch.lengths, targets)
+    return replace(batch, inputs=wider(batch.inputs, 0), targets=targets)
