@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rnnlab.api.sweep import run_sweep
     from rnnlab.auditing.audit import audit
     from rnnlab.auditing.audit_report import Audit
+    from rnnlab.auditing.forecast_audit import audit_forecaster
     from rnnlab.comparing.comparison import Comparison
     from rnnlab.core.errors import RnnlabError
     from rnnlab.judging.results import judge
@@ -57,6 +58,7 @@ _HOMES = {
     "judge": "rnnlab.judging.results",
     "RnnlabError": "rnnlab.core.errors",
     "audit": "rnnlab.auditing.audit",
+    "audit_forecaster": "rnnlab.auditing.forecast_audit",
     "Audit": "rnnlab.auditing.audit_report",
 }
 __all__ = [
@@ -74,6 +76,7 @@ __all__ = [
     "UntilSure",
     "architecture",
     "audit",
+    "audit_forecaster",
     "compare",
     "export_model",
     "find_runs",

@@ -10,6 +10,7 @@ import pytest
 from rnnlab.core.wrapping import columns
 
 ROOT = Path(__file__).parents[2]
+FORECASTS = "examples/forecast_mistakes.py"
 
 
 @pytest.fixture(autouse=True)
@@ -77,9 +78,19 @@ def without_figures(text: str) -> str:
 def test_the_page_about_it_is_true(rnnlab):
     page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
     shown = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert [without_figures(text) for text in shown] == [without_figures(audit(rnnlab, "last_step").out)]
+    told = [audit(rnnlab, "last_step").out, rnnlab("audit", "--forecast", f"{FORECASTS}:scaled_by_all").out]
+    assert [without_figures(text) for text in shown] == [without_figures(text) for text in told]
     for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         exec(compile(block, "docs/audit.md", "exec"), {})
+
+
+def test_a_forecaster(rnnlab, snapshot):
+    right = rnnlab("audit", "--forecast", f"{FORECASTS}:scaled_by_training", "--horizon", "24", "--json")
+    assert (right.code, right.json()["passed"]) == (0, True)
+    wrong = rnnlab("audit", "--forecast", f"{FORECASTS}:scaled_by_all", "--lang", "zh")
+    assert wrong.code == 3
+    assert without_figures(wrong.out) == snapshot
+    assert max(map(columns, wrong.out.splitlines())) <= 110
 
 
 def test_the_real_command_without_warnings(tmp_path):
@@ -108,6 +119,11 @@ def test_the_real_command_without_warnings(tmp_path):
         ("examples/tutorial_mistakes.py:last_step", "--features", "3"),
         ("examples/tutorial_mistakes.py:last_step", "--call", "ids,length"),
         ("examples/tutorial_mistakes.py:last_step", "--pad-to", "3"),
+        ("examples/tutorial_mistakes.py:last_step", "--horizon", "3"),
+        ("--forecast", f"{FORECASTS}:scaled_by_all", "--vocabulary", "3"),
+        ("--forecast", f"{FORECASTS}:scaled_by_all", "--steps", "30"),
+        ("--forecast", f"{FORECASTS}:LOOKBACK"),
+        ("--forecast", f"{FORECASTS}:scaled_by_al"),
     ],
     ids=" ".join,
 )
@@ -118,7 +134,9 @@ def test_mistake(rnnlab, snapshot, arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("a:b", "--lengths", "1,two"), ("a:b", "--vocabulary", "many")], ids=" ".join
+    "arguments",
+    [(), ("a:b", "--forecast", "c:d"), ("a:b", "--lengths", "1,two"), ("a:b", "--vocabulary", "many")],
+    ids=" ".join,
 )
 def test_wrong_usage(rnnlab, arguments):
     done = rnnlab("audit", *arguments)

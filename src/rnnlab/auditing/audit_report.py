@@ -9,7 +9,7 @@ from typing import Any, Literal
 from rnnlab.auditing.diagnosis import Diagnosis
 from rnnlab.auditing.laws import RULES
 from rnnlab.auditing.remedies import Cause
-from rnnlab.core.words import CLAUSES, COMMAS, Both, both, joined, retold, say
+from rnnlab.core.words import CLAUSES, COMMAS, Both, both, joined, retold, same, say
 from rnnlab.core.wrapping import columns, padded, wrapped
 
 Status = Literal["holds", "fails", "warns", "unjudged"]
@@ -97,6 +97,8 @@ class Finding:
                 much = both("{much} ({percent} % of their spread)", much=much, percent=percent)
             else:
                 much = both("{much} ({times} × their spread)", much=much, times=f"{self.relative:.1f}")
+        if not self.tried:
+            return much
         if self.lengths == self.tried:
             return both("{much}, at every length tried", much=much)
         broken, tried = (", ".join(map(str, lengths)) for lengths in (self.lengths, self.tried))
@@ -118,6 +120,7 @@ class Audit:
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
     padding_id: int | None  # where the module must find padding out from the ids
+    forecasts: bool = False  # whether it is a forecaster, not a module
 
     @property
     def passed(self) -> bool:
@@ -129,7 +132,7 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """For JSON: infinite differences are null."""
         tree = asdict(self)
-        del tree["padding_id"]
+        del tree["padding_id"], tree["forecasts"]
         for finding, found in zip(tree["findings"], self.findings, strict=True):
             finding |= {"passed": found.passed, "difference": _finite(found.difference)}
             finding["relative"] = _finite(found.relative)
@@ -142,17 +145,24 @@ class Audit:
 
         lines = [
             str(retold(self.subject)),
-            *labelled(both("called:"), both("{call}, in evaluation mode", call=self.call)),
+            *labelled(
+                both("called:"),
+                same(self.call) if self.forecasts else both("{call}, in evaluation mode", call=self.call),
+            ),
             *labelled(both("input:"), retold(self.inputs)),
         ]
         if self.tolerance is not None and self.spread is not None:
-            figures = say(
+            figures = both(
                 "answers of different sequences spread by {spread} (standard deviation); up to {tolerance} is taken "
-                "for rounding",
-                spread=f"{self.spread:.2g}",
-                tolerance=f"{self.tolerance:.1g}",
+                "for rounding"
             )
-            lines.append(padded(say("figures:"), 9) + figures)
+            if self.forecasts:
+                figures = both(
+                    "forecasts from different origins spread by {spread} (standard deviation); up to {tolerance} is "
+                    "taken for rounding"
+                )
+            told = figures.format(spread=f"{self.spread:.2g}", tolerance=f"{self.tolerance:.1g}")
+            lines.append(padded(say("figures:"), 9) + str(told))
         lines += [line for note in self.notes for line in labelled(both("note:"), retold(note))]
         lines.append("")
         said: dict[Cause, str] = {}

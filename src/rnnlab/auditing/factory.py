@@ -29,7 +29,8 @@ def build(target: str, vocabulary: int | None = None, seed: int = 0) -> nn.Modul
         return _build(target, vocabulary, seed)
 
 
-def _build(target: str, vocabulary: int | None, seed: int) -> nn.Module:
+def named(target: str) -> Any:
+    """What ``package.module:name`` or ``path/to/file.py:name`` is, seen from the current folder."""
     place, _, name = target.rpartition(":")
     if not place or not name:
         raise ConfigError("{target}: must be package.module:factory or path/to/file.py:factory", target=target)
@@ -42,6 +43,11 @@ def _build(target: str, vocabulary: int | None, seed: int) -> nn.Module:
                 "{target}: {place} has no '{part}'{hint}", target=target, place=place, part=part, hint=hint
             )
         made = getattr(made, part)
+    return made
+
+
+def _build(target: str, vocabulary: int | None, seed: int) -> nn.Module:
+    made = named(target)
     if not isinstance(made, nn.Module):
         if not callable(made):
             raise ConfigError(
