@@ -103,3 +103,10 @@ def simple_verdict():
 
     arms = [ArmScores("a", [0, 1], np.full((2, 50), 0.6)), ArmScores("b", [0, 1], np.full((2, 50), 0.9))]
     return lambda metric: judge(arms, np.arange(50), metric=metric, unit="number", lower_is_better=True)
+
+
+def test_what_is_made_is_trained_briefly():
+    assert ForecastTask.usual_training({}, "gru")["patience"] == 3
+    assert "patience" not in ForecastTask.usual_training({"data": "a.csv"}, "gru")
+    assert ForecastTask().usual_model("dilated")["hidden"] < 128
+    assert "hidden" not in ForecastTask(data="a.csv").usual_model("dilated")

@@ -1,5 +1,6 @@
 """Forecast: what comes next in a series, or in many."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -126,6 +127,11 @@ class ForecastTask(Task):
         if value and len(value) != 3:
             raise WrongValue("borders are three numbers of steps: where training, validation and test end")
         return value
+
+    @classmethod
+    def usual_training(cls, settings: Mapping[str, Any], kind: str | None) -> dict[str, Any]:
+        """A series by rule shows what a model can do in few epochs."""
+        return cls.training_defaults | ({"patience": 3} if settings.get("data") is None else {})
 
     def usual_model(self, kind: str) -> dict[str, Any]:
         """A series by rule has little to learn: a small convolution is as good, and takes a fifth of the time."""
