@@ -53,7 +53,7 @@ def test_each_step_is_what_the_network_says_of_the_steps_before(hours: str, scal
     answer, data = one.task.answer, one.data.valid
     assert isinstance(answer, Forecast)
     data = replace(data, starts=data.starts + np.arange(len(data)) % 5)
-    channels, known_from = answer.channels, one.data.observed.known_from
+    channels, known_from = answer.channels, data.known_from
     assert known_from == 2 * channels < data.values.shape[1]
     rows = [0, 3, 4]
     found = answered(one.network, answer, data, rows)

@@ -74,8 +74,9 @@ class Observed:
         scales = np.concatenate([self.scales, *(self._own_scales(seen, number)[None] for number in new)])
         of_row = np.array([known[name] for name in seen.series])
         features, values = self.features(seen, scales[of_row]), []
+        dates: Any = seen.dates
         for first, end in pairwise(seen.offsets.tolist()):
-            values += [features[first:end], self.steps_ahead(None if seen.dates is None else seen.dates[end - 1])]
+            values += [features[first:end], self.steps_ahead(None if dates is None else dates[end - 1])]
         ends = seen.offsets[1:] + self.horizon * np.arange(len(of_row))
         starts = np.maximum(ends - self.lookback, ends - np.diff(seen.offsets))
         ahead = np.full((int(ends[-1]) + self.horizon, self.channels), np.nan, np.float32)
