@@ -1,8 +1,13 @@
-"""Tagged corpora that are made by a rule, so that a small network can learn them."""
+"""Corpora that are made by a rule, so that a small network can learn them; and baselines that learnt from one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+
+import rnnlab
+from rnnlab.models.baselines import BASELINES
+from rnnlab.training.run import execute
 
 NOUNS, VERBS = ("cat", "dog", "saw", "house", "Rome"), ("sat", "ran", "saw", "slept")
 
@@ -71,3 +76,10 @@ def write_hours(path: Path, rows: int) -> Path:
              for at, (date, one, other) in enumerate(zip(dates, load, heat, strict=True))]  # fmt: skip
     path.write_text("date,load,heat\n" + "\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+def baseline_beside(run: str | Path, kind: str) -> str:
+    """The path of a run of a baseline, on the data of another run; comparing would take all of them."""
+    spec = replace(rnnlab.load(run).stored.spec, model=BASELINES[kind](), training=None)
+    execute(spec, Path(run).parent, lambda event: None, lambda: False)
+    return str(Path(run).parent / spec.digest)

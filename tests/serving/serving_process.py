@@ -11,16 +11,14 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
-from corpora import write_pairs
+from corpora import baseline_beside, write_pairs
 
 import rnnlab
 from rnnlab.data.nested_sentences import nested_sentences
-from rnnlab.models.baselines import BASELINES
-from rnnlab.training.run import execute
 
 WORDS = {"good": ["great", "fine", "lovely"], "bad": ["awful", "dull", "poor"]}
 LIMITED = """\
@@ -199,10 +197,3 @@ def forecasting_models(folder: Path) -> dict[str, str]:
     }
     ridges = {name: baseline_beside(run, "ridge") for name, run in runs.items()}
     return {"gru": str(runs["hours"]), "ridge": ridges["hours"], "rows": ridges["rows"]}
-
-
-def baseline_beside(run: Path, kind: str) -> str:
-    """The path of a run of a baseline, on the data of another run; comparing would take all of them."""
-    spec = replace(rnnlab.load(run).stored.spec, model=BASELINES[kind](), training=None)
-    execute(spec, Path(run).parent, lambda event: None, lambda: False)
-    return str(Path(run).parent / spec.digest)

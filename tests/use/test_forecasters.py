@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from corpora import baseline_beside
 
 import rnnlab
 from rnnlab.core.errors import DataError, RunError
 from rnnlab.core.files import write_atomically
 from rnnlab.use import load
+from rnnlab.use.card_markdown import card_markdown
 from rnnlab.use.forecasting import Following, write_forecasts
 from rnnlab.use.onnx import ExportError
 from rnnlab.use.onnx.writing import export_model
@@ -42,8 +44,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     file = written(folder / "hours.csv", hourly(holes=(50, 51, 390)))
     task = {"horizon": HORIZON, "lookback": LOOKBACK}
     options = {"training": {"epochs": 1}, "out": folder / "runs"}
-    compared = rnnlab.compare(file, models=["gru"], seeds=1, task=task, jobs=0, **options)
-    found = {arm.label: str(arm.runs[0].path) for arm in (*compared.arms, *compared.baselines)}
+    found = {"gru": str(rnnlab.train(file, model="gru", task=task, **options).path)}
+    found |= {kind: baseline_beside(found["gru"], kind) for kind in ("ridge", "seasonal-naive")}
     found["dilated"] = str(rnnlab.train(file, model="dilated", task=task, **options).path)
     found["gru-none"] = str(rnnlab.train(file, model="gru", task={**task, "scaling": "none"}, **options).path)
     recursive = {**task, "strategy": "recursive", "step_ahead": 4}
@@ -143,6 +145,17 @@ def test_data_in_memory_are_forecast_and_what_does_not_fit_is_refused(trained: d
         model.forecast({"load": columns["load"], "heat": columns["heat"]})
     with pytest.raises(RunError, match="is given series, not rows"):
         model.predict([np.zeros((30, 2))])
+
+
+def test_the_card_is_about_series(trained: dict[str, str]):
+    card = load(trained["gru"]).card
+    assert card.intended_use.startswith("Forecasts the next 6 steps of series like those of 'hours.csv', from their")
+    assert "'load', 'heat'" in card.intended_use
+    text = card_markdown(card, "0123")
+    for line in ("| reads | 30 steps |", "| forecasts | 6 steps |", "| one step | 1 hour |", "| test blocks | 13 |"):
+        assert line in text
+    assert "| rows | MASE | MSE | MAE | sMAPE | scaled CRPS | share within the outer quantiles | loss |" in text
+    assert not any("test row has" in limit or "rows only" in limit for limit in card.limits)
 
 
 def test_a_bundle_forecasts_without_its_data(trained: dict[str, str], tmp_path: Path):

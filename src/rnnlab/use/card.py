@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from rnnlab.answers.calibration import Calibration
+from rnnlab.answers.forecast import Forecast
 from rnnlab.answers.tags import Tags
 from rnnlab.answers.text import Text
 from rnnlab.core.errors import RunError
@@ -23,6 +24,7 @@ from rnnlab.models.baselines import Baseline
 from rnnlab.runs.directory import RunDirectory
 from rnnlab.training.record import Recorded
 from rnnlab.training.spec import RunSpec
+from rnnlab.use.card_forecasts import facts_of_forecaster, limits_of_forecaster, use_of_forecaster
 
 FORMAT = 1
 ALPHA = 0.05
@@ -121,7 +123,10 @@ def card_of(
         calibration=answers.answer.calibration(valid, test),
         environment=result["environment"],
     )
-    limits = [*_limits_of_data(card, profile), *_limits_of_classes(card), *_limits_of_tags(card)]
+    if "forecast" in card.data:
+        limits = [*limits_of_forecaster(card.data, card.metrics["test"])]
+    else:
+        limits = [*_limits_of_data(card, profile), *_limits_of_classes(card), *_limits_of_tags(card)]
     judged = spec.task.answer.judged
     limits += _limits_of_figures(card, None if isinstance(spec.model, Baseline) else accuracy.seeds)
     if profile is not None:
@@ -205,7 +210,11 @@ def _data(
             found["unknown"] = profile["unknown"]
     if preprocessor.text_columns:
         found["text_columns"] = list(preprocessor.text_columns)
-    if preprocessor.features is not None:
+    if isinstance(answers.answer, Forecast) and preprocessor.observed is not None:
+        found["forecast"] = facts_of_forecaster(
+            preprocessor.observed, answers.answer, preprocessor.labels, answers.groups
+        )
+    elif preprocessor.features is not None:
         found["channels"] = preprocessor.features
     if isinstance(answers.answer, Tags) and preprocessor.spelling is not None:
         found["scheme"] = answers.answer.scheme  # None: plain tags
@@ -236,6 +245,8 @@ def _intended_use(card: Card, question: str | None) -> str:
         "test": both("{count:,} for testing"),
     }
     rows = listed([purposes[part].format(count=count) for part, count in data["rows"].items()], "comma")
+    if "forecast" in data:
+        return str(use_of_forecaster(data, rows))
     if "scheme" in data:
         return str(_use_of_tags(card, rows))
     if "tokens" in data:
@@ -419,7 +430,7 @@ def _limits_of_figures(card: Card, seeds: int | None) -> Iterator[Both]:
     if "tokens" in card.data:
         if card.data["tokens"] < FEW_TOKENS:
             yield both("Tested on {count:,} tokens only: the figures are rough.", count=card.data["tokens"])
-    elif rows < FEW_TESTS:
+    elif rows < FEW_TESTS and "forecast" not in card.data:
         yield both("Tested on {rows} only: the figures are rough.", rows=rows_text(rows))
     if seeds == 1:
         yield both(

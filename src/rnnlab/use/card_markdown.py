@@ -9,12 +9,15 @@ from rnnlab.core.terms import POINTS, metric_text
 from rnnlab.core.words import COMMAS, Both, both, joined, retold, say
 from rnnlab.data.profile import script_text
 from rnnlab.use.card import Card, by_label, by_type
+from rnnlab.use.card_forecasts import told_facts
 
 SCORES = (
     *("entity_f1", "accuracy", "unknown_words", "micro_f1", "macro_f1", "balanced_accuracy", "bleu", "chrf", "exact"),
+    *("mase", "mse", "mae", "smape", "crps", "coverage"),
     *("wer", "cer", "token_accuracy", "loss"),
 )
 NUMBERS = ("bits_per_character", "perplexity")  # of language models, beside the loss
+PLAIN = ("loss", "mase", "mse", "mae", "crps", *NUMBERS)  # numbers that are no shares
 
 
 def card_markdown(card: Card, name: str) -> str:
@@ -170,6 +173,8 @@ def _facts(card: Card, name: str) -> Iterator[Sequence[Any]]:
             words=data["vocabulary"],
         )
         yield both("texts"), texts
+    if "forecast" in data:
+        yield from told_facts(data["forecast"])
     if data.get("scheme"):
         yield both("scheme of the tags"), data["scheme"]
     yield both("made with"), ", ".join(f"{key} {made_with[key]}" for key in ("rnnlab", "torch") if key in made_with)
@@ -178,7 +183,7 @@ def _facts(card: Card, name: str) -> Iterator[Sequence[Any]]:
 def _score(name: str, value: float) -> Both | str:
     if name in POINTS:
         return score_text(value, "points")
-    return f"{value:.4f}" if name == "loss" or name in NUMBERS else percent_text(value)
+    return f"{value:.4f}" if name in PLAIN else percent_text(value)
 
 
 def _table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Iterator[str]:

@@ -57,7 +57,7 @@ def check(model: StoredModel, path: Path) -> onnxruntime.InferenceSession:
     for lengths in ([1], [2, LOOKBACK, 7], [LOOKBACK] * 3, [3, 1, 12, 11, 5]):
         features = windows(lengths)
         expected = Forecaster(model).of_windows(as_rows(features, lengths))
-        [found] = session.run(None, {"features": features, "lengths": np.array(lengths)})
+        found = np.asarray(session.run(None, {"features": features, "lengths": np.array(lengths)})[0])
         assert found.shape == (len(lengths), HORIZON, CHANNELS, Forecaster(model).answer.numbers)
         assert np.abs(found - expected).max() < 1e-5
     return session
@@ -66,7 +66,9 @@ def check(model: StoredModel, path: Path) -> onnxruntime.InferenceSession:
 @pytest.mark.parametrize("scaling", ["none", "last", "window"])
 @pytest.mark.parametrize("line", [True, False])
 def test_a_window_is_measured_inside_the_graph(made: Any, tmp_path: Path, scaling: str, line: bool):
-    model = made(ARCHITECTURES["gru"](hidden=7), "forecast", preprocessor=READ, **TASK, scaling=scaling, line=line)
+    model = made(
+        ARCHITECTURES["gru"]().replace(hidden=7), "forecast", preprocessor=READ, **TASK, scaling=scaling, line=line
+    )
     check(model, tmp_path / "model.onnx")
 
 
@@ -76,10 +78,10 @@ def test_every_kind_of_encoder_forecasts(made: Any, tmp_path: Path, kind: str):
 
 
 def test_quantiles_ascend_though_the_network_does_not_say_so(made: Any, tmp_path: Path):
-    model = made(ARCHITECTURES["gru"](hidden=7), "forecast", preprocessor=READ, **TASK)
+    model = made(ARCHITECTURES["gru"]().replace(hidden=7), "forecast", preprocessor=READ, **TASK)
     session = check(model, tmp_path / "model.onnx")
     features, lengths = windows([LOOKBACK] * 40), np.full(40, LOOKBACK)
-    [found] = session.run(None, {"features": features, "lengths": lengths})
+    found = np.asarray(session.run(None, {"features": features, "lengths": lengths})[0])
     assert (np.diff(found, axis=3) >= 0).all()
     with torch.inference_mode():
         out = model.network(torch.from_numpy(features), torch.from_numpy(lengths)).view(40, HORIZON, CHANNELS, 5)
@@ -87,7 +89,7 @@ def test_quantiles_ascend_though_the_network_does_not_say_so(made: Any, tmp_path
 
 
 def test_without_quantiles_there_is_one_number(made: Any, tmp_path: Path):
-    model = made(ARCHITECTURES["gru"](hidden=7), "forecast", preprocessor=READ, **TASK, quantiles=[])
+    model = made(ARCHITECTURES["gru"]().replace(hidden=7), "forecast", preprocessor=READ, **TASK, quantiles=[])
     check(model, tmp_path / "model.onnx")
 
 
@@ -103,7 +105,7 @@ def learnt_of(kind: str, shared: bool) -> dict[str, np.ndarray]:
 
 
 def baseline(kind: str, learnt: dict[str, np.ndarray], made: Any) -> StoredModel:
-    model = made(ARCHITECTURES["gru"](hidden=7), "forecast", preprocessor=READ, **TASK)
+    model = made(ARCHITECTURES["gru"]().replace(hidden=7), "forecast", preprocessor=READ, **TASK)
     spec = RunSpec(model.spec.task, BASELINES[kind](), None, 0)
     return replace(model, spec=spec, weights=safetensors.numpy.save(learnt))
 
@@ -123,7 +125,7 @@ def test_other_baselines_are_refused_in_a_sentence(made: Any, tmp_path: Path):
 
 
 def test_the_file_beside_it_tells_how_features_are_made(made: Any, tmp_path: Path):
-    model = made(ARCHITECTURES["gru"](hidden=7), "forecast", preprocessor=READ, **TASK)
+    model = made(ARCHITECTURES["gru"]().replace(hidden=7), "forecast", preprocessor=READ, **TASK)
     done = export_model(model, tmp_path / "model.onnx")
     assert "how series become features, and forecasts become values" in done.lines()[3]
     reading = json.loads((tmp_path / "model.tokenizer.json").read_text(encoding="utf-8"))
@@ -153,6 +155,6 @@ def test_turns_of_the_calendar_are_its_columns(spacing: Spacing, turns: list[str
 
 
 def test_what_is_forecast_is_a_forecast(made: Any):
-    answer = made(ARCHITECTURES["gru"](hidden=7), "forecast", preprocessor=READ, **TASK).spec.task.answer
+    answer = made(ARCHITECTURES["gru"]().replace(hidden=7), "forecast", preprocessor=READ, **TASK).spec.task.answer
     assert isinstance(answer, Forecast)
     assert (answer.scaling, answer.line_of) == ("last", LOOKBACK)

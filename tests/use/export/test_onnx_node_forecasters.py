@@ -48,7 +48,7 @@ def forecasters(example: Path, made: Any) -> dict[str, Forecaster]:
         scaler = Scaler((0.0,) * observed.width, (1.0,) * observed.width)
         read = Preprocessor(labels=("load", "heat"), scaler=scaler, observed=observed)
         task = {"data": "made-up", "horizon": HORIZON, "lookback": LOOKBACK, "season": 4, "channels": 2, **of_task}
-        model = made(ARCHITECTURES["gru"](hidden=7), "forecast", preprocessor=read, **task)
+        model = made(ARCHITECTURES["gru"]().replace(hidden=7), "forecast", preprocessor=read, **task)
         export_model(model, example / f"{name}.onnx")
         found[name] = Forecaster(model)
     return found

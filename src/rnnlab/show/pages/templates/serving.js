@@ -405,8 +405,8 @@
       );
     }
     if (data.name) facts.push(fact(told("data"), data.name));
-    if (data.rows?.train) facts.push(fact(told("training rows"), number(data.rows.train)));
-    if (data.rows?.test) facts.push(fact(told("test rows"), number(data.rows.test)));
+    if (data.rows?.train) facts.push(fact(told(forecasts() ? "training windows" : "training rows"), number(data.rows.train)));
+    if (data.rows?.test) facts.push(fact(told(forecasts() ? "test windows" : "test rows"), number(data.rows.test)));
     at("facts").replaceChildren(...facts);
     showLabels(labels, byLabel);
     at("use").replaceChildren(english(card.intended_use ?? ""));
