@@ -181,19 +181,22 @@ def hourly(steps: int = 400, hole: int | None = None) -> list[str]:
 
 
 def forecasting_models(folder: Path) -> dict[str, str]:
-    """Paths of runs that forecast: gru (hours, two channels, which reads dates), ridge, and rows (without dates, a
-    series per row)."""
+    """Paths of runs that forecast: gru (hours, two channels, which reads dates), ridge, rows (without dates, a series
+    per row), and recursive, which is a gru that reads its own forecasts."""
     (folder / "hours.csv").write_text("\n".join(hourly(hole=50)) + "\n", encoding="utf-8")
     rows = [
         f"S{n}," + ",".join(f"{50 * n + 3 * (step % 4) + step % 7 / 3:.2f}" for step in range(60)) for n in range(6)
     ]
     header = "id," + ",".join(f"V{n}" for n in range(60))
     (folder / "rows.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
-    of_task = {"hours": {"horizon": 6, "lookback": 30}, "rows": {"horizon": 4, "lookback": 12, "season": 4}}
+    hours = {"horizon": 6, "lookback": 30}
+    of_task = {"hours": hours, "rows": {"horizon": 4, "lookback": 12, "season": 4}}
     options = {"training": {"epochs": 1}, "settings": ["model.hidden=8"], "out": folder / "runs"}
     runs = {
         name: rnnlab.train(str(folder / f"{name}.csv"), model="gru", task=task, **options).path
         for name, task in of_task.items()
     }
     ridges = {name: baseline_beside(run, "ridge") for name, run in runs.items()}
-    return {"gru": str(runs["hours"]), "ridge": ridges["hours"], "rows": ridges["rows"]}
+    task = {**hours, "strategy": "recursive"}
+    recursive = rnnlab.train(str(folder / "hours.csv"), model="gru", task=task, **options).path
+    return {"gru": str(runs["hours"]), "ridge": ridges["hours"], "rows": ridges["rows"], "recursive": str(recursive)}

@@ -58,7 +58,7 @@ def columns(steps: int) -> dict[str, list[float | None]]:
     }
 
 
-@pytest.mark.parametrize("name", ["gru", "ridge"])
+@pytest.mark.parametrize("name", ["gru", "ridge", "recursive"])
 def test_a_table_is_continued_as_predict_does_it(served: Models, trained: dict[str, str], tmp_path: Path, name: str):
     lines = hourly(90, hole=85)
     (tmp_path / "recent.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -107,7 +107,7 @@ def test_history_is_what_was_read(served: Models):
 def test_models_say_what_they_read(served: Models):
     found = asked(served, lambda client: client.get("/v1/models")).json()["models"]
     told = {model["name"]: model for model in found}
-    assert [model["answers"] for model in found] == ["label", "forecast", "forecast", "forecast"]
+    assert [model["answers"] for model in found] == ["label", *["forecast"] * 4]
     wanted = ("reads", "horizon", "lookback", "channels", "quantiles", "spacing", "reads_dates")
     assert [told["gru"][key] for key in wanted] == [
         "series", 6, 30, ["load", "heat"], [0.1, 0.25, 0.5, 0.75, 0.9], "1 hour", True,

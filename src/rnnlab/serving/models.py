@@ -285,7 +285,7 @@ def open_served(name: str, path: str) -> ServedModel:
 def _nothing(observed: Observed) -> Sequences:
     """A window of one step."""
     one, none = np.ones(1, np.int64), np.zeros(1, np.int64)
+    values = np.concatenate([np.zeros((1, observed.width), np.float32), observed.steps_ahead(None)])
     ahead = np.full((1 + observed.horizon, observed.channels), np.nan, np.float32)
-    read = np.zeros((1 + observed.horizon, observed.width), np.float32)
-    return Sequences(read, none, one, ahead, none, horizon=observed.horizon, known_from=observed.known_from,
+    return Sequences(values, none, one, ahead, none, horizon=observed.horizon, known_from=observed.known_from,
                      series=none, scales=observed.scales)  # fmt: skip

@@ -124,6 +124,13 @@ def test_other_baselines_are_refused_in_a_sentence(made: Any, tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_one_that_reads_its_own_forecasts_is_refused_in_a_sentence(made: Any, tmp_path: Path):
+    model = made(ARCHITECTURES["gru"](), "forecast", preprocessor=READ, **TASK, strategy="recursive")
+    with pytest.raises(ExportError, match=r"by reading its own forecasts .* train a direct one"):
+        export_model(model, tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_file_beside_it_tells_how_features_are_made(made: Any, tmp_path: Path):
     model = made(ARCHITECTURES["gru"]().replace(hidden=7), "forecast", preprocessor=READ, **TASK)
     done = export_model(model, tmp_path / "model.onnx")
