@@ -246,7 +246,7 @@ def raising(history: np.ndarray, horizon: int) -> np.ndarray:
         (last_value, {"steps": 30}, "at least 10 times the horizon"),
     ],
 )
-def test_mistakes_are_told(function: Any, more: dict[str, int], said: str):
+def test_mistakes_are_told(function: Any, more: dict[str, Any], said: str):
     with pytest.raises(ConfigError, match=said):
         audit_forecaster(function, horizon=H, **more)
 
