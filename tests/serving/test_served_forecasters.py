@@ -13,6 +13,7 @@ import schemathesis
 from serving_process import forecasting_models, hourly
 
 import rnnlab
+from rnnlab.cli.serve import tell
 from rnnlab.core.cache import cache_dir
 from rnnlab.serving.app import Application
 from rnnlab.serving.limits import Limits
@@ -113,6 +114,14 @@ def test_models_say_what_they_read(served: Models):
         "series", 6, 30, ["load", "heat"], [0.1, 0.25, 0.5, 0.75, 0.9], "1 hour", True,
     ]  # fmt: skip
     assert (told["rows"]["spacing"], told["rows"]["reads_dates"], told["rows"]["channels"]) == (None, False, ["value"])
+
+
+def test_the_command_says_how_to_ask(served: Models, trained: dict[str, str], capsys: pytest.CaptureFixture[str]):
+    tell("http://127.0.0.1:8000", Models([f"hours={trained['gru']}"]))
+    first, *_, command = capsys.readouterr().out.splitlines()
+    assert first == "hours: gru, forecasts 6 steps"
+    assert command.startswith("  jq -Rs '{csv: .}' recent.csv | curl http://127.0.0.1:8000/v1/forecast ")
+    assert rnnlab.load(trained["gru"]).task.use("x.rnnlab") == "rnnlab predict x.rnnlab --file recent.csv"
 
 
 def test_nothing_that_is_sent_stays(served: Models, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -30,6 +30,7 @@ def pack(
     model = open_model(written)
     out = Screen().out
     task = model.spec.task
-    commands = [task.use(written), f"rnnlab serve {written}" if task.example or task.answer.continues else None]
+    use = task.use(written)
+    commands = [use, f"rnnlab serve {written}" if use is not None or task.answer.continues else None]
     for line in packed_lines(written, model.card, [command for command in commands if command is not None]):
         out.print(line, soft_wrap=True)

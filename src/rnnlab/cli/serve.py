@@ -52,14 +52,21 @@ def tell(address: str, models: "Models") -> None:
 
     for model in models:
         count = len(model.predictor.labels)
-        if model.writes:
+        if model.does == "forecasts":
+            steps = model.predictor.forecaster.observed.horizon
+            print(say("{name}: {kind}, forecasts {steps} steps", name=model.name, kind=model.kind, steps=steps))
+        elif model.writes:
             print(say("{name}: {kind}, a language model", name=model.name, kind=model.kind))
         else:
             print(say("{name}: {kind}, {count} labels", name=model.name, kind=model.kind, count=count))
     token = ' -H "Authorization: Bearer $RNNLAB_TOKEN"' if os.environ.get("RNNLAB_TOKEN") else ""
     print(say("Listening on {address} (a page for people). Ctrl-C ends it. Try:", address=address))
     kind = "-H 'Content-Type: application/json'"
-    if next(iter(models)).writes:
+    first = next(iter(models))
+    if first.does == "forecasts":
+        asked = f"{address}/v1/forecast{token} {kind} -d @-"
+        print(f"  jq -Rs '{{csv: .}}' recent.csv | curl {asked}", flush=True)
+    elif first.writes:
         print(f"""  curl -N {address}/v1/generate{token} {kind} -d '{{"prompt": "", "stream": true}}'""", flush=True)
     else:
         print(f"""  curl {address}/v1/predict{token} {kind} -d '{{"text": "not good at all"}}'""", flush=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -137,6 +138,9 @@ class ForecastTask(Task):
         """A series by rule has little to learn: a small convolution is as good, and takes a fifth of the time."""
         found = super().usual_model(kind)
         return {**found, "hidden": 32, "layers": 3} if self.data is None and kind == "dilated" else found
+
+    def use(self, run: str | PathLike[str]) -> str | None:
+        return f"rnnlab predict {run} --file recent.csv"
 
     @property
     def settled(self) -> bool:
