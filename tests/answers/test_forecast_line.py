@@ -33,7 +33,8 @@ def test_before_training_the_median_is_that_of_ridge(data: EncodedData, scaling:
     assert isinstance(head, LinearBeside)
     answer.begin(head, data)
     batch = collate(data.test, np.arange(20))
-    told = Encoded(torch.zeros(20, 1, 5), torch.zeros(20, 5), read=answer.given(batch))
+    inputs, lengths, *_ = answer.given(batch)
+    told = Encoded(torch.zeros(20, 1, 5), torch.zeros(20, 5), read=(inputs, lengths))
     found = answer.forecasts(head(told) - head.linear.bias, batch).detach().numpy()
     learnt = Ridge().fit_line(data.train, data.valid, 1, np.arange(len(data.train)), by_channel=False)
     expected = Ridge().forecast(learnt, data.test)[:20]

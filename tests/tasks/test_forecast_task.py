@@ -78,6 +78,7 @@ def test_a_second_file_is_the_test_part(hours: str, tmp_path: Path):
     data = ForecastTask(data=str(first), test=str(later), horizon=24, lookback=48).resolve().load()
     whole = ForecastTask(data=hours, horizon=24, lookback=48, borders=(333, 370, 400)).resolve().load()
     assert data.test.origins is not None
+    assert whole.test.origins is not None
     assert data.test.origins.tolist() == whole.test.origins.tolist()
     later.write_text("\n".join([header, *rows[-20:]]))
     with pytest.raises(DataError, match="it begins at"):
