@@ -134,7 +134,7 @@ def test_models_of_every_task_can_be_packed(tmp_path, kind):
     assert found.spec == spec
     assert found.card.data["name"] == (getattr(task, "data", None) or kind)
     assert (found.card.calibration is None) == (
-        kind in ("addition", "adding", "copy", "recognise", "language-model", "reverse", "sort", "dates")
+        kind in ("addition", "adding", "copy", "recognise", "language-model", "reverse", "sort", "dates", "forecast")
     )
     assert found.network is not None
 

@@ -19,6 +19,7 @@ from rnnlab.data.sequences import Sequences, offsets_of
 
 MANY = 20  # series from which on the last horizon of each is the test, unless the user says otherwise
 SEASONS_BACK = 14  # that are read, unless the user says otherwise
+FEWEST_READ = 128  # steps, of series with a season: a day of four steps is part of a week
 MOST_READ = 1344  # steps, unless a season is longer or the user says otherwise: two weeks of quarters of an hour
 MOST_EVALUATED = 20_000  # windows of a split that is not trained on: of more, every second, third …
 FEWEST_BLOCKS = 5
@@ -188,9 +189,9 @@ def usual_horizon(season: int, steps: int) -> tuple[int, str]:
 
 
 def usual_lookback(season: int, horizon: int, steps: int) -> int:
-    """Two weeks of hours; never more than a quarter of what is there to train on, where that is short; and of long
-    seasons one at least."""
-    wanted = max(season, min(MOST_READ, SEASONS_BACK * season)) if season > 1 else 4 * horizon
+    """Two weeks of hours, and of short seasons as many as `FEWEST_READ` steps have; never more than a quarter of what
+    is there to train on, where that is short; and of long seasons one at least."""
+    wanted = max(season, min(MOST_READ, max(FEWEST_READ, SEASONS_BACK * season))) if season > 1 else 4 * horizon
     return max(2, min(wanted, max(steps // 4, 2 * min(season, steps // 8))))
 
 
