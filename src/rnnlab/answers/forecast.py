@@ -69,6 +69,7 @@ class Forecast(Answer):
         self.scaling: Scaling = scaling
         self.line_of: int | None = line_of
         self.at_a_time: int = min(step_ahead or horizon, horizon)
+        self.chosen_by: str | None = CRPS.name if quantiles else None  # a median may be right before its quantiles are
         of_quantiles = (CRPS, COVERAGE) if quantiles else ()
         self.scores: tuple[Score, ...] = (MASE, MSE, MAE, SMAPE, *of_quantiles, LOSS)
 
