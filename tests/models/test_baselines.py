@@ -87,4 +87,5 @@ def test_every_baseline_says_what_it_reads():
         "translation-memory": "tokens",
         "ibm1": "tokens",
         **dict.fromkeys(("last-value", "seasonal-naive", "moving-average", "ridge"), "features"),
+        **dict.fromkeys(("auto-ets", "auto-arima", "theta", "lightgbm"), "features"),
     }

@@ -5,12 +5,13 @@ length of the window alone, so all windows of a series share them.
 """
 
 import numpy as np
-from scipy.linalg import solve_toeplitz
 
 
 def arima_weights(ar: np.ndarray, ma: np.ndarray, differences: np.ndarray, steps: int, horizon: int) -> np.ndarray:
     """(H, L): of windows of ``steps`` values. ``ar`` and ``ma`` are φ and θ of x[t] = Σ φ x[t - i] + e[t] +
     Σ θ e[t - i], seasonal ones multiplied out; ``differences`` are δ of y[t] = x[t] + Σ δ y[t - i]."""
+    from scipy.linalg import solve_toeplitz  # a network's answer need not wait for scipy
+
     lost = len(differences)
     inner = steps - lost
     to_differences = np.eye(steps)[lost:]  # (n, L)
