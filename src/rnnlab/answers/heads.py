@@ -45,8 +45,7 @@ class LinearBeside(nn.Module):
             return own
         horizon, channels, numbers, _ = self.shape
         inputs, lengths = encoded.read
-        values = self._last_values(inputs, lengths).transpose(1, 2)
-        lines = F.linear(values, self.line.weight, self.line.bias)
+        lines = self.line(self._last_values(inputs, lengths).transpose(1, 2))
         return own + lines.view(-1, channels, horizon, numbers).transpose(1, 2).flatten(1)
 
     def _last_values(self, inputs: Tensor, lengths: Tensor) -> Tensor:
